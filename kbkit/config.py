@@ -1,0 +1,64 @@
+"""Settings that come from the environment, read when asked for and never at import."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kbkit.errors import ConfigError
+
+DEFAULT_USER_AGENT = "kbkit/0.1 (+https://kbkit.github.io/kbkit/)"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the environment says.
+
+    Attributes:
+        workspace: ``KBKIT_WORKSPACE``, folder of the workspace; default ``./kb``.
+        user_agent: ``KBKIT_USER_AGENT``, how the crawler introduces itself; robots.txt rules
+            for ``kbkit`` apply to it.
+        timeout: ``KBKIT_TIMEOUT``, seconds that one request may take; default 30.
+        rater: ``KBKIT_RATER``, name that ratings are stored under; default the login name.
+    """
+
+    workspace: Path
+    user_agent: str
+    timeout: float
+    rater: str
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
+        """Read the settings.
+
+        Args:
+            environment: Variables to read instead of the process's own.
+
+        Raises:
+            ConfigError: A variable has a value that cannot work.
+        """
+        variables = os.environ if environment is None else environment
+        return cls(
+            workspace=Path(variables.get("KBKIT_WORKSPACE") or "kb"),
+            user_agent=variables.get("KBKIT_USER_AGENT") or DEFAULT_USER_AGENT,
+            timeout=_positive(variables, "KBKIT_TIMEOUT", 30.0),
+            rater=variables.get("KBKIT_RATER")
+            or variables.get("USER")
+            or variables.get("USERNAME")
+            or "anonymous",
+        )
+
+
+def _positive(variables: Mapping[str, str], name: str, default: float) -> float:
+    text = variables.get(name)
+    if not text:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not value > 0:
+        raise ConfigError(f"{name}={text}: not a number above 0; set it to seconds, or unset it")
+    return value

@@ -1,0 +1,285 @@
+"""Recipes: YAML files that describe a knowledge base from its sources to its site.
+
+The pydantic models here are the schema; the recipe reference of the docs is generated from
+their descriptions.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from kbkit.errors import ConfigError, RecipeError
+from kbkit.models import DocumentType
+
+SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+
+HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s/?#]+")]
+
+
+class Spec(BaseModel):
+    """Base of all parts of a recipe: unknown keys are errors, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class SourceSpec(Spec):
+    """What every source may say about its documents."""
+
+    document_type: DocumentType | None = None
+    """Type of all its documents; by default each document's type is detected."""
+    tags: tuple[str, ...] = ()
+    """Tags of all its documents."""
+
+
+class FetchSpec(SourceSpec):
+    """What every source that fetches from the web may say."""
+
+    allow_private: bool = False
+    """Permit loopback, private and link-local addresses. Off, they are refused after name
+    resolution and at every redirect."""
+    max_bytes: int = Field(default=10_000_000, gt=0)
+    """Largest page to read, in bytes after decompression; larger ones are skipped."""
+    delay: float = Field(default=0.0, ge=0)
+    """Least time between two requests to one host, in seconds; a larger Crawl-delay in
+    robots.txt wins."""
+
+
+class CrawlSource(FetchSpec):
+    """A web site, followed from a start page along its links and sitemaps."""
+
+    type: Literal["crawl"] = "crawl"
+    url: HttpUrl
+    """Where to start. Only pages of the same origin at or below its folder are read."""
+    limit: int = Field(default=1000, gt=0)
+    """Most pages to read."""
+    include: tuple[str, ...] = ()
+    """Globs of paths to read (`/guide/*`); by default all in scope."""
+    exclude: tuple[str, ...] = ()
+    """Globs of paths to leave out; wins over `include`."""
+    sitemap: bool = True
+    """Also start from the sitemaps that robots.txt names, and from `sitemap.xml`."""
+
+
+class PageSource(FetchSpec):
+    """One page of the web."""
+
+    type: Literal["page"] = "page"
+    url: HttpUrl
+    """Its address."""
+
+
+class MirrorSource(SourceSpec):
+    """A folder of HTML pages, such as a `wget` mirror or documentation built elsewhere."""
+
+    type: Literal["mirror"] = "mirror"
+    path: str
+    """The folder; a relative path starts at the recipe's folder."""
+    base_url: HttpUrl
+    """Address that the folder stands for; the documents' URIs begin with it."""
+    include: tuple[str, ...] = ()
+    """Globs of paths inside the folder to read (`/library/*`); by default all."""
+    exclude: tuple[str, ...] = ()
+    """Globs of paths inside the folder to leave out; wins over `include`."""
+    limit: int = Field(default=100_000, gt=0)
+    """Most pages to read."""
+
+
+class FilesSource(SourceSpec):
+    """Files on disk: Markdown, plain text and HTML."""
+
+    type: Literal["files"] = "files"
+    path: str
+    """A glob (`docs/**/*.md`), a file or a folder; a relative one starts at the recipe's folder."""
+
+
+class JsonlSource(SourceSpec):
+    """A file of JSON lines with `uri`, `title`, `text` and optionally `document_type`, `tags`,
+    `metadata`."""
+
+    type: Literal["jsonl"] = "jsonl"
+    path: str
+    """The file; a relative path starts at the recipe's folder."""
+
+
+class PackageSource(SourceSpec):
+    """The public API of an installed Python package, read from its docstrings without
+    importing it."""
+
+    type: Literal["package"] = "package"
+    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")
+    """Import name (`pandas`, `pandas.io`)."""
+    limit: int = Field(default=100_000, gt=0)
+    """Most documents to make."""
+
+
+AnySource = Annotated[
+    CrawlSource | PageSource | MirrorSource | FilesSource | JsonlSource | PackageSource,
+    Field(discriminator="type"),
+]
+
+
+class ChunkingSpec(Spec):
+    """How documents are cut into chunks."""
+
+    strategy: Literal["auto", "headings", "paragraph", "page", "fixed", "sentence"] = "auto"
+    """`headings` never crosses a heading and fills chunks with whole blocks; `paragraph` fills
+    chunks with whole blocks; `page` keeps source pages apart; `fixed` cuts at the size;
+    `sentence` at sentence ends. `auto` chooses by type of document."""
+    size: int = Field(default=1000, ge=100, le=20_000)
+    """Most characters in a chunk (a longer code block or table is cut at line ends)."""
+    overlap: int = Field(default=0, ge=0)
+    """Characters that neighbouring chunks of one section share (`fixed` and `sentence`)."""
+
+    @model_validator(mode="after")
+    def _overlap_below_size(self) -> Self:
+        if self.overlap * 2 > self.size:
+            raise ValueError("overlap: more than half of size; choose a smaller one")
+        return self
+
+
+class StaticEmbedding(Spec):
+    """The offline default: static word vectors, fast and small."""
+
+    type: Literal["static"] = "static"
+
+
+class OnnxEmbedding(Spec):
+    """A sentence-transformer model in ONNX form (`pip install kbkit[onnx]`)."""
+
+    type: Literal["onnx"] = "onnx"
+    preset: Literal["minilm"] | None = None
+    """A model that kbkit knows where to find."""
+    model: str | None = None
+    """Folder with `model.onnx` and `tokenizer.json`, or the path of the `.onnx` file."""
+    tokenizer: str | None = None
+    """Path of `tokenizer.json` when it does not lie beside the model."""
+    pooling: Literal["mean", "cls"] = "mean"
+    """How token vectors become one vector."""
+    max_length: int = Field(default=256, ge=8, le=8192)
+    """Tokens read of each text."""
+    normalize: bool = True
+    """Scale vectors to length 1."""
+    query_prefix: str = ""
+    """Put before each query."""
+    passage_prefix: str = ""
+    """Put before each passage."""
+    batch_size: int = Field(default=16, ge=1)
+    """Texts given to the model at once."""
+
+    @model_validator(mode="after")
+    def _one_model(self) -> Self:
+        if (self.preset is None) == (self.model is None):
+            raise ValueError("give either preset or model")
+        return self
+
+
+class LlamaIndexEmbedding(Spec):
+    """Any llama-index embedding; its package must be installed, and it may use the network."""
+
+    type: Literal["llama-index"] = "llama-index"
+    model: str
+    """A short form (`openai:text-embedding-3-small`) or an import path
+    (`llama_index.embeddings.ollama:OllamaEmbedding`)."""
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """Arguments of its constructor. Keep keys out of here: use the environment."""
+    batch_size: int = Field(default=64, ge=1)
+    """Texts given to the model at once."""
+
+
+AnyEmbedding = Annotated[
+    StaticEmbedding | OnnxEmbedding | LlamaIndexEmbedding, Field(discriminator="type")
+]
+
+
+class RetrievalSpec(Spec):
+    """How a query is answered."""
+
+    dense_weight: float = Field(default=0.3, ge=0, le=1)
+    """Share of the dense score in the hybrid score; the rest is BM25."""
+    candidates: int = Field(default=100, ge=1, le=10_000)
+    """Chunks that each leg hands to the reranking."""
+
+
+class StorageSpec(Spec):
+    """What is kept where."""
+
+    text_in_chroma: bool = False
+    """Let the Chroma collection hold the text too, for people who open it with other tools.
+    Adding is then about three times slower."""
+
+
+class SiteSpec(Spec):
+    """What the exported site says."""
+
+    title: str = ""
+    """Name of the site; by default the knowledge base's name."""
+    url: HttpUrl | None = None
+    """Address it will be published at (canonical links, sitemap)."""
+    directory: str = ""
+    """Folder of the exported MkDocs project; by default `export/NAME` in the workspace."""
+
+
+class Question(Spec):
+    """A golden question: what somebody asks, and the pages that answer it."""
+
+    question: str = Field(min_length=1)
+    """The question."""
+    relevant: tuple[str, ...] = Field(min_length=1)
+    """URI suffixes of pages that answer it; the first is the best."""
+
+
+class Recipe(Spec):
+    """A knowledge base, from its sources to its site."""
+
+    name: str
+    """Name of the knowledge base: a slug."""
+    description: str = ""
+    """What it is about, in a sentence."""
+    language: str = "english"
+    """Language of its text, for stemming and stop words (a Snowball name)."""
+    sources: tuple[AnySource, ...] = Field(min_length=1)
+    """Where its documents come from."""
+    chunking: ChunkingSpec = ChunkingSpec()
+    """How documents are cut."""
+    embedding: AnyEmbedding = StaticEmbedding()
+    """How text becomes vectors."""
+    retrieval: RetrievalSpec = RetrievalSpec()
+    """How queries are answered."""
+    storage: StorageSpec = StorageSpec()
+    """What is kept where."""
+    site: SiteSpec = SiteSpec()
+    """What the exported site says."""
+    questions: tuple[Question, ...] | str = ()
+    """Golden questions, or the TSV file they stand in (question, tab, pages with commas)."""
+
+    _path: Path = Path()
+
+    @field_validator("name")
+    @classmethod
+    def _slug(cls, value: str) -> str:
+        return check_name(value)
+
+    @property
+    def path(self) -> Path:
+        """The file it was read from; its folder is where relative paths start."""
+        return self._path
+
+
+def check_name(name: str) -> str:
+    """Return a knowledge base name if it is a slug.
+
+    Raises:
+        ValueError: It is not one; the message says what a slug is.
+    """
+    if not SLUG.fullmatch(name):
+        raise ValueError(
+            f"{name!r} is not a slug; use 1 to 63 lower-case letters, digits and hyphens, "
+            "with a letter or digit at both ends"
+        )
+    return name

@@ -1,0 +1,138 @@
+"""What a source is: a place that documents come from, read one document at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from kbkit.models import SourceDocument
+
+
+class Outcome(StrEnum):
+    """What became of one address or file."""
+
+    FETCHED = "fetched"
+    """Read; the event carries the document."""
+    UNCHANGED = "unchanged"
+    """The server says it is as it was (304); what is stored stays."""
+    SKIPPED = "skipped"
+    """Reachable but not a document: binary, empty, too large, forbidden by robots.txt."""
+    FAILED = "failed"
+    """Not readable this time; what is stored stays and becomes stale."""
+    GONE = "gone"
+    """The server says it is no longer there (404, 410)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageVisit:
+    """What a visit of a page leaves for the next one.
+
+    Attributes:
+        url: Canonical address that was asked for.
+        depth: Links away from the start.
+        etag: Validator the server gave, or ``""``.
+        last_modified: Validator the server gave, or ``""``.
+        links: Addresses on the page that are in the source's scope.
+        document_uri: URI of the document made from it, or ``""``.
+    """
+
+    url: str
+    depth: int = 0
+    etag: str = ""
+    last_modified: str = ""
+    links: tuple[str, ...] = ()
+    document_uri: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEvent:
+    """One thing that happened while a source was read.
+
+    Attributes:
+        uri: Address or file that it happened to.
+        outcome: What happened.
+        document: The document, exactly when the outcome is ``FETCHED``.
+        reason: Why it was skipped, failed or is gone; one line for a person.
+        visit: What to remember of the page; only sources that fetch have it.
+    """
+
+    uri: str
+    outcome: Outcome
+    document: SourceDocument | None = None
+    reason: str = ""
+    visit: PageVisit | None = None
+
+
+class CrawlMemory(Protocol):
+    """What earlier visits left behind. The pipeline records each event's visit; sources read."""
+
+    def visited(self) -> Iterable[PageVisit]:
+        """Pages that the interrupted run has dealt with; empty when a run begins afresh."""
+        ...
+
+    def page(self, url: str) -> PageVisit | None:
+        """The last visit of a page in any finished or unfinished run."""
+        ...
+
+    def known(self) -> Iterable[PageVisit]:
+        """Every page that any run visited."""
+        ...
+
+
+class NoMemory:
+    """A memory that knows nothing, for a first look at a source."""
+
+    def visited(self) -> Iterable[PageVisit]:
+        """Nothing."""
+        return ()
+
+    def page(self, url: str) -> PageVisit | None:
+        """Nothing."""
+        return None
+
+    def known(self) -> Iterable[PageVisit]:
+        """Nothing."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """What a source may use while it is read.
+
+    Attributes:
+        memory: What earlier visits left.
+        stop: Asked often; when it says true, the source ends soon and cleanly.
+        base: Folder that relative paths of a recipe start from.
+        user_agent: How kbkit introduces itself.
+        timeout: Seconds that one request may take.
+    """
+
+    memory: CrawlMemory = field(default_factory=NoMemory)
+    stop: Callable[[], bool] = lambda: False
+    base: Path = field(default_factory=Path)
+    user_agent: str = "kbkit"
+    timeout: float = 30.0
+
+
+class Source(Protocol):
+    """A place that documents come from.
+
+    Attributes:
+        type: The source type of recipes (``crawl``, ``page``, ``package``, ...).
+        exhaustive: A full read yields every document there is, so that a document that is no
+            longer yielded is gone. Not so for a crawl, where only a 404 or 410 says that.
+    """
+
+    type: str
+    exhaustive: bool
+
+    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
+        """Read the source, one event at a time; nothing waits for the whole.
+
+        Raises:
+            SourceError: The source cannot be read at all.
+        """
+        ...
