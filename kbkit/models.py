@@ -68,6 +68,27 @@ class SourceDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class PageVisit:
+    """What a visit of a page leaves for the next one.
+
+    Attributes:
+        url: Canonical address that was asked for.
+        depth: Links away from the start.
+        etag: Validator the server gave, or ``""``.
+        last_modified: Validator the server gave, or ``""``.
+        links: Addresses on the page that are in the source's scope.
+        document_uri: URI of the document made from it, or ``""``.
+    """
+
+    url: str
+    depth: int = 0
+    etag: str = ""
+    last_modified: str = ""
+    links: tuple[str, ...] = ()
+    document_uri: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """A stored document.
 

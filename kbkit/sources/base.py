@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from kbkit.models import PageVisit as PageVisit
 from kbkit.models import SourceDocument
 
 
@@ -24,27 +25,6 @@ class Outcome(StrEnum):
     """Not readable this time; what is stored stays and becomes stale."""
     GONE = "gone"
     """The server says it is no longer there (404, 410)."""
-
-
-@dataclass(frozen=True, slots=True)
-class PageVisit:
-    """What a visit of a page leaves for the next one.
-
-    Attributes:
-        url: Canonical address that was asked for.
-        depth: Links away from the start.
-        etag: Validator the server gave, or ``""``.
-        last_modified: Validator the server gave, or ``""``.
-        links: Addresses on the page that are in the source's scope.
-        document_uri: URI of the document made from it, or ``""``.
-    """
-
-    url: str
-    depth: int = 0
-    etag: str = ""
-    last_modified: str = ""
-    links: tuple[str, ...] = ()
-    document_uri: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""What is kept: the catalog (SQLite), lexical indexes (FTS5), vectors (Chroma), locks."""

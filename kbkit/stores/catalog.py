@@ -1,0 +1,449 @@
+"""Documents and their chunks. Functions of the caller's transaction.
+
+A document is replaced as a whole: its row, its chunks, their terms, vectors and outbox entries
+change together or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from kbkit.errors import NotFoundError
+from kbkit.models import Chunk, Document, DocumentState, DocumentType
+from kbkit.stores import lexical, registry
+from kbkit.stores.schema import chunks, documents, outbox, vectors
+
+_T = TypeVar("_T")
+
+_VARIABLES = 5_000
+"""Values bound in one statement; SQLite allows 32,766."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewChunk:
+    """A chunk that is to be stored.
+
+    Attributes:
+        terms: Analyzer terms of what is indexed, joined by spaces.
+        length: Number of those terms.
+        embed_hash: Hash of what the embedder reads.
+    """
+
+    chunk: Chunk
+    terms: str
+    length: int
+    embed_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkChanges:
+    """How many chunks a document gained and lost; those that stayed count in neither."""
+
+    added: int = 0
+    removed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What reranking reads of a chunk."""
+
+    seq: int
+    id: str
+    document_id: str
+    terms: str
+    length: int
+    vector: NDArray[np.float32]
+
+
+def pack(matrix: NDArray[np.float32]) -> list[bytes]:
+    """Vectors as the catalog keeps them: float16, little endian."""
+    return [row.tobytes() for row in matrix.astype("<f2")]
+
+
+def unpack(blobs: Sequence[bytes], dimensions: int) -> NDArray[np.float32]:
+    """Vectors as they are computed with, shape ``(len(blobs), dimensions)``."""
+    flat = np.frombuffer(b"".join(blobs), dtype="<f2")
+    return flat.reshape(len(blobs), dimensions).astype(np.float32)
+
+
+def content_hash(connection: sa.Connection, document_id: str) -> tuple[str, DocumentState] | None:
+    """Hash and state of a stored document, ``None`` where there is none."""
+    row = connection.execute(
+        sa.select(documents.c.content_hash, documents.c.state).where(documents.c.id == document_id)
+    ).first()
+    return None if row is None else (row.content_hash, DocumentState(row.state))
+
+
+def known_vectors(
+    connection: sa.Connection, kb_id: str, hashes: Iterable[str]
+) -> dict[str, bytes]:
+    """Packed vectors of chunks that were embedded before, by ``embed_hash``."""
+    found: dict[str, bytes] = {}
+    for part in _parts(sorted(set(hashes))):
+        rows = connection.execute(
+            sa.select(chunks.c.embed_hash, vectors.c.vector)
+            .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
+            .where(chunks.c.kb_id == kb_id, chunks.c.embed_hash.in_(part))
+        )
+        found.update((row.embed_hash, row.vector) for row in rows)
+    return found
+
+
+def replace_document(
+    connection: sa.Connection,
+    kb_id: str,
+    document: Document,
+    new_chunks: Sequence[NewChunk],
+    packed: Mapping[str, bytes],
+    *,
+    source_id: str | None,
+    run_id: int | None,
+) -> ChunkChanges:
+    """Store a document and its chunks in place of what was there.
+
+    Chunks that stay keep their row, and with it their vector and their place in Chroma.
+
+    Args:
+        connection: A writing transaction.
+        kb_id: The knowledge base.
+        document: The document.
+        new_chunks: All of its chunks, in order.
+        packed: Packed vectors by ``embed_hash``; must have those of chunks that are new.
+        source_id: The source it comes from, if any.
+        run_id: The run that read it, if any.
+    """
+    values = {
+        "source_id": source_id,
+        "run_id": run_id,
+        "title": document.title,
+        "content": document.content,
+        "document_type": document.document_type.value,
+        "tags": list(document.tags),
+        "metadata": dict(document.metadata),
+        "state": document.state.value,
+        "fetched_at": document.fetched_at,
+        "content_hash": document.content_hash,
+    }
+    before = connection.execute(
+        sa.select(documents.c.document_type, documents.c.tags).where(documents.c.id == document.id)
+    ).first()
+    if before is None:
+        connection.execute(
+            documents.insert().values(id=document.id, kb_id=kb_id, uri=document.uri, **values)
+        )
+    else:
+        connection.execute(
+            documents.update().where(documents.c.id == document.id).values(**values)
+        )
+    refiled = before is not None and (
+        before.document_type != document.document_type or before.tags != list(document.tags)
+    )
+    changes = _replace_chunks(connection, kb_id, document.id, new_chunks, packed, refiled=refiled)
+    registry.touch(connection, kb_id)
+    return changes
+
+
+def _replace_chunks(
+    connection: sa.Connection,
+    kb_id: str,
+    document_id: str,
+    new_chunks: Sequence[NewChunk],
+    packed: Mapping[str, bytes],
+    *,
+    refiled: bool,
+) -> ChunkChanges:
+    old = {
+        row.id: row
+        for row in connection.execute(
+            sa.select(
+                chunks.c.seq, chunks.c.id, chunks.c.terms, chunks.c.embed_hash,
+                chunks.c.position, chunks.c.start, chunks.c.end, chunks.c.anchor, chunks.c.page,
+            ).where(chunks.c.document_id == document_id)
+        )
+    }  # fmt: skip
+    added: list[NewChunk] = []
+    moved: list[dict[str, Any]] = []
+    kept: list[dict[str, Any]] = []
+    for new in new_chunks:
+        row = old.get(new.chunk.id)
+        if row is None or (row.terms, row.embed_hash) != (new.terms, new.embed_hash):
+            added.append(new)
+            continue
+        del old[new.chunk.id]
+        place = {name: getattr(new.chunk, name) for name in _PLACE}
+        if any(getattr(row, name) != value for name, value in place.items()):
+            moved.append({"chunk_seq": row.seq, **{f"new_{k}": v for k, v in place.items()}})
+        kept.append({"kb_id": kb_id, "chunk_seq": row.seq, "chunk_id": row.id})
+    _remove_chunks(connection, kb_id, list(old.values()))
+    if moved:
+        connection.execute(
+            chunks.update()
+            .where(chunks.c.seq == sa.bindparam("chunk_seq"))
+            .values({name: sa.bindparam(f"new_{name}") for name in _PLACE}),
+            moved,
+        )
+    _add_chunks(connection, kb_id, added, packed)
+    if refiled and kept:
+        connection.execute(outbox.insert(), kept)
+    return ChunkChanges(added=len(added), removed=len(old))
+
+
+_PLACE = ("position", "start", "end", "anchor", "page")
+"""What may change of a chunk that stays the same chunk."""
+
+
+def _add_chunks(
+    connection: sa.Connection,
+    kb_id: str,
+    added: Sequence[NewChunk],
+    packed: Mapping[str, bytes],
+) -> None:
+    if not added:
+        return
+    rows = []
+    for new in added:
+        chunk = new.chunk
+        rows.append(
+            {
+                "id": chunk.id, "kb_id": kb_id, "document_id": chunk.document_id,
+                "position": chunk.position, "start": chunk.start, "end": chunk.end,
+                "text": chunk.text, "heading_path": list(chunk.heading_path),
+                "anchor": chunk.anchor, "page": chunk.page, "terms": new.terms,
+                "length": new.length, "embed_hash": new.embed_hash,
+            }
+        )  # fmt: skip
+    connection.execute(chunks.insert(), rows)
+    seqs: dict[str, int] = {}
+    for part in _parts([row["id"] for row in rows]):
+        found = connection.execute(sa.select(chunks.c.id, chunks.c.seq).where(chunks.c.id.in_(part)))
+        seqs.update((row.id, row.seq) for row in found)
+    connection.execute(
+        vectors.insert(),
+        [{"chunk_seq": seqs[n.chunk.id], "vector": packed[n.embed_hash]} for n in added],
+    )
+    lexical.add(connection, kb_id, [(seqs[n.chunk.id], n.terms) for n in added])
+    connection.execute(
+        outbox.insert(),
+        [
+            {"kb_id": kb_id, "chunk_seq": seqs[n.chunk.id], "chunk_id": n.chunk.id}
+            for n in added
+        ],
+    )
+
+
+def _remove_chunks(connection: sa.Connection, kb_id: str, rows: Sequence[Any]) -> None:
+    """Remove chunks; each row has ``seq``, ``id`` and ``terms``."""
+    if not rows:
+        return
+    lexical.remove(connection, kb_id, [(row.seq, row.terms) for row in rows])
+    for part in _parts([row.seq for row in rows]):
+        connection.execute(chunks.delete().where(chunks.c.seq.in_(part)))
+    connection.execute(
+        outbox.insert(), [{"kb_id": kb_id, "chunk_seq": None, "chunk_id": r.id} for r in rows]
+    )
+
+
+def touch_document(
+    connection: sa.Connection,
+    document_id: str,
+    *,
+    state: DocumentState,
+    fetched_at: datetime | None,
+    run_id: int | None,
+) -> None:
+    """Note that a document was looked at: it is as it was, or could not be read."""
+    values: dict[str, Any] = {"state": state.value, "run_id": run_id}
+    if fetched_at is not None:
+        values["fetched_at"] = fetched_at
+    connection.execute(documents.update().where(documents.c.id == document_id).values(**values))
+
+
+def retire_document(connection: sa.Connection, kb_id: str, document_id: str) -> ChunkChanges:
+    """Mark a document as gone and take its chunks out of search; its text and ratings stay."""
+    rows = connection.execute(
+        sa.select(chunks.c.seq, chunks.c.id, chunks.c.terms).where(
+            chunks.c.document_id == document_id
+        )
+    ).all()
+    _remove_chunks(connection, kb_id, rows)
+    connection.execute(
+        documents.update()
+        .where(documents.c.id == document_id)
+        # no hash, so that it is stored in full should it come back
+        .values(state=DocumentState.GONE.value, content_hash="")
+    )
+    registry.touch(connection, kb_id)
+    return ChunkChanges(removed=len(rows))
+
+
+def delete_document(connection: sa.Connection, kb_id: str, document_id: str) -> None:
+    """Delete a document and its chunks.
+
+    Raises:
+        NotFoundError: There is no such document.
+    """
+    get_document(connection, kb_id, document_id)
+    retire_document(connection, kb_id, document_id)
+    connection.execute(documents.delete().where(documents.c.id == document_id))
+
+
+def unseen_documents(connection: sa.Connection, source_id: str, run_id: int) -> list[str]:
+    """Documents of a source, not gone yet, that a run did not come across."""
+    rows = connection.execute(
+        sa.select(documents.c.id).where(
+            documents.c.source_id == source_id,
+            documents.c.state != DocumentState.GONE.value,
+            sa.func.coalesce(documents.c.run_id, 0) != run_id,
+        )
+    )
+    return list(rows.scalars())
+
+
+_DOCUMENT_COLUMNS = [
+    documents.c[name]
+    for name in (
+        "id", "uri", "title", "content", "document_type", "tags", "metadata", "state",
+        "fetched_at", "content_hash",
+    )
+]  # fmt: skip
+
+
+def _document(row: sa.Row[Any]) -> Document:
+    values = dict(row._mapping)
+    values["document_type"] = DocumentType(values["document_type"])
+    values["state"] = DocumentState(values["state"])
+    values["tags"] = tuple(values["tags"])
+    return Document(**values)
+
+
+def get_document(connection: sa.Connection, kb_id: str, document_id: str) -> Document:
+    """Look a document up by id or by URI.
+
+    Raises:
+        NotFoundError: There is no such document.
+    """
+    row = connection.execute(
+        sa.select(*_DOCUMENT_COLUMNS).where(
+            documents.c.kb_id == kb_id,
+            sa.or_(documents.c.id == document_id, documents.c.uri == document_id),
+        )
+    ).first()
+    if row is None:
+        raise NotFoundError(f"no document with id or URI {document_id!r}")
+    return _document(row)
+
+
+def iter_documents(
+    connection: sa.Connection, kb_id: str, *, gone: bool = True
+) -> Iterator[Document]:
+    """All documents of a knowledge base in order of URI, read as they are asked for."""
+    query = sa.select(*_DOCUMENT_COLUMNS).where(documents.c.kb_id == kb_id)
+    if not gone:
+        query = query.where(documents.c.state != DocumentState.GONE.value)
+    for row in connection.execute(query.order_by(documents.c.uri)).yield_per(100):
+        yield _document(row)
+
+
+_CHUNK_COLUMNS = [
+    chunks.c[name]
+    for name in (
+        "id", "document_id", "position", "start", "end", "text", "heading_path", "anchor", "page",
+    )
+]  # fmt: skip
+
+
+def _chunk(row: sa.Row[Any]) -> Chunk:
+    values = dict(row._mapping)
+    values["heading_path"] = tuple(values["heading_path"])
+    return Chunk(**values)
+
+
+def iter_chunks(
+    connection: sa.Connection, kb_id: str, document_id: str | None = None
+) -> Iterator[Chunk]:
+    """Chunks of a knowledge base or of one document, in document order."""
+    query = (
+        sa.select(*_CHUNK_COLUMNS)
+        .join(documents, documents.c.id == chunks.c.document_id)
+        .where(chunks.c.kb_id == kb_id)
+        .order_by(documents.c.uri, chunks.c.position)
+    )
+    if document_id is not None:
+        query = query.where(chunks.c.document_id == document_id)
+    for row in connection.execute(query).yield_per(500):
+        yield _chunk(row)
+
+
+def get_chunks(connection: sa.Connection, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
+    """Chunks by ``seq``, each with its document (whose ``content`` is left empty: it is long)."""
+    columns = [sa.literal("").label("content") if c.name == "content" else c
+               for c in _DOCUMENT_COLUMNS]  # fmt: skip
+    found_documents: dict[str, Document] = {}
+    found: dict[int, tuple[Chunk, Document]] = {}
+    for part in _parts(list(seqs)):
+        rows = connection.execute(
+            sa.select(chunks.c.seq, *_CHUNK_COLUMNS).where(chunks.c.seq.in_(part))
+        ).all()
+        wanted = {row.document_id for row in rows} - found_documents.keys()
+        for row in connection.execute(sa.select(*columns).where(documents.c.id.in_(wanted))):
+            found_documents[row.id] = _document(row)
+        for row in rows:
+            values = dict(row._mapping)
+            seq = values.pop("seq")
+            values["heading_path"] = tuple(values["heading_path"])
+            found[seq] = (Chunk(**values), found_documents[row.document_id])
+    return found
+
+
+def candidates(
+    connection: sa.Connection,
+    kb_id: str,
+    dimensions: int,
+    *,
+    seqs: Iterable[int] = (),
+    ids: Iterable[str] = (),
+) -> list[Candidate]:
+    """What reranking reads of chunks, given by ``seq`` or by id; those that are gone are left out.
+
+    A chunk that is named both ways comes once.
+    """
+    rows: dict[int, Any] = {}
+    for column, keys in ((chunks.c.seq, list(seqs)), (chunks.c.id, list(ids))):
+        for part in _parts(keys):
+            found = connection.execute(
+                sa.select(
+                    chunks.c.seq, chunks.c.id, chunks.c.document_id, chunks.c.terms,
+                    chunks.c.length, vectors.c.vector,
+                )
+                .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
+                .where(chunks.c.kb_id == kb_id, column.in_(part))
+            )  # fmt: skip
+            rows.update((row.seq, row) for row in found)
+    ordered = [rows[seq] for seq in sorted(rows)]
+    matrix = unpack([row.vector for row in ordered], dimensions)
+    return [
+        Candidate(row.seq, row.id, row.document_id, row.terms, row.length, matrix[i])
+        for i, row in enumerate(ordered)
+    ]
+
+
+def corpus_size(connection: sa.Connection, kb_id: str) -> tuple[int, int]:
+    """Number of chunks, and of the terms of all of them."""
+    row = connection.execute(
+        sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(chunks.c.length), 0)).where(
+            chunks.c.kb_id == kb_id
+        )
+    ).one()
+    return row[0], row[1]
+
+
+def _parts(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    for start in range(0, len(values), _VARIABLES):
+        yield values[start : start + _VARIABLES]

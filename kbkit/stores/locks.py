@@ -1,0 +1,65 @@
+"""Locks between processes: one file each in the workspace's ``locks`` folder.
+
+The operating system frees a lock when its process ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from kbkit.errors import ConflictError, WorkspaceError
+
+
+class FolderLocks:
+    """The locks of one workspace."""
+
+    def __init__(self, folder: Path) -> None:
+        """Use a folder, made when missing.
+
+        Raises:
+            WorkspaceError: The folder cannot be made.
+        """
+        self._folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise WorkspaceError(
+                f"{folder}: {error.strerror}; name a folder that you may write to"
+            ) from error
+
+    @contextmanager
+    def hold(self, name: str, *, wait: float, task: str = "") -> Iterator[None]:
+        """Hold a lock; it may be taken again inside by the same thread only through nesting.
+
+        Args:
+            name: File name of the lock, without its ending.
+            wait: Seconds to wait for another holder.
+            task: What the holder does, for the message to others.
+
+        Raises:
+            ConflictError: Another process still holds it after that time.
+            WorkspaceError: The lock file cannot be written.
+        """
+        path = self._folder / f"{name}.lock"
+        lock = FileLock(path, timeout=wait)
+        try:
+            lock.acquire()
+        except Timeout:
+            raise ConflictError(
+                f"another process is {task or f'holding {path.name}'}; wait for it to end, "
+                "and run this again"
+            ) from None
+        except OSError as error:
+            raise WorkspaceError(
+                f"{path}: {error.strerror or os.strerror(error.errno or 0)}; kbkit needs to "
+                "write to its workspace: make the folder writable, or copy it"
+            ) from error
+        try:
+            yield
+        finally:
+            lock.release()

@@ -1,0 +1,15 @@
+"""Alembic's entry: run the migrations on the connection that `kbkit.stores.database` hands in."""
+
+from __future__ import annotations
+
+from alembic import context
+
+from kbkit.stores.schema import metadata
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    render_as_batch=True,
+    transactional_ddl=True,
+)
+context.run_migrations()

@@ -1,0 +1,198 @@
+"""The registry: which knowledge bases a workspace holds. Functions of the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+import sqlalchemy as sa
+
+from kbkit.errors import ConflictError, NotFoundError
+from kbkit.models import DocumentState, KnowledgeBaseInfo
+from kbkit.stores import lexical
+from kbkit.stores.schema import (
+    chunks,
+    documents,
+    dropped_collections,
+    knowledge_bases,
+    outbox,
+    sources,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBaseRow:
+    """A knowledge base as the catalog keeps it.
+
+    Attributes:
+        config: The recipe's parts that shape it (language, chunking, embedding, retrieval,
+            storage, site), as JSON values.
+        version: Counts committed changes of its content.
+        applied_seq: Largest ``chunks.seq`` in its Chroma collection.
+    """
+
+    id: str
+    name: str
+    description: str
+    config: Mapping[str, Any]
+    embedder: str
+    dimensions: int
+    collection: str
+    created_at: datetime
+    updated_at: datetime
+    version: int
+    applied_seq: int
+
+
+def create(
+    connection: sa.Connection,
+    name: str,
+    *,
+    description: str,
+    config: Mapping[str, Any],
+    embedder: str,
+    dimensions: int,
+) -> KnowledgeBaseRow:
+    """Enter a new knowledge base and make its lexical index.
+
+    Raises:
+        ConflictError: The name is taken.
+    """
+    taken = connection.execute(
+        sa.select(knowledge_bases.c.id).where(knowledge_bases.c.name == name)
+    ).first()
+    if taken:
+        raise ConflictError(
+            f"a knowledge base named {name!r} exists; choose another name, or delete it first"
+        )
+    now = datetime.now(UTC)
+    kb_id = uuid4().hex
+    connection.execute(
+        knowledge_bases.insert().values(
+            id=kb_id,
+            name=name,
+            description=description,
+            config=dict(config),
+            embedder=embedder,
+            dimensions=dimensions,
+            # part of the id, since a deleted namesake's collection may still await its end
+            collection=f"{name}.{kb_id[:8]}",
+            created_at=now,
+            updated_at=now,
+        )
+    )
+    lexical.create(connection, kb_id)
+    return get(connection, name)
+
+
+def get(connection: sa.Connection, name: str) -> KnowledgeBaseRow:
+    """Look a knowledge base up by name.
+
+    Raises:
+        NotFoundError: There is none; the message names those there are.
+    """
+    row = connection.execute(
+        sa.select(knowledge_bases).where(knowledge_bases.c.name == name)
+    ).first()
+    if row is None:
+        others = names(connection)
+        there = f"there are: {', '.join(others)}" if others else "the workspace is empty"
+        raise NotFoundError(f"no knowledge base named {name!r}; {there}")
+    return KnowledgeBaseRow(**row._mapping)
+
+
+def get_by_id(connection: sa.Connection, kb_id: str) -> KnowledgeBaseRow:
+    """Look a knowledge base up by id.
+
+    Raises:
+        NotFoundError: It was deleted.
+    """
+    row = connection.execute(
+        sa.select(knowledge_bases).where(knowledge_bases.c.id == kb_id)
+    ).first()
+    if row is None:
+        raise NotFoundError("this knowledge base was deleted; open another one")
+    return KnowledgeBaseRow(**row._mapping)
+
+
+def names(connection: sa.Connection) -> list[str]:
+    """Names of all knowledge bases, sorted."""
+    rows = connection.execute(sa.select(knowledge_bases.c.name).order_by(knowledge_bases.c.name))
+    return list(rows.scalars())
+
+
+def update(
+    connection: sa.Connection, kb_id: str, *, description: str, config: Mapping[str, Any]
+) -> None:
+    """Change what a recipe says of a knowledge base."""
+    connection.execute(
+        knowledge_bases.update()
+        .where(knowledge_bases.c.id == kb_id)
+        .values(description=description, config=dict(config), updated_at=datetime.now(UTC))
+    )
+
+
+def touch(connection: sa.Connection, kb_id: str) -> None:
+    """Count a change of its content."""
+    connection.execute(
+        knowledge_bases.update()
+        .where(knowledge_bases.c.id == kb_id)
+        .values(version=knowledge_bases.c.version + 1, updated_at=datetime.now(UTC))
+    )
+
+
+def delete(connection: sa.Connection, kb_id: str) -> None:
+    """Delete a knowledge base and all that belongs to it; its collection is marked to be dropped.
+
+    Raises:
+        NotFoundError: It was deleted already.
+    """
+    row = get_by_id(connection, kb_id)
+    lexical.drop(connection, kb_id)
+    connection.execute(dropped_collections.insert().values(name=row.collection))
+    connection.execute(knowledge_bases.delete().where(knowledge_bases.c.id == kb_id))
+
+
+def describe(connection: sa.Connection, row: KnowledgeBaseRow) -> KnowledgeBaseInfo:
+    """Figures of a knowledge base."""
+    states = dict.fromkeys((state.value for state in DocumentState), 0)
+    types: dict[str, int] = {}
+    for state, document_type, count in connection.execute(
+        sa.select(documents.c.state, documents.c.document_type, sa.func.count())
+        .where(documents.c.kb_id == row.id)
+        .group_by(documents.c.state, documents.c.document_type)
+        .order_by(documents.c.document_type)
+    ):
+        states[state] += count
+        if state != DocumentState.GONE:
+            types[document_type] = types.get(document_type, 0) + count
+    source_types = connection.execute(
+        sa.select(sources.c.type)
+        .where(sources.c.kb_id == row.id)
+        .distinct()
+        .order_by(sources.c.type)
+    ).scalars()
+    return KnowledgeBaseInfo(
+        id=row.id,
+        name=row.name,
+        description=row.description,
+        source_types=tuple(source_types),
+        documents=sum(types.values()),
+        chunks=_count(connection, chunks, row.id),
+        embedder=row.embedder,
+        dimensions=row.dimensions,
+        collection=row.collection,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        states=states,
+        document_types=types,
+        pending=_count(connection, outbox, row.id),
+    )
+
+
+def _count(connection: sa.Connection, table: sa.Table, kb_id: str) -> int:
+    query = sa.select(sa.func.count()).select_from(table).where(table.c.kb_id == kb_id)
+    return connection.execute(query).scalar_one()

@@ -1,0 +1,166 @@
+"""Sources, the runs that read them, and what each page's visit left behind.
+
+Functions of the caller's transaction; `RunMemory` is the `CrawlMemory` that sources read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
+
+from kbkit.models import PageVisit
+from kbkit.stores.database import Database
+from kbkit.stores.schema import pages, runs, sources
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A source of a knowledge base: its recipe part, and the folder its paths start from."""
+
+    id: str
+    kb_id: str
+    key: str
+    type: str
+    spec: Mapping[str, Any]
+    base: str
+    created_at: datetime
+
+
+def source_key(spec: Mapping[str, Any], place: tuple[str, ...]) -> str:
+    """Identify a source by its type and place, so that changed options keep its memory."""
+    text = json.dumps([spec["type"], *(spec.get(name) for name in place)])
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def save_source(
+    connection: sa.Connection, kb_id: str, key: str, spec: Mapping[str, Any], base: str
+) -> SourceRow:
+    """Enter a source, or renew the options of the one with this key."""
+    digest = hashlib.blake2b(f"{kb_id} {key}".encode(), digest_size=16).hexdigest()
+    statement = insert(sources).values(
+        id=digest,
+        kb_id=kb_id,
+        key=key,
+        type=spec["type"],
+        spec=dict(spec),
+        base=base,
+        created_at=datetime.now(UTC),
+    )
+    connection.execute(
+        statement.on_conflict_do_update(
+            index_elements=["kb_id", "key"], set_={"spec": dict(spec), "base": base}
+        )
+    )
+    row = connection.execute(sa.select(sources).where(sources.c.id == digest)).one()
+    return SourceRow(**row._mapping)
+
+
+def list_sources(connection: sa.Connection, kb_id: str) -> list[SourceRow]:
+    """All sources of a knowledge base, oldest first."""
+    query = sa.select(sources).where(sources.c.kb_id == kb_id)
+    rows = connection.execute(query.order_by(sources.c.created_at, sources.c.id))
+    return [SourceRow(**row._mapping) for row in rows]
+
+
+def begin_run(connection: sa.Connection, source: SourceRow) -> tuple[int, bool]:
+    """Begin a run, or take up the last one if it never ended.
+
+    Returns:
+        Id of the run, and whether it was taken up.
+    """
+    last = connection.execute(
+        sa.select(runs.c.id, runs.c.finished_at)
+        .where(runs.c.source_id == source.id)
+        .order_by(runs.c.id.desc())
+        .limit(1)
+    ).first()
+    if last is not None and last.finished_at is None:
+        return last.id, True
+    result = connection.execute(
+        runs.insert().values(
+            kb_id=source.kb_id, source_id=source.id, started_at=datetime.now(UTC)
+        )
+    )
+    return result.inserted_primary_key[0], False
+
+
+def end_run(connection: sa.Connection, run_id: int, report: Mapping[str, Any]) -> None:
+    """Mark a run as complete."""
+    connection.execute(
+        runs.update()
+        .where(runs.c.id == run_id)
+        .values(finished_at=datetime.now(UTC), report=dict(report))
+    )
+
+
+def record_visit(
+    connection: sa.Connection,
+    source_id: str,
+    run_id: int,
+    visit: PageVisit,
+    outcome: str,
+    reason: str,
+) -> None:
+    """Remember a page's visit in place of the one before."""
+    values = {
+        "run_id": run_id,
+        "depth": visit.depth,
+        "etag": visit.etag,
+        "last_modified": visit.last_modified,
+        "links": list(visit.links),
+        "document_uri": visit.document_uri,
+        "outcome": outcome,
+        "reason": reason,
+        "visited_at": datetime.now(UTC),
+    }
+    statement = insert(pages).values(source_id=source_id, url=visit.url, **values)
+    connection.execute(
+        statement.on_conflict_do_update(index_elements=["source_id", "url"], set_=values)
+    )
+
+
+class RunMemory:
+    """What the catalog remembers of a source's pages."""
+
+    def __init__(self, database: Database, source_id: str, run_id: int) -> None:
+        self._database = database
+        self._source_id = source_id
+        self._run_id = run_id
+
+    def visited(self) -> Iterable[PageVisit]:
+        """Pages that this run, begun in an earlier process, has dealt with."""
+        return self._visits(pages.c.run_id == self._run_id)
+
+    def page(self, url: str) -> PageVisit | None:
+        """The last visit of a page."""
+        return next(iter(self._visits(pages.c.url == url)), None)
+
+    def known(self) -> Iterable[PageVisit]:
+        """Every page that any run visited and found."""
+        return self._visits(pages.c.outcome != "gone")
+
+    def _visits(self, condition: sa.ColumnElement[bool]) -> list[PageVisit]:
+        with self._database.read() as connection:
+            rows = connection.execute(
+                sa.select(
+                    pages.c.url,
+                    pages.c.depth,
+                    pages.c.etag,
+                    pages.c.last_modified,
+                    pages.c.links,
+                    pages.c.document_uri,
+                )
+                .where(pages.c.source_id == self._source_id, condition)
+                .order_by(pages.c.visited_at, pages.c.url)
+            )
+            return [
+                PageVisit(**{**row._mapping, "links": tuple(row.links)})  # type: ignore[arg-type]
+                for row in rows
+            ]

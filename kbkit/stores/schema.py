@@ -1,0 +1,212 @@
+"""The catalog's tables, as SQLAlchemy Core sees them. Alembic migrations bring them about.
+
+Lexical indexes (one FTS5 table a knowledge base) are made by `kbkit.stores.lexical`.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    Column,
+    DateTime,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+from sqlalchemy.engine import Dialect
+
+HEAD = "0001"
+"""Revision of the newest migration."""
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """An aware UTC time; SQLite itself keeps no time zone."""
+
+    impl = DateTime
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Store UTC without the zone."""
+        return None if value is None else value.astimezone(UTC).replace(tzinfo=None)
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        """Give the zone back."""
+        return None if value is None else value.replace(tzinfo=UTC)
+
+
+metadata = MetaData()
+
+
+def _kb() -> Column[str]:
+    return Column(
+        "kb_id", String, ForeignKey("knowledge_bases.id", ondelete="CASCADE"), nullable=False
+    )
+
+
+knowledge_bases = Table(
+    "knowledge_bases",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("name", String, nullable=False, unique=True),
+    Column("description", Text, nullable=False),
+    Column("config", JSON, nullable=False),
+    Column("embedder", String, nullable=False),
+    Column("dimensions", Integer, nullable=False),
+    Column("collection", String, nullable=False, unique=True),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    # counts every committed change of documents and chunks, so that caches know when to renew
+    Column("version", Integer, nullable=False, default=0),
+    # largest chunks.seq that the Chroma collection holds
+    Column("applied_seq", Integer, nullable=False, default=0),
+)
+
+sources = Table(
+    "sources",
+    metadata,
+    Column("id", String, primary_key=True),
+    _kb(),
+    Column("key", String, nullable=False),
+    Column("type", String, nullable=False),
+    Column("spec", JSON, nullable=False),
+    Column("base", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    UniqueConstraint("kb_id", "key"),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    _kb(),
+    Column("source_id", String, ForeignKey("sources.id", ondelete="CASCADE"), nullable=False),
+    Column("started_at", UtcDateTime, nullable=False),
+    # empty while the run goes on, and for ever when it was killed
+    Column("finished_at", UtcDateTime),
+    Column("report", JSON),
+    Index("runs_by_source", "source_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+pages = Table(
+    "pages",
+    metadata,
+    Column(
+        "source_id", String, ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True
+    ),
+    Column("url", String, primary_key=True),
+    Column("run_id", Integer, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
+    Column("depth", Integer, nullable=False),
+    Column("etag", String, nullable=False),
+    Column("last_modified", String, nullable=False),
+    Column("links", JSON, nullable=False),
+    Column("document_uri", String, nullable=False),
+    Column("outcome", String, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("visited_at", UtcDateTime, nullable=False),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("id", String, primary_key=True),
+    _kb(),
+    Column("source_id", String, ForeignKey("sources.id", ondelete="SET NULL")),
+    Column("run_id", Integer),
+    Column("uri", String, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("document_type", String, nullable=False),
+    Column("tags", JSON, nullable=False),
+    Column("metadata", JSON, nullable=False),
+    Column("state", String, nullable=False),
+    Column("fetched_at", UtcDateTime, nullable=False),
+    # of title, content, type, tags, metadata and chunking: equal hashes, nothing to do
+    Column("content_hash", String, nullable=False),
+    UniqueConstraint("kb_id", "uri"),
+    Index("documents_by_source", "source_id"),
+)
+
+chunks = Table(
+    "chunks",
+    metadata,
+    # never used again, so that "newer than" is "not yet in Chroma"
+    Column("seq", Integer, primary_key=True, autoincrement=True),
+    Column("id", String, nullable=False, unique=True),
+    _kb(),
+    Column(
+        "document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), nullable=False
+    ),
+    Column("position", Integer, nullable=False),
+    Column("start", Integer, nullable=False),
+    Column("end", Integer, nullable=False),
+    # equals the document's content[start:end]; kept, since slicing a long page for each hit
+    # costs more than the search itself
+    Column("text", Text, nullable=False),
+    Column("heading_path", JSON, nullable=False),
+    Column("anchor", String, nullable=False),
+    Column("page", Integer),
+    # analyzer terms of title, heading path and text, joined by spaces
+    Column("terms", Text, nullable=False),
+    Column("length", Integer, nullable=False),
+    # of what the embedder read: equal hashes, equal vectors
+    Column("embed_hash", String, nullable=False),
+    Index("chunks_by_document", "document_id", "position"),
+    Index("chunks_by_kb", "kb_id", "seq", "length"),
+    Index("chunks_by_embed_hash", "kb_id", "embed_hash"),
+    sqlite_autoincrement=True,
+)
+
+vectors = Table(
+    "vectors",
+    metadata,
+    Column("chunk_seq", Integer, ForeignKey("chunks.seq", ondelete="CASCADE"), primary_key=True),
+    # float16, little endian
+    Column("vector", LargeBinary, nullable=False),
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    _kb(),
+    # empty for a deletion: the chunk is no more
+    Column("chunk_seq", Integer),
+    Column("chunk_id", String, nullable=False),
+    Index("outbox_by_kb", "kb_id", "id"),
+    sqlite_autoincrement=True,
+)
+
+dropped_collections = Table(
+    "dropped_collections",
+    metadata,
+    # collections of deleted knowledge bases that Chroma still has to drop
+    Column("name", String, primary_key=True),
+)
+
+ratings = Table(
+    "ratings",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    _kb(),
+    # no foreign key: a rating outlives its chunk, which may come back under the same id
+    Column("target", String, nullable=False),
+    Column("target_type", String, nullable=False),
+    Column("score", Integer, nullable=False),
+    Column("query", Text, nullable=False),
+    Column("rater", String, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index("ratings_by_target", "kb_id", "target"),
+    sqlite_autoincrement=True,
+)
