@@ -1,0 +1,90 @@
+"""Finds and checks the files of models, without importing the packages that carry them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from importlib import metadata
+from pathlib import Path
+
+from kbkit.errors import EmbedderError
+
+_BLOCK = 1 << 20
+
+
+def distribution_file(distribution: str, name: str) -> Path | None:
+    """The file called ``name`` that an installed distribution brought, wherever it put it.
+
+    Args:
+        distribution: Name of the distribution on the package index.
+        name: File name without folders.
+
+    Returns:
+        Its path, or ``None`` when the distribution or the file is not there.
+    """
+    try:
+        files = metadata.distribution(distribution).files or []
+    except metadata.PackageNotFoundError:
+        return None
+    for file in files:
+        if file.name == name:
+            path = Path(str(file.locate()))
+            if path.is_file():
+                return path
+    return None
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file in hexadecimal.
+
+    Raises:
+        EmbedderError: The file cannot be read.
+    """
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as stream:
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+    except OSError as error:
+        raise EmbedderError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    return digest.hexdigest()
+
+
+def check_sha256(path: Path, expected: frozenset[str], mend: str) -> str:
+    """The SHA-256 of a file, which must be one that kbkit knows.
+
+    Raises:
+        EmbedderError: It is another one; the message ends with ``mend``.
+    """
+    found = sha256(path)
+    if found not in expected:
+        raise EmbedderError(f"{path}: not the file that kbkit knows (SHA-256 {found}); {mend}")
+    return found
+
+
+def quieten_forks() -> None:
+    """Let processes fork after tokenizers has used threads, without its warning.
+
+    The library warns on the child's standard error, which a notebook shows for every shell
+    command, and then turns its threads off. Setting its variable for the child says the same
+    beforehand. A value that somebody set stays.
+    """
+    if _fork_hooks or not hasattr(os, "register_at_fork"):
+        return
+    _fork_hooks.append(True)
+    ours: list[bool] = []
+
+    def before() -> None:
+        if "TOKENIZERS_PARALLELISM" not in os.environ:
+            os.environ["TOKENIZERS_PARALLELISM"] = "false"
+            ours.append(True)
+
+    def in_parent() -> None:
+        if ours:
+            ours.clear()
+            os.environ.pop("TOKENIZERS_PARALLELISM", None)
+
+    os.register_at_fork(before=before, after_in_parent=in_parent)
+
+
+_fork_hooks: list[bool] = []

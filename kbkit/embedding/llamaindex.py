@@ -1,0 +1,214 @@
+"""Any llama-index embedding as an `Embedder`, by short form or by import path."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kbkit.embedding.base import Matrix, Vector
+from kbkit.errors import EmbedderError
+from kbkit.recipes import LlamaIndexEmbedding
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+
+
+@dataclass(frozen=True, slots=True)
+class ShortForm:
+    """What stands behind ``openai:...`` and its like.
+
+    Attributes:
+        path: Import path of the class, ``module:Class``.
+        argument: The constructor's name for the model.
+        package: What to install.
+    """
+
+    path: str
+    argument: str
+    package: str
+
+
+def _form(module: str, name: str, argument: str = "model_name") -> ShortForm:
+    return ShortForm(
+        f"llama_index.embeddings.{module}:{name}",
+        argument,
+        f"llama-index-embeddings-{module.replace('_', '-')}",
+    )
+
+
+SHORT_FORMS = {
+    "cohere": _form("cohere", "CohereEmbedding"),
+    "fastembed": _form("fastembed", "FastEmbedEmbedding"),
+    "google": _form("google_genai", "GoogleGenAIEmbedding"),
+    "huggingface": _form("huggingface", "HuggingFaceEmbedding"),
+    "mistral": _form("mistralai", "MistralAIEmbedding"),
+    "ollama": _form("ollama", "OllamaEmbedding"),
+    "openai": _form("openai", "OpenAIEmbedding", "model"),
+    "voyage": _form("voyageai", "VoyageEmbedding"),
+}
+
+_SECRET_NAME = re.compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
+_SECRET_VALUE = re.compile(r"\b(?:sk|pk|hf|gsk|pa)[-_][\w*-]{4,}|(?i:bearer)\s+\S+")
+_LEAST_SECRET = 6  # shorter values would blot out ordinary words
+_LARGEST_BATCH = 2048  # llama-index allows no more
+_PROBE = "kbkit"
+
+
+class LlamaIndexEmbedder:
+    """A llama-index ``BaseEmbedding`` with unit vectors. It may use the network.
+
+    Raises:
+        EmbedderError: Its package is not installed, or its arguments do not fit.
+    """
+
+    def __init__(self, spec: LlamaIndexEmbedding) -> None:
+        self._spec = spec
+        self._path, self._arguments, package = _resolve(spec)
+        self._secrets = _secrets(self._arguments)
+        self._model = self._open(package)
+        self._dimensions = 0
+        self._lock = threading.Lock()
+
+    @property
+    def fingerprint(self) -> str:
+        """Names the class, the model and its arguments, secrets left out."""
+        arguments = _without_secrets(self._arguments)
+        text = json.dumps(arguments, sort_keys=True, default=repr)
+        digest = hashlib.sha256(f"{self._path}\n{text}".encode()).hexdigest()
+        return f"llama-index:{self._spec.model}:{digest[:16]}"
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector, found by embedding one word when first asked.
+
+        Raises:
+            EmbedderError: The model failed.
+        """
+        if not self._dimensions:
+            self.embed_passages([_PROBE])
+        return self._dimensions
+
+    def embed_passages(self, texts: Sequence[str]) -> Matrix:
+        """Embed texts; see `Embedder.embed_passages`. Blank texts never reach the model."""
+        full = [row for row, text in enumerate(texts) if text and not text.isspace()]
+        batches = []
+        for start in range(0, len(full), self._spec.batch_size):
+            rows = full[start : start + self._spec.batch_size]
+            batch = [texts[row] for row in rows]
+            ask = partial(self._model.get_text_embedding_batch, batch)
+            batches.append(self._vectors(ask, len(batch)))
+        result = np.zeros((len(texts), self.dimensions if texts else self._dimensions), np.float32)
+        if batches:
+            result[full] = np.concatenate(batches)
+        return result
+
+    def embed_query(self, text: str) -> Vector:
+        """Embed a question, with the model's own way of embedding questions."""
+        if not text or text.isspace():
+            return np.zeros(self.dimensions, np.float32)
+        vector: Vector = self._vectors(lambda: [self._model.get_query_embedding(text)], 1)[0]
+        return vector
+
+    def _open(self, package: str) -> BaseEmbedding:
+        module_name, _, class_name = self._path.partition(":")
+        install = f"pip install {package}" if package else "install its package"
+        try:
+            module = importlib.import_module(module_name)
+        except ImportError as error:
+            raise EmbedderError(
+                f"{self._spec.model}: cannot import {module_name} ({self._safe(error)}); {install}"
+            ) from error
+        from llama_index.core.base.embeddings.base import BaseEmbedding
+
+        found = getattr(module, class_name, None)
+        if not (isinstance(found, type) and issubclass(found, BaseEmbedding)):
+            raise EmbedderError(
+                f"{self._spec.model}: {class_name} in {module_name} is not a llama-index "
+                "embedding; name a class that derives from BaseEmbedding"
+            )
+        try:
+            model = found(**self._arguments)
+            if "embed_batch_size" not in self._arguments:
+                # set afterwards: not every constructor takes it
+                model.embed_batch_size = min(self._spec.batch_size, _LARGEST_BATCH)
+        # Constructors belong to third parties: they check keys, read files, open connections.
+        # "from None" since a traceback of theirs may show the key.
+        except Exception as error:
+            raise EmbedderError(
+                f"{self._spec.model}: cannot be opened ({self._safe(error)}); check "
+                "embedding.arguments and the keys in the environment"
+            ) from None
+        return model
+
+    def _vectors(self, ask: Callable[[], Sequence[Sequence[float]]], expected: int) -> Matrix:
+        try:
+            vectors = np.array(ask(), np.float32)
+        except Exception as error:  # whatever a third party's client raises
+            raise EmbedderError(f"{self._spec.model}: failed ({self._safe(error)})") from None
+        if vectors.ndim != 2 or len(vectors) != expected or not np.isfinite(vectors).all():
+            raise EmbedderError(
+                f"{self._spec.model}: gave an array of shape {vectors.shape} for {expected} "
+                "texts, or numbers that are not finite"
+            )
+        with self._lock:
+            known = self._dimensions = self._dimensions or vectors.shape[1]
+        if vectors.shape[1] != known:
+            raise EmbedderError(
+                f"{self._spec.model}: gave {vectors.shape[1]} dimensions after {known}"
+            )
+        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+        np.divide(vectors, norms, out=vectors, where=norms > 0)
+        return vectors
+
+    def _safe(self, error: Exception) -> str:
+        """One line about an error, without keys."""
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return _SECRET_VALUE.sub("***", text)[:300]
+
+
+def _resolve(spec: LlamaIndexEmbedding) -> tuple[str, dict[str, Any], str]:
+    """Import path, constructor arguments and package of what a recipe names."""
+    head, colon, model = spec.model.partition(":")
+    arguments = dict(spec.arguments)
+    form = SHORT_FORMS.get(head)
+    if form and colon and model:
+        arguments.setdefault(form.argument, model)
+        path, package = form.path, form.package
+    elif "." in spec.model:
+        path, package = spec.model, ""
+        if not colon:
+            module, _, name = spec.model.rpartition(".")
+            path = f"{module}:{name}"
+    else:
+        raise EmbedderError(
+            f"{spec.model}: not an embedding; write SHORT:MODEL with SHORT one of "
+            f"{', '.join(sorted(SHORT_FORMS))}, or an import path such as package.module:Class"
+        )
+    return path, arguments, package
+
+
+def _without_secrets(arguments: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in arguments.items()
+        if name != "embed_batch_size" and not _SECRET_NAME.search(name)
+    }
+
+
+def _secrets(arguments: dict[str, Any]) -> list[str]:
+    """Values that must not show in messages: from the arguments and from the environment."""
+    values = {str(value) for name, value in arguments.items() if _SECRET_NAME.search(name)}
+    values |= {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
+    return sorted((value for value in values if len(value) >= _LEAST_SECRET), key=len, reverse=True)
