@@ -1,0 +1,84 @@
+"""Where the links of a document lead once it is a page among others."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from urllib.parse import quote, unquote, urljoin, urlsplit
+
+SAFE_SCHEMES = frozenset({"http", "https", "mailto"})
+"""Schemes that a link of an exported page may have."""
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def canonical(uri: str) -> str:
+    """The form of a URI under which equal places are equal; its fragment is dropped."""
+    try:
+        split = urlsplit(uri)
+        port = split.port
+    except ValueError:
+        return uri
+    if split.scheme not in _DEFAULT_PORTS:
+        return uri.partition("#")[0]
+    host = (split.hostname or "").casefold()
+    if port and port != _DEFAULT_PORTS[split.scheme]:
+        host = f"{host}:{port}"
+    path = unquote(split.path) or "/"
+    query = f"?{split.query}" if split.query else ""
+    return f"{split.scheme}://{host}{path}{query}"
+
+
+class LinkMap:
+    """Knows which addresses are pages of the export."""
+
+    def __init__(self, paths: Mapping[str, str]) -> None:
+        """Index pages by address.
+
+        Args:
+            paths: Path of the page of each document's URI.
+        """
+        self._paths = {canonical(uri): path for uri, path in paths.items()}
+        # "/guide/", "/guide" and "/guide/index.html" are one place on nearly every site
+        for uri, path in list(self._paths.items()):
+            if uri.startswith(("http://", "https://")) and "?" not in uri:
+                bare = uri.removesuffix("index.html").rstrip("/")
+                for alias in (bare, f"{bare}/", f"{bare}/index.html"):
+                    self._paths.setdefault(alias, path)
+
+    def page(self, uri: str) -> str | None:
+        """The page of a URI, if it is exported."""
+        return self._paths.get(canonical(uri))
+
+    def resolve(self, href: str, *, base: str, path: str) -> str | None:
+        """Find where a link leads.
+
+        Args:
+            href: The link as the document has it.
+            base: URI of the document.
+            path: Path of the document's page.
+
+        Returns:
+            A relative path for exported documents, else an address that is safe to link, or
+            ``None`` when the link must not be followed.
+        """
+        href = "".join(char for char in href.strip() if char.isprintable())
+        try:
+            target = href if href.startswith("#") else urljoin(base, href)
+            scheme = urlsplit(target).scheme
+        except ValueError:
+            return None
+        if href.startswith("#"):
+            return "#" + quote(unquote(href[1:]), safe="!$&'*+,;=:@/?._~-") if href[1:] else None
+        page = self._paths.get(canonical(target)) or self._paths.get(canonical(href))
+        if page is not None:
+            _, hash_, fragment = target.partition("#")
+            return relative(page, path) + hash_ + quote(unquote(fragment), safe="!$&'*+,;=:@/?._~-")
+        if scheme in SAFE_SCHEMES:
+            return quote(target, safe="!#$%&'*+,/:;=?@[]~")
+        return None
+
+
+def relative(target: str, path: str) -> str:
+    """The link from one page to another, both relative to one folder."""
+    return quote(posixpath.relpath(target, posixpath.dirname(path) or "."))

@@ -1,0 +1,97 @@
+"""The manifest of an export: which files of a folder it wrote, and how they hang together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kbkit.errors import ExportError
+
+MANIFEST = ".kbkit-export.json"
+"""Name of the manifest; MkDocs does not publish files that begin with a dot."""
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What an export left in a folder. All paths are relative to it, with ``/``.
+
+    Attributes:
+        kb: Name of the knowledge base.
+        title: Its title on the site.
+        documents: Path of the page of each document's URI.
+        files: Every page that the export wrote.
+        nav: Navigation: ``title``, ``path`` and optionally ``children``.
+    """
+
+    kb: str
+    title: str
+    documents: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    nav: tuple[dict[str, Any], ...] = ()
+
+    @classmethod
+    def read(cls, directory: Path) -> Manifest:
+        """Read the manifest of a folder; an empty one where there is none.
+
+        Raises:
+            ExportError: It cannot be read, or was written by a newer kbkit.
+        """
+        path = directory / MANIFEST
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            if values.pop("format") != _FORMAT:
+                raise ExportError(
+                    f"{path}: written by another version of kbkit; "
+                    "export into a new folder, or upgrade kbkit"
+                )
+            manifest = cls(
+                kb=str(values["kb"]),
+                title=str(values["title"]),
+                documents={str(uri): str(page) for uri, page in values["documents"].items()},
+                files=tuple(str(page) for page in values["files"]),
+                nav=tuple(values["nav"]),
+            )
+        except FileNotFoundError:
+            return cls("", "")
+        except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+            raise ExportError(
+                f"{path}: damaged ({error}); remove the folder and export again"
+            ) from error
+        for page in (*manifest.files, *manifest.documents.values()):
+            if page.startswith("/") or "\\" in page or ".." in page.split("/"):
+                raise ExportError(f"{path}: names {page!r}, which lies outside of the folder")
+        return manifest
+
+    def write(self, directory: Path) -> None:
+        """Write the manifest into a folder, whole or not at all.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        text = json.dumps({"format": _FORMAT, **asdict(self)}, ensure_ascii=False, indent=1)
+        write_file(directory / MANIFEST, text.encode("utf-8", "replace"))
+
+    def nav_paths(self) -> Iterator[str]:
+        """The pages that the navigation names."""
+        pending = list(self.nav)
+        while pending:
+            item = pending.pop()
+            yield str(item["path"])
+            pending += item.get("children", ())
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file so that readers see the old one or the new one, never a half.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name[:40]}.part")
+    draft.write_bytes(data)
+    draft.replace(path)

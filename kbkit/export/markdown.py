@@ -1,0 +1,231 @@
+"""Markdown of documents made fit to stand on a page: links rewritten, markup of others disarmed.
+
+Text of documents is hostile. The pages of an export are rendered by `kbkit.export.render`, which
+lets nothing active through; what happens here protects those who render the Markdown files with
+something else. Code is never touched, neither blocks nor spans.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import unescapeAll
+from markdown_it.token import Token
+
+ANCHOR = re.compile(r"[ \t]*\{#([^\s{}\"'<>]+)\}[ \t]*$")
+"""The anchor behind a heading's text."""
+
+_HEADING_MARKS = re.compile(r"#{1,6}(?=[ \t]|$)")
+_BACKTICKS = re.compile(r"`+")
+_AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^\s<>]+)>")
+_DESTINATION = re.compile(r"\]\(\s*(?:<([^<>\n]*)>|((?:\\.|\((?:\\.|[^\s()\\])*\)|[^\s()\\<])*))")
+_DEFINITION = re.compile(r"[ >\t]{0,12}(\[(?:\\.|[^\]\\])+\]):[ \t]*(?:<([^<>]*)>|(\S+))")
+_CELLS = re.compile(r"((?<!\\)\|)")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_SPECIAL = re.compile(r"([\\`*_\[\]|~#])")
+
+Rewrite = Callable[[str], str | None]
+"""Gives a link's new destination, or ``None`` where it must not be followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document's Markdown, ready for its page.
+
+    Attributes:
+        text: The Markdown below the page's title.
+        anchor: Anchor of the title that the document itself began with, or ``""``.
+    """
+
+    text: str
+    anchor: str
+
+
+@cache
+def _blocks() -> MarkdownIt:
+    """A parser of blocks only; it says which lines are text and which are code."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+def plain(text: str) -> str:
+    """One line without control characters."""
+    return " ".join(_CONTROL.sub(" ", text).split())
+
+
+def escape(text: str) -> str:
+    """Plain text as Markdown that shows exactly it, in a line, a link's text or a table cell."""
+    text = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SPECIAL.sub(r"\\\1", text).replace("{", "&#123;").replace("}", "&#125;")
+
+
+def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
+    """Make a document's Markdown fit to stand below its title on a page.
+
+    A heading of level 1 that repeats the title is dropped (its anchor is handed over); if other
+    headings of level 1 remain, all headings go down one level.
+
+    Args:
+        content: The document's Markdown.
+        title: Its title, plain text.
+        rewrite: Says where a link leads.
+    """
+    lines = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    tokens = _blocks().parse("\n".join(lines))
+    anchor = ""
+    first = 0
+    if tokens and tokens[0].tag == "h1" and tokens[0].map:
+        match = ANCHOR.search(tokens[1].content)
+        if _words(ANCHOR.sub("", tokens[1].content)) == _words(title):
+            anchor = match[1] if match else ""
+            for number in range(*tokens[0].map):
+                lines[number] = ""
+            first = 3
+    demote = any(token.tag == "h1" and token.level == 0 for token in tokens[first:])
+    covered = _disarm_blocks(tokens[first:], lines, rewrite, demote=demote)
+    for number, line in enumerate(lines):
+        if number not in covered and line:
+            lines[number] = _definition(line, rewrite)
+    return Prepared("\n".join(lines).strip("\n"), anchor)
+
+
+def _words(text: str) -> str:
+    """Text without markup and case, to compare a heading with a title."""
+    text = re.sub(r"\[((?:\\.|[^\]\\])*)\]\([^)]*\)", r"\1", text)
+    return " ".join(re.sub(r"[`*_\\¶]", "", text).split()).casefold()
+
+
+def _disarm_blocks(
+    tokens: list[Token], lines: list[str], rewrite: Rewrite, *, demote: bool
+) -> set[int]:
+    """Disarm every line of text in place.
+
+    Returns:
+        The lines that were dealt with, code among them.
+    """
+    covered: set[int] = set()
+    in_table = False
+    heading: Token | None = None
+    for token in tokens:
+        if token.type in {"table_open", "table_close"}:
+            in_table = token.type == "table_open"
+            if in_table and token.map:
+                # The line of dashes belongs to no cell
+                covered.add(token.map[0] + 1)
+        elif token.type in {"heading_open", "heading_close"}:
+            heading = token if token.nesting == 1 else None
+        elif token.type in {"fence", "code_block", "hr"} and token.map:
+            covered.update(range(*token.map))
+        elif token.type == "inline" and token.map and token.map[0] not in covered:
+            start, end = token.map
+            covered.update(range(start, end))
+            text = "\n".join(lines[start:end])
+            if in_table:
+                cells = _CELLS.split(text)
+                text = "".join(_disarm(cell, rewrite) for cell in cells)
+            elif heading is not None:
+                text = _heading(heading, text, lines, covered, rewrite, demote=demote)
+            else:
+                text = _disarm(text, rewrite)
+                if token.content.strip().upper() == "[TOC]":
+                    text = text.replace("[", "\\[", 1)
+            lines[start:end] = text.split("\n")
+    return covered
+
+
+def _heading(
+    heading: Token,
+    text: str,
+    lines: list[str],
+    covered: set[int],
+    rewrite: Rewrite,
+    *,
+    demote: bool,
+) -> str:
+    """Disarm a heading; its anchor stays, its level may go down by one."""
+    match = ANCHOR.search(text)
+    anchor = match[0] if match else ""
+    text = _disarm(text[: match.start()] if match else text, rewrite) + anchor
+    level = int(heading.tag[1])
+    if heading.map and heading.markup in {"=", "-"}:
+        underline = heading.map[1] - 1
+        covered.add(underline)
+        if demote and level == 1:
+            lines[underline] = lines[underline].replace("=", "-")
+        elif demote:
+            # There is no underline for level 3; the lines of the text are counted, so they stay
+            lines[underline] = ""
+            head, *rest = text.split("\n")
+            lead = re.match(r"[ >\t]*", head)
+            begin = lead.end() if lead else 0
+            joined = " ".join([head[begin:], *(line.strip(" >\t") for line in rest)])
+            text = head[:begin] + "### " + joined + "\n" * len(rest)
+    elif demote and level < 6:
+        text = _HEADING_MARKS.sub(lambda found: found[0] + "#", text, count=1)
+    return text
+
+
+def _disarm(text: str, rewrite: Rewrite) -> str:
+    """Disarm a stretch of text and rewrite its links; code spans stay as they are."""
+    out: list[str] = []
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char == "\\" and at + 1 < len(text):
+            follower = text[at + 1]
+            out.append({"<": "&lt;", "{": "&#123;"}.get(follower, char + follower))
+            at += 2
+        elif char == "`":
+            at = _copy_code(text, at, out)
+        elif char == "<":
+            link = _AUTOLINK.match(text, at)
+            out.append(_autolink(link[1], rewrite) if link else "&lt;")
+            at = link.end() if link else at + 1
+        elif char == "]" and (found := _DESTINATION.match(text, at)):
+            target = rewrite(unescapeAll(found[1] if found[1] is not None else found[2]))
+            out.append(f"]({target or ''}")
+            at = found.end()
+        else:
+            out.append("&#123;" if char == "{" else char)
+            at += 1
+    return "".join(out)
+
+
+def _copy_code(text: str, at: int, out: list[str]) -> int:
+    """Copy a code span, or backticks that begin none.
+
+    Returns:
+        Where to go on.
+    """
+    opening = _BACKTICKS.match(text, at)
+    assert opening is not None
+    for closing in _BACKTICKS.finditer(text, opening.end()):
+        if closing[0] == opening[0]:
+            out.append(text[at : closing.end()])
+            return closing.end()
+    out.append(opening[0])
+    return opening.end()
+
+
+def _autolink(target: str, rewrite: Rewrite) -> str:
+    """An address in angle brackets; one that is a page of the export becomes a link to it."""
+    found = rewrite(target)
+    if found is None:
+        return escape(target)
+    if found.startswith(("http://", "https://", "mailto:")):
+        return f"<{found}>"
+    return f"[{escape(target)}]({found})"
+
+
+def _definition(line: str, rewrite: Rewrite) -> str:
+    """A link's definition (``[label]: address``), or a line that no block claims."""
+    match = _DEFINITION.match(line)
+    if not match:
+        return _disarm(line, rewrite)
+    target = rewrite(unescapeAll(match[2] if match[2] is not None else match[3]))
+    return f"{_disarm(match[1], rewrite)}: {target or '<>'}"

@@ -1,0 +1,140 @@
+"""File names for documents: safe on every system, derived from URIs, stable between exports."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from urllib.parse import unquote, urlsplit
+
+PART_BYTES = 80
+"""Longest file or folder name, in bytes without suffix."""
+PATH_BYTES = 160
+"""Longest path in bytes, so that it fits under a project folder on Windows (260)."""
+
+_UNSAFE = re.compile(r"[^\w.+-]+")
+_SUFFIX = re.compile(r"\.(?:x?html?|md|markdown|rst|txt|ipynb|php|aspx?|jsp)$", re.IGNORECASE)
+_OUTPUT_SUFFIX = re.compile(r"\.(md|x?html?)$", re.IGNORECASE)
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|conin|conout|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+
+
+def digest(text: str) -> str:
+    """Eight hexadecimal digits that stand for a text in a file name."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+
+def uri_parts(uri: str) -> tuple[tuple[str, ...], str]:
+    """Split a URI into the folders it lies in and its own name.
+
+    Args:
+        uri: Any URI: ``https://host/a/b.html``, ``python:package.module.name``, ``text:note``.
+
+    Returns:
+        The folders, outermost first (the host or the scheme is the first), and the name.
+        ``python:a.b.c`` lies in ``("a", "b")``; an address that ends in a slash is named
+        ``index``.
+    """
+    try:
+        split = urlsplit(uri)
+        host = split.hostname or ""
+        port = split.port
+    except ValueError:
+        return ("other",), uri
+    if split.scheme == "python":
+        *folders, name = [part for part in split.path.split(".") if part] or ["index"]
+        return tuple(folders), name
+    if split.scheme in {"http", "https"}:
+        place = f"{host}_{port}" if port else host
+        path = split.path
+    else:
+        place, path = split.scheme or "files", f"{split.netloc}/{split.path}"
+    *folders, name = [unquote(part) for part in path.split("/")]
+    name = _SUFFIX.sub("", name) or "index"
+    for extra in (split.query, split.fragment):
+        if extra:
+            name = f"{name}-{unquote(extra)}"
+    return tuple(part for part in (place, *folders) if part and part != "."), name
+
+
+def safe_part(text: str) -> str:
+    """Turn any text into a name that every file system takes and MkDocs does not hide.
+
+    Letters and digits of any script, ``_``, ``.``, ``+`` and ``-`` stay; the rest becomes ``-``.
+    Neither ``..`` nor a leading dot survives, nor do the device names of Windows.
+    """
+    name = _UNSAFE.sub("-", unicodedata.normalize("NFC", text)).strip("-. ")
+    if not name:
+        # "C++", "..", "" and "?" must not all become one empty name
+        name = "_" + digest(text) if text.strip(". ") else "_"
+    if _RESERVED.fullmatch(name):
+        name = f"_{name}"
+    if name == "README":
+        # MkDocs takes README.md for the index of its folder
+        name = "readme"
+    if len(name.encode()) > PART_BYTES:
+        short = name.encode()[: PART_BYTES - 9].decode("utf-8", "ignore")
+        name = f"{short.rstrip('-.')}-{digest(text)}"
+    return name
+
+
+def natural_path(folders: Iterable[str], name: str) -> str:
+    """The path, without suffix, that a name in folders has when nothing else claims it."""
+    # A folder "a.html" would stand in the way of the page "a" once the site is built
+    safe_folders = [_OUTPUT_SUFFIX.sub(r"-\1", safe_part(part)) for part in folders]
+    path = "/".join([*safe_folders, safe_part(name)])
+    if len(path.encode()) > PATH_BYTES:
+        whole = "/".join([*folders, name])
+        head = path.encode()[: PATH_BYTES - 60].decode("utf-8", "ignore").rsplit("/", 1)[0]
+        tail = safe_part(name).encode()[:40].decode("utf-8", "ignore").rstrip("-.")
+        path = f"{head}/{tail}-{digest(whole)}"
+    return path
+
+
+def collision_key(path: str) -> str:
+    """What two paths share when they cannot live side by side.
+
+    File systems may ignore case, and a site with directory URLs writes ``a.md`` and
+    ``a/index.md`` to one place.
+    """
+    return unicodedata.normalize("NFKC", path).casefold().removesuffix("/index")
+
+
+def assign_paths(
+    uris: Iterable[str],
+    folder: str,
+    *,
+    kept: Mapping[str, str] | None = None,
+    taken: Iterable[str] = (),
+) -> dict[str, str]:
+    """Choose one Markdown file for each URI.
+
+    Args:
+        uris: The documents' URIs.
+        folder: Folder that all of them go to.
+        kept: Paths that an earlier export gave; they do not change, so that links last.
+        taken: Paths that belong to somebody else.
+
+    Returns:
+        The path of each URI, relative, with ``/`` and the suffix ``.md``.
+    """
+    kept = kept or {}
+    keys = {collision_key(path.removesuffix(".md")) for path in taken}
+    paths: dict[str, str] = {}
+    fresh: list[str] = []
+    for uri in sorted(set(uris)):
+        path = kept.get(uri, "")
+        key = collision_key(path.removesuffix(".md"))
+        if path and key not in keys:
+            keys.add(key)
+            paths[uri] = path
+        else:
+            fresh.append(uri)
+    for uri in fresh:
+        folders, name = uri_parts(uri)
+        path = f"{folder}/{natural_path(folders, name)}"
+        if collision_key(path) in keys:
+            path = f"{path}-{digest(uri)}"
+        keys.add(collision_key(path))
+        paths[uri] = f"{path}.md"
+    return paths

@@ -1,0 +1,174 @@
+"""Standalone MkDocs projects: written, and built by MkDocs in a process of its own."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kbkit.errors import ExportError
+from kbkit.export.manifest import write_file
+from kbkit.models import KnowledgeBaseInfo
+from kbkit.recipes import SiteSpec
+
+CONFIG = "mkdocs.yml"
+DOCS = "docs"
+HTML = "site"
+MARKER = ".kbkit-site"
+"""Marks a folder of HTML as one that a build may empty; MkDocs leaves names with dots alone."""
+
+SEPARATOR = (
+    r"[\s\-_,:;!?=+*/\\|\[\](){}\"'`~^%$#@]+|(?!\b)(?=[A-Z][a-z])|\.(?!\d)|&(?:lt|gt|amp|quot);"
+)
+"""Where the site search divides text: ``append_event``, ``appendEvent`` and ``os.path.join`` are
+found whole and by their parts, ``3.11`` stays whole."""
+
+_HEADER = "# Written by kbkit; edit it and remove this line, and kbkit will not write it again.\n"
+
+_STYLE = """\
+/* Written by kbkit. Where a page comes from, in small print below its title. */
+.md-typeset .kb-meta {
+  color: var(--md-default-fg-color--light);
+  font-size: .68rem;
+  margin-top: -.8em;
+  overflow-wrap: anywhere;
+}
+"""
+STYLE = "stylesheets/kbkit.css"
+
+
+def theme() -> dict[str, Any]:
+    """The theme of exported sites: nothing comes from a CDN, light and dark."""
+
+    def palette(scheme: str, media: str, icon: str, other: str) -> dict[str, Any]:
+        toggle = {"icon": icon, "name": f"Switch to {other} mode"}
+        colours = {"primary": "indigo", "accent": "indigo"}
+        return {"media": media, "scheme": scheme, **colours, "toggle": toggle}
+
+    return {
+        "name": "material",
+        "font": False,
+        "palette": [
+            palette("default", "(prefers-color-scheme: light)", "material/weather-night", "dark"),
+            palette("slate", "(prefers-color-scheme: dark)", "material/weather-sunny", "light"),
+        ],
+        # Pruning keeps thousands of pages from carrying the whole navigation
+        "features": [
+            "navigation.prune", "navigation.indexes", "navigation.top", "toc.follow",
+            "search.suggest", "search.highlight", "content.code.copy",
+        ],
+    }  # fmt: skip
+
+
+def write_project(directory: Path, info: KnowledgeBaseInfo, site: SiteSpec) -> Path:
+    """Write what MkDocs needs to build a knowledge base's pages into a site of its own.
+
+    The pages belong into the folder ``docs`` of the project. A ``mkdocs.yml`` that somebody else
+    wrote or took over is left alone.
+
+    Args:
+        directory: Folder of the project; made if need be.
+        info: What the registry knows of the knowledge base.
+        site: What the site says.
+
+    Returns:
+        The project's folder.
+
+    Raises:
+        ExportError: The folder cannot be written.
+    """
+    config: dict[str, Any] = {
+        # MkDocs puts both into its pages as they are: they are HTML
+        "site_name": html.escape(site.title or info.name),
+        "docs_dir": DOCS,
+        "site_dir": HTML,
+        "use_directory_urls": False,
+        "theme": theme(),
+        "plugins": [{"search": {"lang": "en", "separator": SEPARATOR}}, "kbkit"],
+        "extra_css": [STYLE],
+        "extra": {"generator": False},
+    }
+    if info.description:
+        config["site_description"] = html.escape(info.description)
+    if site.url:
+        config["site_url"] = site.url
+    path = directory / CONFIG
+    style = directory / DOCS / STYLE
+    try:
+        if not path.exists() or path.read_text(encoding="utf-8").startswith(_HEADER):
+            text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=100)
+            write_file(path, (_HEADER + text).encode())
+        if not style.exists():
+            write_file(style, _STYLE.encode())
+    except OSError as error:
+        raise ExportError(
+            f"{directory}: cannot write the MkDocs project ({error.strerror or error}); "
+            "free the place or choose another folder"
+        ) from error
+    return directory
+
+
+def build_site(project: Path, *, strict: bool = True) -> Path:
+    """Build a MkDocs project into HTML.
+
+    Args:
+        project: Folder with the ``mkdocs.yml`` that `write_project` made.
+        strict: Let warnings of MkDocs fail the build.
+
+    Returns:
+        The folder of the site.
+
+    Raises:
+        ExportError: The build failed; the message has MkDocs' own lines.
+    """
+    site = project / HTML
+    _claim(site)
+    # -P: a module in the working folder must not be taken for a library
+    command = [sys.executable, "-P", "-m", "mkdocs", "build", "--quiet"]
+    command += ["--config-file", str(project / CONFIG), "--site-dir", str(site.resolve())]
+    if strict:
+        command.append("--strict")
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "true", "PYTHONUTF8": "1"}
+    done = subprocess.run(  # noqa: S603  # our own interpreter, no shell
+        command,
+        check=False,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        env=environment,
+    )
+    if done.returncode:
+        raise ExportError(
+            f"{project}: MkDocs could not build the site:\n{_relevant(done.stdout + done.stderr)}"
+        )
+    return site
+
+
+def _claim(site: Path) -> None:
+    """Make sure that MkDocs, which empties the folder, destroys nothing of somebody else's."""
+    try:
+        if site.is_dir() and any(site.iterdir()) and not (site / MARKER).exists():
+            raise ExportError(
+                f"{site}: holds files that kbkit did not write, and building would delete them; "
+                "move them away or choose another folder"
+            )
+        site.mkdir(parents=True, exist_ok=True)
+        (site / MARKER).touch()
+    except OSError as error:
+        raise ExportError(f"{site}: cannot be written ({error.strerror or error})") from error
+
+
+def _relevant(output: str) -> str:
+    """The lines of MkDocs' output that say what is wrong, 20 at most."""
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in output.splitlines()]
+    lines = [line for line in lines if line.strip()]
+    telling = [line for line in lines if re.match(r"(WARNING|ERROR|CRITICAL|Error|Aborted)", line)]
+    return "\n".join((telling or lines)[-20:])

@@ -1,0 +1,38 @@
+"""What an export did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What an export did. Pages count documents, sections and the home page alike.
+
+    Attributes:
+        directory: Folder of the Markdown pages or, of a whole export, the MkDocs project.
+        html: Folder of the built site, or ``None`` when none was built.
+        documents: Documents that have a page.
+        written: Pages that are new or differ from what was there.
+        unchanged: Pages that were already as they should be and were left alone.
+        removed: Pages of an earlier export that are no longer wanted.
+        seconds: Time by stage: ``pages`` and, where a site was built, ``site``.
+    """
+
+    directory: Path
+    html: Path | None = None
+    documents: int = 0
+    written: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        values = asdict(self)
+        values["directory"] = str(self.directory)
+        values["html"] = None if self.html is None else str(self.html)
+        return values
