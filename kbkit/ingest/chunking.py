@@ -1,0 +1,83 @@
+"""Cuts a document's Markdown into chunks that know their place.
+
+``content[start:end]`` of every span is the chunk, without white space at its ends, and together
+the spans hold every other character of the content.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
+
+from kbkit.models import ChunkSpan, DocumentType
+from kbkit.recipes import ChunkingSpec
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ANCHOR = r"(?<![ \t])[ \t]*\{#[^\s{}]+\}[ \t]*"
+_HASHED = re.compile(rf"^([ ]{{0,3}}#{{1,6}}[ \t].*?){_ANCHOR}$", re.MULTILINE)
+_UNDERLINED = re.compile(rf"^(\S.*?){_ANCHOR}(?=\n[ ]{{0,3}}(?:=+|-{{2,}})[ \t]*$)", re.MULTILINE)
+
+
+def chunk(content: str, document_type: DocumentType, spec: ChunkingSpec) -> list[ChunkSpan]:
+    """Cut a document into chunks with a llama-index node parser.
+
+    A chunk that opens with headings stands under the last of them: ``heading_path`` and
+    ``anchor`` are that heading's. Headings without an anchor of their own get the one that
+    MkDocs would give. Page marks are form feeds or lines ``<!-- page N -->``.
+
+    Args:
+        content: Markdown; any text will do.
+        document_type: What ``auto`` chooses the strategy by.
+        spec: Strategy, most characters of a chunk, and overlap.
+
+    Returns:
+        Spans by start, each with text, none longer than ``spec.size`` characters.
+    """
+    if not content or content.isspace():
+        return []
+    from llama_index.core.schema import Document, TextNode
+
+    from kbkit.ingest.parser import SpanParser, strategy_for
+
+    # The parser's models refuse lone surrogates; one character for another keeps offsets.
+    text = _SURROGATE.sub("\ufffd", content)
+    parser = SpanParser(
+        strategy=strategy_for(text, document_type) if spec.strategy == "auto" else spec.strategy,
+        size=spec.size,
+        overlap=spec.overlap,
+        include_prev_next_rel=False,
+    )
+    nodes = parser.get_nodes_from_documents([Document(text=text)])
+    return [_span(node) for node in nodes if isinstance(node, TextNode)]
+
+
+def _span(node: TextNode) -> ChunkSpan:
+    start, end = node.start_char_idx, node.end_char_idx
+    assert start is not None  # the parser sets both
+    assert end is not None
+    place = node.metadata
+    return ChunkSpan(start, end, tuple(place["heading_path"]), place["anchor"], place["page"])
+
+
+def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
+    """What search reads of a chunk: title, heading path, and the text without anchors.
+
+    Args:
+        title: The document's title; not said again by a heading path that begins with it.
+        heading_path: Headings above the chunk, outermost first.
+        text: The chunk.
+    """
+    headings = heading_path[1:] if tuple(heading_path[:1]) == (title,) else heading_path
+    lines = (title, " > ".join(headings), without_anchors(text))
+    return "\n".join(line for line in lines if line)
+
+
+def without_anchors(text: str) -> str:
+    """Markdown whose headings carry no ``{#anchor}``."""
+    if "{#" not in text:
+        return text
+    return _UNDERLINED.sub(r"\1", _HASHED.sub(r"\1", text))
