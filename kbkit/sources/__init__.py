@@ -1,0 +1,53 @@
+"""Places that documents come from."""
+
+from __future__ import annotations
+
+from kbkit.errors import ConfigError
+from kbkit.recipes import (
+    AnySource,
+    CrawlSource,
+    FilesSource,
+    JsonlSource,
+    MirrorSource,
+    PackageSource,
+    PageSource,
+)
+from kbkit.sources.base import Source
+
+__all__ = ["open_source"]
+
+
+def open_source(spec: AnySource) -> Source:
+    """Make the source that a part of a recipe describes; nothing is read yet.
+
+    Args:
+        spec: One of a recipe's ``sources``.
+
+    Raises:
+        ConfigError: There is no such type of source.
+    """
+    if isinstance(spec, CrawlSource):
+        from kbkit.sources.web import Crawl
+
+        return Crawl(spec)
+    if isinstance(spec, PageSource):
+        from kbkit.sources.web import Page
+
+        return Page(spec)
+    if isinstance(spec, MirrorSource):
+        from kbkit.sources.mirror import Mirror
+
+        return Mirror(spec)
+    if isinstance(spec, FilesSource):
+        from kbkit.sources.files import Files
+
+        return Files(spec)
+    if isinstance(spec, JsonlSource):
+        from kbkit.sources.jsonl import JsonLines
+
+        return JsonLines(spec)
+    if isinstance(spec, PackageSource):
+        from kbkit.sources.package import Package
+
+        return Package(spec)
+    raise ConfigError(f"{type(spec).__name__}: not a source that kbkit knows")

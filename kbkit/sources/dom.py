@@ -1,0 +1,276 @@
+"""What stands where in an HTML tree: parsing, cleaning, links, anchors, code languages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import lxml.html
+
+Element = Any  # lxml ships no types
+
+BLOCKS = frozenset(
+    """address article aside blockquote body caption center dd details dir div dl dt fieldset
+    figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main
+    menu nav ol p plaintext pre section summary table tbody td tfoot th thead tr ul xmp""".split()
+)
+HEADINGS = {f"h{level}": level for level in range(1, 7)}
+PREFORMATTED = frozenset({"pre", "listing", "xmp", "plaintext"})
+
+_DROPPED_TAGS = (
+    "script style noscript template nav button select textarea iframe frame object embed applet "
+    "svg canvas audio video input dialog link meta base title datalist map colgroup"
+).split()
+_DROPPED_ROLES = frozenset({"navigation", "search", "banner", "menu", "menubar", "toolbar"})
+# class names and ids of page furniture in documentation generators
+_FURNITURE = frozenset(
+    """headerlink anchorjs-link hash-link header-anchor heading-anchor permalink anchor-link
+    copybtn copy-button btn-copy copy-btn clipboard-copy zeroclipboard-container
+    linenos linenodiv lineno gutter line-numbers-rows blob-num
+    sphinxsidebar related breadcrumb breadcrumbs theme-doc-breadcrumbs theme-doc-toc-mobile
+    theme-doc-footer theme-doc-version-badge pagination pagination-nav pager prev-next-area
+    prev-next-bottom rst-footer-buttons rst-versions md-sidebar md-source-file md-footer md-header
+    md-feedback edit-page edit-this-page edit-page-link viewcode-link viewcode-back mw-editsection
+    toc tocnav table-of-contents on-this-page local-toc toctitle sr-only visually-hidden
+    screen-reader-text skip-link skip-to-content skipto navbar navheader navfooter navigation
+    topnav bottomnav subnav sub-nav sidebar site-footer site-header page-footer
+    cookie-banner share-buttons social-share printfooter catlinks""".split()
+)
+_SELF_LINK_TEXTS = frozenset(
+    {"", "#", "¶", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "∞"}
+)
+_HIDDEN_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
+_CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
+
+_LANGUAGE_CLASS = re.compile(
+    r"(?:^|\s)(?:highlight-source|highlight|language|lang|brush:|sourceCode|code)[-_ ]?"
+    r"([A-Za-z][\w+#.-]*)",
+)
+_LANGUAGES = {
+    "python3": "python", "py": "python", "python2": "python", "ipython": "python",
+    "ipython3": "python", "pycon3": "pycon", "c++": "cpp", "js": "js", "shell-session": "console",
+    "default": "", "none": "", "text": "", "plaintext": "", "txt": "", "notranslate": "",
+    "nohighlight": "", "no-highlight": "", "guess": "", "block": "", "wrapper": "", "example": "",
+    "table": "", "box": "", "sample": "", "source": "",
+}  # fmt: skip
+
+
+def parse(text: str) -> Element | None:
+    """Parse a page as leniently as browsers do; ``None`` when nothing can be made of it."""
+    data = _CONTROL.sub("", text).encode("utf-8", "replace")
+    parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    try:
+        return lxml.html.document_fromstring(data, parser=parser)
+    except (lxml.etree.LxmlError, ValueError):
+        return None
+
+
+def classes(element: Element) -> list[str]:
+    """The element's class names."""
+    return (element.get("class") or "").split()
+
+
+def flat(element: Element) -> str:
+    """All text of an element, white space folded."""
+    return " ".join("".join(element.itertext()).split())
+
+
+def clean(body: Element) -> None:
+    """Remove what is never content: scripts, controls, furniture, hidden parts. In place."""
+    doomed = list(body.iter(*_DROPPED_TAGS))
+    for element in body.iter():
+        attributes = element.attrib
+        if not attributes or element is body:
+            continue
+        if element.tag == "a":
+            if _is_self_link(element):
+                doomed.append(element)
+            continue
+        if _is_furniture(element, attributes):
+            doomed.append(element)
+    for element in doomed:
+        if element is not body and element.getparent() is not None:
+            if element.tag == "input" and element.get("type", "").lower() == "checkbox":
+                _keep_checkbox(element)
+            element.drop_tree()
+
+
+def _is_furniture(element: Element, attributes: Any) -> bool:
+    tag = element.tag
+    names = attributes.get("class")
+    if names:
+        for name in names.split():
+            if name.lower() in _FURNITURE:
+                # reStructuredText's sidebar is part of the text
+                return not (name == "sidebar" and _has_title(element))
+        if "contents" in names.split() and "topic" in names.split():
+            return True
+    identity = attributes.get("id")
+    if identity and identity.lower() in _FURNITURE and tag not in HEADINGS and tag != "section":
+        return True
+    role = attributes.get("role")
+    if role and role in _DROPPED_ROLES:
+        return True
+    if "hidden" in attributes and role != "tabpanel":
+        return True
+    if attributes.get("aria-hidden") == "true":
+        return True
+    style = attributes.get("style")
+    return bool(style and _HIDDEN_STYLE.search(style))
+
+
+def _has_title(element: Element) -> bool:
+    return any("sidebar-title" in classes(child) for child in element)
+
+
+def _keep_checkbox(element: Element) -> None:
+    parent = element.getparent()
+    if parent.tag in ("li", "label", "p") and element.getprevious() is None:
+        element.tail = ("[x] " if "checked" in element.attrib else "[ ] ") + (element.tail or "")
+
+
+def _is_self_link(link: Element) -> bool:
+    """A link that a heading or term carries to itself (pilcrow, hash, chain)."""
+    names = {name.lower() for name in classes(link)}
+    if names & _FURNITURE or link.get("aria-hidden") == "true":
+        return not _names_place(link)
+    href = link.get("href")
+    if not href or "#" not in href or _names_place(link):
+        return False
+    return len(link) == 0 and (link.text or "").strip().lower() in _SELF_LINK_TEXTS
+
+
+def _names_place(link: Element) -> bool:
+    return bool(link.get("id") or link.get("name"))
+
+
+def self_links(body: Element) -> dict[Element, str]:
+    """Anchors that headings and terms name through their own link; asked before cleaning."""
+    anchors = {}
+    for link in body.iter("a"):
+        href = link.get("href")
+        if href and href.startswith("#") and len(href) > 1 and _is_self_link(link):
+            holder = link.getparent()
+            while holder is not None and holder.tag in ("span", "div", "a", "code"):
+                holder = holder.getparent()
+            if holder is not None and (holder.tag in HEADINGS or holder.tag == "dt"):
+                anchors.setdefault(holder, href[1:])
+    return anchors
+
+
+def anchor(element: Element, own: dict[Element, str]) -> str:
+    """The fragment that leads to a heading or term, or ``""``.
+
+    Its own id; the id of an element inside it; the target of its own link; an empty anchor
+    right before it; the id of the section that it opens.
+    """
+    found = element.get("id") or own.get(element, "")
+    if not found:
+        for inner in element.iter("a", "span"):
+            found = inner.get("id") or (inner.get("name") if inner.tag == "a" else "") or ""
+            if found:
+                break
+    return usable(found) or _around(element)
+
+
+def _around(element: Element) -> str:
+    nearest = ""
+    for _ in range(3):
+        previous = element.getprevious()
+        while previous is not None and _is_empty_anchor(previous):
+            nearest = nearest or _place(previous)
+            previous = previous.getprevious()
+        parent = element.getparent()
+        if previous is not None or parent is None or (parent.text or "").strip():
+            return nearest
+        if parent.tag not in ("section", "div", "article", "header", "hgroup", "main"):
+            return nearest
+        identity = usable(parent.get("id") or "")
+        if identity:
+            return identity
+        element = parent
+    return nearest
+
+
+def _is_empty_anchor(element: Element) -> bool:
+    return (
+        element.tag in ("a", "span", "p", "div", "i")
+        and not (element.tail or "").strip()
+        and bool(_place(element))
+        and not "".join(element.itertext()).strip()
+        and next(element.iter("img", "table", "hr"), None) is None
+    )
+
+
+def _place(element: Element) -> str:
+    for inner in element.iter():
+        found = usable(inner.get("id") or inner.get("name") or "")
+        if found:
+            return found
+    return ""
+
+
+def usable(identity: str) -> str:
+    """An id that can stand in ``{#...}``, or ``""``."""
+    identity = identity.strip()
+    bad = not identity or len(identity) > 200 or re.search(r"[\s{}<>\"'`]", identity)
+    return "" if bad else identity
+
+
+def language(pre: Element) -> str:
+    """The language of a code block in the form that fences use, or ``""``."""
+    candidates = [pre, *pre.iterchildren("code")]
+    parent = pre.getparent()
+    for _ in range(4):
+        # a container of several blocks speaks for none of them
+        if parent is None or parent.tag not in ("div", "figure", "td", "tr", "tbody", "table"):
+            break
+        if next(parent.iter("p", "h1", "h2", "h3", "h4", "ul", "ol"), None) is not None:
+            break
+        candidates.append(parent)
+        parent = parent.getparent()
+    for element in candidates:
+        named = element.get("data-lang") or element.get("data-language") or ""
+        if not named:
+            match = _LANGUAGE_CLASS.search(element.get("class") or "")
+            named = match.group(1) if match else ""
+        named = named.lower()
+        if named in _LANGUAGES:
+            named = _LANGUAGES[named]
+        if named and re.fullmatch(r"[a-z][a-z0-9+#.-]{0,30}", named):
+            return named
+    return ""
+
+
+def code_text(pre: Element) -> str:
+    """The text of a preformatted element, byte for byte as a browser would copy it."""
+    pieces: list[str] = []
+    _gather(pre, pieces)
+    text = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n")
+    # HTML: a newline right after <pre> is not part of its text
+    text = text.removeprefix("\n")
+    return text.removesuffix("\n")
+
+
+def _gather(element: Element, pieces: list[str]) -> None:
+    if element.text:
+        pieces.append(element.text)
+    for child in element:
+        tag = child.tag
+        if tag == "br":
+            pieces.append("\n")
+        elif isinstance(tag, str):
+            _gather(child, pieces)
+            if tag in BLOCKS and pieces and not pieces[-1].endswith("\n"):
+                pieces.append("\n")
+        if child.tail:
+            pieces.append(child.tail)
+
+
+def links(root: Element) -> Iterator[str]:
+    """Addresses that the page links to, as written."""
+    for element in root.iter("a", "area", "frame", "iframe"):
+        href = element.get("href") if element.tag in ("a", "area") else element.get("src")
+        if href and "nofollow" not in (element.get("rel") or "").lower().split():
+            yield href

@@ -1,0 +1,200 @@
+"""A page of HTML -> its title and content as Markdown, and what a crawler wants to know.
+
+trafilatura decides *what* is content, the tree decides *how* it is written: the element that
+trafilatura's choice lies in is written out whole by `MarkdownWriter`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin
+
+from kbkit.sources.dom import Element, anchor, clean, flat, links, parse, self_links
+from kbkit.sources.markdown import MarkdownWriter, escape
+from kbkit.sources.regions import Region, chain, covering, find, landmark, words
+
+_SUFFIX = re.compile(r"\s+(?:[—–|·•»]|::|-)\s+[^—–|·•»]{1,80}$")
+_REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
+_DEEP = "nested too deeply to be read"
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What a page says.
+
+    Attributes:
+        title: One line of plain text.
+        content: Markdown; empty when the page has no text.
+        links: Absolute addresses that the page links to, in order, without fragments.
+        canonical: What the page calls its own address, or ``""``.
+        noindex: The page asks not to be indexed.
+        refresh: Where a ``meta refresh`` leads, or ``""``.
+        ballot: Vote on the site's template; empty when a known region was used.
+        reason: Why there is no content; one line for a person.
+        failed: The page could not be read, which says nothing about what it holds.
+    """
+
+    title: str = ""
+    content: str = ""
+    links: tuple[str, ...] = ()
+    canonical: str = ""
+    noindex: bool = False
+    refresh: str = ""
+    ballot: tuple[Region, ...] = ()
+    reason: str = ""
+    failed: bool = False
+
+
+def extract(html: str, url: str, regions: tuple[Region, ...] = ()) -> Extracted:
+    """Read a page.
+
+    Args:
+        html: The page, decoded.
+        url: Its address, which relative links start from.
+        regions: Content elements of the site's templates; a page that has none of them, or in
+            which the one found holds suspiciously little, is decided by trafilatura.
+
+    Returns:
+        What the page says; ``reason`` tells why there is no content. Never raises for a
+        hostile page.
+    """
+    root = parse(html) if html.strip() else None
+    if root is None:
+        return Extracted(reason="empty page")
+    try:
+        return _read(root, html, url, regions)
+    except RecursionError:
+        return Extracted(reason=_DEEP, failed=True)
+
+
+def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Extracted:
+    base = _base(root, url)
+    robots, refresh = _meta(root, base)
+    nofollow = "nofollow" in robots or "none" in robots
+    about: dict[str, Any] = {
+        "links": () if nofollow else tuple(dict.fromkeys(_absolute(root, base))),
+        "canonical": _canonical(root, base),
+        "noindex": "noindex" in robots or "none" in robots,
+        "refresh": refresh,
+    }
+    if about["noindex"]:
+        return Extracted(reason="noindex: the page asks not to be indexed", **about)
+    body = root.find("body")
+    if body is None:
+        return Extracted(reason="no text", **about)
+    own = self_links(body)
+    clean(body)
+    region = _known(body, regions)
+    ballot: tuple[Region, ...] = ()
+    if region is None:
+        # a tree of its own, since trafilatura changes what it reads
+        kept = _trafilatura(parse(html))
+        region = body
+        if kept.strip():
+            region = landmark(covering(body, kept), body)
+            ballot = chain(region)
+    heading, title = _title(root, body, region)
+    content = MarkdownWriter(base, own).write(region).strip()
+    if not re.search(r"\w", content):
+        return Extracted(title=title, reason="no text", **about)
+    if title and not re.search(r"(?m)^# ", content[:5000]):
+        place = anchor(heading, own) if heading is not None else ""
+        mark = f" {{#{place}}}" if place else ""
+        content = f"# {escape(title)}{mark}\n\n{content}"
+    return Extracted(title=title, content=content + "\n", ballot=ballot, **about)
+
+
+def _known(body: Element, regions: tuple[Region, ...]) -> Element | None:
+    """The content element by the site's templates, if it holds a fair share of the page."""
+    total = 0
+    for region in regions:
+        element = find(body, region)
+        if element is None:
+            continue
+        inside = sum(words(element).values())
+        total = total or sum(words(body).values())
+        if inside >= 0.3 * total or inside >= 300 or (inside >= 20 and total < 200):
+            return element
+    return None
+
+
+def _trafilatura(root: Element) -> str:
+    """The text that trafilatura keeps of a page."""
+    import trafilatura
+
+    try:
+        kept = trafilatura.bare_extraction(
+            root, include_comments=False, include_tables=True, with_metadata=False, as_dict=False
+        )
+    except Exception:  # noqa: BLE001, S110 - whatever a hostile page breaks in it, the body remains
+        return ""
+    text = getattr(kept, "text", None) if kept is not None else None
+    return text or ""
+
+
+def _base(root: Element, url: str) -> str:
+    for element in root.iter("base"):
+        if href := element.get("href"):
+            try:
+                return urljoin(url, href)
+            except ValueError:
+                break
+    return url
+
+
+def _meta(root: Element, base: str) -> tuple[str, str]:
+    """Robots rules in lower case, and where a refresh leads."""
+    robots, refresh = "", ""
+    for element in root.iter("meta"):
+        content = element.get("content") or ""
+        if (element.get("name") or "").lower() in ("robots", "kbkit"):
+            robots += content.lower() + ","
+        if (element.get("http-equiv") or "").lower() == "refresh":
+            match = _REFRESH.match(content)
+            if match and not refresh:
+                refresh = _joined(base, match.group(1).strip())
+    return robots, refresh
+
+
+def _canonical(root: Element, base: str) -> str:
+    for element in root.iter("link"):
+        if "canonical" in (element.get("rel") or "").lower().split():
+            return _joined(base, element.get("href") or "")
+    return ""
+
+
+def _absolute(root: Element, base: str) -> list[str]:
+    found = []
+    for href in links(root):
+        if href.startswith("#"):
+            continue
+        url = _joined(base, href.strip()).partition("#")[0]
+        if url.startswith(("http://", "https://")) and len(url) < 4000:
+            found.append(url)
+    return found[:20_000]
+
+
+def _joined(base: str, href: str) -> str:
+    try:
+        return urljoin(base, href)
+    except ValueError:
+        return ""
+
+
+def _title(root: Element, body: Element, region: Element) -> tuple[Element | None, str]:
+    """The heading that names the page, if there is one, and the page's title."""
+    for place in (region, body):
+        for heading in place.iter("h1"):
+            text = flat(heading).rstrip("¶# ")
+            if text:
+                return heading, text[:500]
+    for element in root.iter("title"):
+        text = flat(element)
+        if text:
+            return None, (_SUFFIX.sub("", text) or text)[:500]
+    for heading in region.iter("h2", "h3"):
+        if text := flat(heading).rstrip("¶# "):
+            return heading, text[:500]
+    return None, ""

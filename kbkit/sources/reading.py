@@ -1,0 +1,162 @@
+"""Reads pages as they come, in this process or in several, with what the site has taught.
+
+The first pages of a site are read twice: at once, so that a crawler gets their links, and again
+when the site's template is known, so that how a page is read does not depend on when it came.
+"""
+
+from __future__ import annotations
+
+import queue
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from kbkit.sources.regions import SiteTemplate
+from kbkit.sources.workers import Job, Workers, perform
+
+if TYPE_CHECKING:
+    from kbkit.sources.extract import Extracted
+
+MANY = 30  # pages waiting that are worth the start of worker processes
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A page that was read.
+
+    Attributes:
+        key: What the caller gave with it.
+        page: What it says.
+        final: Whether this is the last word; before it, only the links are to be used.
+    """
+
+    key: Any
+    page: Extracted
+    final: bool
+
+
+class Reader:
+    """Reads the pages of one site.
+
+    Args:
+        processes: Most worker processes; by default one for each processor. With 0 or 1 all
+            is read in this process.
+        expected: Pages that are known to come, where that is known.
+    """
+
+    def __init__(self, *, processes: int | None = None, expected: int = 0) -> None:
+        self._template = SiteTemplate()
+        self._processes = processes
+        self._workers: Workers | None = None
+        self._may_start = processes is None or processes > 1
+        self._expected = expected
+        self._waiting: deque[tuple[Any, str, bytes, str]] = deque()
+        self._held: list[tuple[Any, str, bytes, str, Extracted]] = []
+        self._done: queue.SimpleQueue[tuple[tuple[Any, str, bytes, str], Extracted]] = (
+            queue.SimpleQueue()
+        )
+        self._running = 0
+        self._ready: deque[Reading] = deque()
+
+    def close(self) -> None:
+        """End the worker processes."""
+        if self._workers is not None:
+            self._workers.close()
+            self._workers = None
+
+    def submit(self, key: Any, url: str, body: bytes, charset: str) -> None:
+        """Take a page to read."""
+        self._waiting.append((key, url, body, charset))
+
+    @property
+    def pending(self) -> int:
+        """Pages whose last word has not been given yet, those held back included."""
+        return len(self._waiting) + self._running + len(self._held) + len(self._ready)
+
+    @property
+    def busy(self) -> bool:
+        """Whether something will come without `settle`."""
+        return bool(self._waiting or self._running or self._ready)
+
+    def settle(self) -> None:
+        """No more pages come for now: give the last word on those held back."""
+        held, self._held = self._held, []
+        for key, _, _, _, page in held:
+            self._ready.append(Reading(key, replace(page, ballot=()), final=True))
+
+    def poll(self, timeout: float, *, backlog: int = 0) -> Reading | None:
+        """Read on, or wait for the workers.
+
+        Args:
+            timeout: Seconds to wait for workers.
+            backlog: Pages that the caller knows of and has not submitted yet.
+
+        Returns:
+            A page, or ``None`` when none is ready.
+        """
+        if self._ready:
+            return self._ready.popleft()
+        self._start(backlog)
+        if self._workers is None:
+            if not self._waiting:
+                return None
+            item = self._waiting.popleft()
+            self._take(item, perform(self._job(item)))
+        else:
+            self._feed(self._workers)
+            try:
+                item, page = self._done.get(timeout=timeout) if self._running else (None, None)
+            except queue.Empty:
+                return None
+            if item is None or page is None:
+                return None
+            self._running -= 1
+            self._take(item, page)
+            self._feed(self._workers)
+        return self._ready.popleft() if self._ready else None
+
+    def _start(self, backlog: int) -> None:
+        known = len(self._waiting) + backlog + self._expected
+        if self._workers is not None or not self._may_start or known <= MANY:
+            return
+        self._may_start = False
+        try:
+            workers = Workers(self._processes)
+        except OSError:
+            return  # reading in this process is slower, but all it takes
+        if workers.count < 2:
+            workers.close()
+            return
+        self._workers = workers
+
+    def _feed(self, workers: Workers) -> None:
+        # few ahead, so that what the first pages teach serves the next
+        while self._waiting and self._running < workers.count * 2:
+            item = self._waiting.popleft()
+            self._running += 1
+            workers.submit(self._job(item), lambda page, item=item: self._done.put((item, page)))
+
+    def _job(self, item: tuple[Any, str, bytes, str]) -> Job:
+        _, url, body, charset = item
+        return Job(url, body, charset, self._template.regions)
+
+    def _take(self, item: tuple[Any, str, bytes, str], page: Extracted) -> None:
+        key, url, body, charset = item
+        if not page.ballot:
+            self._ready.append(Reading(key, page, final=True))
+            return
+        learning = not self._template.settled
+        self._template.vote(page.ballot)
+        if not learning:
+            self._ready.append(Reading(key, replace(page, ballot=()), final=True))
+            return
+        self._held.append((key, url, body, charset, page))
+        self._ready.append(Reading(key, page, final=False))
+        if self._template.settled:
+            held, self._held = self._held, []
+            if not self._template.regions:
+                for other, _, _, _, first in held:
+                    self._ready.append(Reading(other, replace(first, ballot=()), final=True))
+                return
+            for other, address, data, named, _ in held:
+                self._waiting.append((other, address, data, named))

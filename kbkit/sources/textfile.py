@@ -1,0 +1,112 @@
+"""Markdown and plain text -> title, content and front matter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+import yaml
+
+_FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$")
+_ANCHOR = re.compile(r"\s*\{#[^}\s]*\}\s*$")
+_MOST_FRONT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text file.
+
+    Attributes:
+        title: From the front matter, the first heading, or the name.
+        content: The text without its front matter.
+        tags: From the front matter.
+        metadata: The rest of the front matter, as JSON values.
+    """
+
+    title: str
+    content: str
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_text(text: str, name: str) -> Text:
+    """Read Markdown or plain text.
+
+    Args:
+        text: The whole file, decoded.
+        name: Its path or address, which the title is made from in the last resort.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").lstrip("\ufeff")
+    front: dict[str, Any] = {}
+    if match := _FRONT.match(text):
+        loaded = _front_matter(match.group(1))
+        if loaded is not None:
+            front = loaded
+            text = text[match.end() :]
+    content = text.strip("\n")
+    title = front.pop("title", None)
+    title = str(title).strip() if isinstance(title, (str, int, float)) else ""
+    tags = front.pop("tags", None) or ()
+    if isinstance(tags, str):
+        tags = [tag.strip() for tag in tags.split(",")]
+    labels = tuple(str(tag) for tag in tags if tag) if isinstance(tags, (list, tuple)) else ()
+    return Text(
+        title=" ".join((title or first_heading(content) or _from_name(name)).split())[:500],
+        content=content + "\n" if content.strip() else "",
+        tags=labels,
+        metadata={str(key): _plain(value) for key, value in front.items()},
+    )
+
+
+def first_heading(text: str) -> str:
+    """The text of the first heading outside of code, without its anchor, or ``""``."""
+    fence = ""
+    previous = ""
+    for line in text.split("\n"):
+        if match := _FENCE.match(line):
+            mark = match.group(1)
+            if not fence:
+                fence = mark
+            elif mark[0] == fence[0] and len(mark) >= len(fence):
+                fence = ""
+        elif not fence:
+            if match := _HEADING.match(line):
+                return _ANCHOR.sub("", match.group(2)).replace("\\", "")
+            if previous.strip() and re.fullmatch(r"={3,}\s*", line):
+                return previous.strip()
+        previous = line
+    return ""
+
+
+def _from_name(name: str) -> str:
+    stem = PurePosixPath(name.rstrip("/").replace("\\", "/")).stem
+    return re.sub(r"[-_]+", " ", stem).strip() or name
+
+
+def _front_matter(text: str) -> dict[str, Any] | None:
+    # aliases can make a small text expand without end
+    if len(text) > _MOST_FRONT or re.search(r"(?m)(?:^|[\s:\[,-])[&*]\w", text):
+        return None
+    try:
+        loaded = yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+    return loaded if isinstance(loaded, dict) else None
+
+
+def _plain(value: Any) -> Any:
+    """A YAML value as a JSON value."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else str(value)
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [_plain(inner) for inner in value]
+    return str(value)

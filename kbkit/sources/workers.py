@@ -1,0 +1,211 @@
+"""Pages are read in several processes, since reading them is what a crawl spends its time on.
+
+The workers are plain child processes that speak pickle over their pipes, not a
+`ProcessPoolExecutor`: they never import the caller's ``__main__`` (so scripts without a guard,
+notebooks and Windows all work), a page on which a worker crashes or hangs costs that page only,
+and they end when the parent does, however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import queue
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from kbkit.sources.decode import binary_kind, decode
+from kbkit.sources.regions import Region
+
+PAGE_SECONDS = 60.0  # longest that one page may take to read
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A page to read.
+
+    Attributes:
+        body: As it came.
+        charset: From the Content-Type header, or ``""``.
+        regions: Content elements of the site's templates.
+    """
+
+    url: str
+    body: bytes
+    charset: str
+    regions: tuple[Region, ...]
+
+
+def perform(job: Job) -> Any:
+    """Read a page here and now.
+
+    Returns:
+        An `kbkit.sources.extract.Extracted`.
+    """
+    from kbkit.sources.extract import Extracted, extract
+
+    if not job.body.strip():
+        return Extracted(reason="empty page")
+    if kind := binary_kind(job.body):
+        return Extracted(reason=f"{kind}, though it is served as a page")
+    return extract(decode(job.body, job.charset), job.url, job.regions)
+
+
+class Workers:
+    """Child processes that read pages.
+
+    Args:
+        count: How many; by default one for each processor.
+    """
+
+    def __init__(self, count: int | None = None) -> None:
+        self._count = count or os.cpu_count() or 1
+        self._jobs: queue.SimpleQueue[tuple[Job, Callable[[Any], None]] | None] = (
+            queue.SimpleQueue()
+        )
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._threads: list[threading.Thread] = []
+        self._closed = False
+        # fail early and here, where the caller can still read in its own process
+        first = self._spawn()
+        for process in [first, *(None for _ in range(self._count - 1))]:
+            thread = threading.Thread(target=self._serve, args=(process,), daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    @property
+    def count(self) -> int:
+        """Number of processes."""
+        return self._count
+
+    def submit(self, job: Job, done: Callable[[Any], None]) -> None:
+        """Have a page read; ``done`` gets the `Extracted`, in some thread."""
+        self._jobs.put((job, done))
+
+    def close(self) -> None:
+        """End the processes; jobs that have not begun are forgotten."""
+        self._closed = True
+        for _ in self._threads:
+            self._jobs.put(None)
+        for process in list(self._processes):
+            _end(process)
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        if not sys.executable:
+            raise OSError("this Python does not know its own executable")
+        environment = dict(os.environ)
+        # the child finds kbkit where the parent has it
+        package = str(Path(__file__).resolve().parents[2])
+        known = environment.get("PYTHONPATH")
+        environment["PYTHONPATH"] = package + (os.pathsep + known if known else "")
+        flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+        process = subprocess.Popen(  # noqa: S603 - our own module in our own interpreter
+            [sys.executable, "-c", "from kbkit.sources.workers import main; main()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            creationflags=flags,
+        )
+        self._processes.add(process)
+        return process
+
+    def _serve(self, process: subprocess.Popen[bytes] | None) -> None:
+        """Feed one process, in a thread of its own; put another in place of one that broke."""
+        from kbkit.sources.extract import Extracted
+
+        while True:
+            item = self._jobs.get()
+            if item is None or self._closed:
+                break
+            job, done = item
+            late = threading.Event()
+            try:
+                if process is None:
+                    process = self._spawn()
+                result = _ask(process, job, late)
+            except (OSError, EOFError, pickle.PickleError, struct.error):
+                if process is not None:
+                    self._processes.discard(process)
+                    _end(process)
+                process = None
+                why = f"took longer than {PAGE_SECONDS:g} s to read"
+                why = why if late.is_set() else "reading it failed (the process that read it ended)"
+                result = Extracted(reason=why, failed=True)
+            if not self._closed:
+                done(result)
+        if process is not None:
+            self._processes.discard(process)
+            _end(process)
+
+
+def _ask(process: subprocess.Popen[bytes], job: Job, late: threading.Event) -> Any:
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    def expire() -> None:
+        late.set()
+        process.kill()
+
+    timer = threading.Timer(PAGE_SECONDS, expire)
+    timer.daemon = True
+    timer.start()
+    try:
+        _write(process.stdin, job)
+        return _load(process.stdout)
+    finally:
+        timer.cancel()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        process.kill()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(2)
+
+
+def _write(stream: IO[bytes], value: object) -> None:
+    data = pickle.dumps(value, protocol=5)
+    stream.write(struct.pack("<Q", len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def _load(stream: IO[bytes]) -> Any:
+    head = stream.read(8)
+    if len(head) < 8:
+        raise EOFError
+    (size,) = struct.unpack("<Q", head)
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
+    return pickle.loads(data)  # noqa: S301 - from our own child process
+
+
+def main() -> None:
+    """Serve one parent until it closes the pipe."""
+    from kbkit.sources import extract  # noqa: F401 - loaded before the first page needs it
+
+    # Ctrl-C reaches the whole group of processes; the parent decides what it means
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    incoming, outgoing = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    # nothing that a library prints may get between the answers
+    os.dup2(2, 1)
+    while True:
+        try:
+            job = _load(incoming)
+        except EOFError:
+            return
+        _write(outgoing, perform(job))
