@@ -81,9 +81,7 @@ def content_hash(connection: sa.Connection, document_id: str) -> tuple[str, Docu
     return None if row is None else (row.content_hash, DocumentState(row.state))
 
 
-def known_vectors(
-    connection: sa.Connection, kb_id: str, hashes: Iterable[str]
-) -> dict[str, bytes]:
+def known_vectors(connection: sa.Connection, kb_id: str, hashes: Iterable[str]) -> dict[str, bytes]:
     """Packed vectors of chunks that were embedded before, by ``embed_hash``."""
     found: dict[str, bytes] = {}
     for part in _parts(sorted(set(hashes))):
@@ -139,9 +137,7 @@ def replace_document(
             documents.insert().values(id=document.id, kb_id=kb_id, uri=document.uri, **values)
         )
     else:
-        connection.execute(
-            documents.update().where(documents.c.id == document.id).values(**values)
-        )
+        connection.execute(documents.update().where(documents.c.id == document.id).values(**values))
     refiled = before is not None and (
         before.document_type != document.document_type or before.tags != list(document.tags)
     )
@@ -222,7 +218,9 @@ def _add_chunks(
     connection.execute(chunks.insert(), rows)
     seqs: dict[str, int] = {}
     for part in _parts([row["id"] for row in rows]):
-        found = connection.execute(sa.select(chunks.c.id, chunks.c.seq).where(chunks.c.id.in_(part)))
+        found = connection.execute(
+            sa.select(chunks.c.id, chunks.c.seq).where(chunks.c.id.in_(part))
+        )
         seqs.update((row.id, row.seq) for row in found)
     connection.execute(
         vectors.insert(),
@@ -231,10 +229,7 @@ def _add_chunks(
     lexical.add(connection, kb_id, [(seqs[n.chunk.id], n.terms) for n in added])
     connection.execute(
         outbox.insert(),
-        [
-            {"kb_id": kb_id, "chunk_seq": seqs[n.chunk.id], "chunk_id": n.chunk.id}
-            for n in added
-        ],
+        [{"kb_id": kb_id, "chunk_seq": seqs[n.chunk.id], "chunk_id": n.chunk.id} for n in added],
     )
 
 
@@ -294,6 +289,24 @@ def delete_document(connection: sa.Connection, kb_id: str, document_id: str) -> 
     connection.execute(documents.delete().where(documents.c.id == document_id))
 
 
+def document_ids(connection: sa.Connection, kb_id: str, source_id: str | None = None) -> list[str]:
+    """Documents that are not gone, of a knowledge base or of one of its sources."""
+    query = sa.select(documents.c.id).where(
+        documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
+    )
+    if source_id is not None:
+        query = query.where(documents.c.source_id == source_id)
+    return list(connection.execute(query.order_by(documents.c.uri)).scalars())
+
+
+def origin(connection: sa.Connection, document_id: str) -> tuple[str | None, int | None]:
+    """Source and run that a document comes from; nothing for one that was added by hand."""
+    row = connection.execute(
+        sa.select(documents.c.source_id, documents.c.run_id).where(documents.c.id == document_id)
+    ).one()
+    return row.source_id, row.run_id
+
+
 def unseen_documents(connection: sa.Connection, source_id: str, run_id: int) -> list[str]:
     """Documents of a source, not gone yet, that a run did not come across."""
     rows = connection.execute(
@@ -315,7 +328,7 @@ _DOCUMENT_COLUMNS = [
 ]  # fmt: skip
 
 
-def _document(row: sa.Row[Any]) -> Document:
+def _document(row: Any) -> Document:
     values = dict(row._mapping)
     values["document_type"] = DocumentType(values["document_type"])
     values["state"] = DocumentState(values["state"])
@@ -359,10 +372,19 @@ _CHUNK_COLUMNS = [
 ]  # fmt: skip
 
 
-def _chunk(row: sa.Row[Any]) -> Chunk:
+def _chunk(row: Any) -> Chunk:
     values = dict(row._mapping)
     values["heading_path"] = tuple(values["heading_path"])
     return Chunk(**values)
+
+
+def kind_of(connection: sa.Connection, kb_id: str, target: str) -> str | None:
+    """Whether an id is that of a ``chunk`` or a ``document``; ``None`` for neither."""
+    for kind, table in (("chunk", chunks), ("document", documents)):
+        query = sa.select(table.c.id).where(table.c.id == target, table.c.kb_id == kb_id)
+        if connection.execute(query).first():
+            return kind
+    return None
 
 
 def iter_chunks(

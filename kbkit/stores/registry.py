@@ -144,6 +144,23 @@ def touch(connection: sa.Connection, kb_id: str) -> None:
     )
 
 
+def set_applied(connection: sa.Connection, kb_id: str, seq: int) -> None:
+    """Note how far the Chroma collection has come."""
+    connection.execute(
+        knowledge_bases.update().where(knowledge_bases.c.id == kb_id).values(applied_seq=seq)
+    )
+
+
+def replace_collection(connection: sa.Connection, row: KnowledgeBaseRow, name: str) -> None:
+    """Name a new, empty collection; the one before is marked to be dropped."""
+    connection.execute(dropped_collections.insert().values(name=row.collection))
+    connection.execute(
+        knowledge_bases.update()
+        .where(knowledge_bases.c.id == row.id)
+        .values(collection=name, applied_seq=0)
+    )
+
+
 def delete(connection: sa.Connection, kb_id: str) -> None:
     """Delete a knowledge base and all that belongs to it; its collection is marked to be dropped.
 

@@ -30,6 +30,7 @@ class SourceRow:
     type: str
     spec: Mapping[str, Any]
     base: str
+    from_recipe: bool
     created_at: datetime
 
 
@@ -40,7 +41,13 @@ def source_key(spec: Mapping[str, Any], place: tuple[str, ...]) -> str:
 
 
 def save_source(
-    connection: sa.Connection, kb_id: str, key: str, spec: Mapping[str, Any], base: str
+    connection: sa.Connection,
+    kb_id: str,
+    key: str,
+    spec: Mapping[str, Any],
+    *,
+    base: str,
+    from_recipe: bool,
 ) -> SourceRow:
     """Enter a source, or renew the options of the one with this key."""
     digest = hashlib.blake2b(f"{kb_id} {key}".encode(), digest_size=16).hexdigest()
@@ -51,11 +58,13 @@ def save_source(
         type=spec["type"],
         spec=dict(spec),
         base=base,
+        from_recipe=from_recipe,
         created_at=datetime.now(UTC),
     )
     connection.execute(
         statement.on_conflict_do_update(
-            index_elements=["kb_id", "key"], set_={"spec": dict(spec), "base": base}
+            index_elements=["kb_id", "key"],
+            set_={"spec": dict(spec), "base": base, "from_recipe": from_recipe},
         )
     )
     row = connection.execute(sa.select(sources).where(sources.c.id == digest)).one()
@@ -67,6 +76,11 @@ def list_sources(connection: sa.Connection, kb_id: str) -> list[SourceRow]:
     query = sa.select(sources).where(sources.c.kb_id == kb_id)
     rows = connection.execute(query.order_by(sources.c.created_at, sources.c.id))
     return [SourceRow(**row._mapping) for row in rows]
+
+
+def delete_source(connection: sa.Connection, source_id: str) -> None:
+    """Forget a source, its runs and what it remembered of its pages."""
+    connection.execute(sources.delete().where(sources.c.id == source_id))
 
 
 def begin_run(connection: sa.Connection, source: SourceRow) -> tuple[int, bool]:
@@ -83,12 +97,12 @@ def begin_run(connection: sa.Connection, source: SourceRow) -> tuple[int, bool]:
     ).first()
     if last is not None and last.finished_at is None:
         return last.id, True
-    result = connection.execute(
-        runs.insert().values(
-            kb_id=source.kb_id, source_id=source.id, started_at=datetime.now(UTC)
-        )
-    )
-    return result.inserted_primary_key[0], False
+    run_id = connection.execute(
+        runs.insert()
+        .values(kb_id=source.kb_id, source_id=source.id, started_at=datetime.now(UTC))
+        .returning(runs.c.id)
+    ).scalar_one()
+    return run_id, False
 
 
 def end_run(connection: sa.Connection, run_id: int, report: Mapping[str, Any]) -> None:
@@ -105,6 +119,7 @@ def record_visit(
     source_id: str,
     run_id: int,
     visit: PageVisit,
+    *,
     outcome: str,
     reason: str,
 ) -> None:
@@ -160,7 +175,4 @@ class RunMemory:
                 .where(pages.c.source_id == self._source_id, condition)
                 .order_by(pages.c.visited_at, pages.c.url)
             )
-            return [
-                PageVisit(**{**row._mapping, "links": tuple(row.links)})  # type: ignore[arg-type]
-                for row in rows
-            ]
+            return [PageVisit(**{**row._mapping, "links": tuple(row.links)}) for row in rows]

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import (
     JSON,
+    Boolean,
     Column,
     DateTime,
     ForeignKey,
@@ -80,6 +81,8 @@ sources = Table(
     Column("type", String, nullable=False),
     Column("spec", JSON, nullable=False),
     Column("base", Text, nullable=False),
+    # named by the recipe, so that it goes when the recipe no longer names it
+    Column("from_recipe", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     UniqueConstraint("kb_id", "key"),
 )
@@ -101,9 +104,7 @@ runs = Table(
 pages = Table(
     "pages",
     metadata,
-    Column(
-        "source_id", String, ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True
-    ),
+    Column("source_id", String, ForeignKey("sources.id", ondelete="CASCADE"), primary_key=True),
     Column("url", String, primary_key=True),
     Column("run_id", Integer, ForeignKey("runs.id", ondelete="CASCADE"), nullable=False),
     Column("depth", Integer, nullable=False),
@@ -144,9 +145,7 @@ chunks = Table(
     Column("seq", Integer, primary_key=True, autoincrement=True),
     Column("id", String, nullable=False, unique=True),
     _kb(),
-    Column(
-        "document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), nullable=False
-    ),
+    Column("document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), nullable=False),
     Column("position", Integer, nullable=False),
     Column("start", Integer, nullable=False),
     Column("end", Integer, nullable=False),

@@ -1,0 +1,106 @@
+"""kbkit: turn documentation into knowledge bases that answer, and publish them.
+
+The public names are loaded when they are first used, so that importing kbkit costs next to
+nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kbkit.builder import BuildReport, build
+    from kbkit.errors import KbkitError
+    from kbkit.knowledge_base import KnowledgeBase
+    from kbkit.models import Chunk, Document, DocumentType, Hit, Hits, IngestReport, Mode
+    from kbkit.recipes import (
+        CrawlSource,
+        FilesSource,
+        JsonlSource,
+        KnowledgeBaseConfig,
+        MirrorSource,
+        PackageSource,
+        PageSource,
+        Recipe,
+        load_recipe,
+    )
+    from kbkit.workspace import Workspace
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "BuildReport": "builder",
+    "Chunk": "models",
+    "CrawlSource": "recipes",
+    "Document": "models",
+    "DocumentType": "models",
+    "FilesSource": "recipes",
+    "Hit": "models",
+    "Hits": "models",
+    "IngestReport": "models",
+    "JsonlSource": "recipes",
+    "KbkitError": "errors",
+    "KnowledgeBase": "knowledge_base",
+    "KnowledgeBaseConfig": "recipes",
+    "MirrorSource": "recipes",
+    "Mode": "models",
+    "PackageSource": "recipes",
+    "PageSource": "recipes",
+    "Recipe": "recipes",
+    "Workspace": "workspace",
+    "build": "builder",
+    "load_recipe": "recipes",
+}
+
+__all__ = [
+    "BuildReport",
+    "Chunk",
+    "CrawlSource",
+    "Document",
+    "DocumentType",
+    "FilesSource",
+    "Hit",
+    "Hits",
+    "IngestReport",
+    "JsonlSource",
+    "KbkitError",
+    "KnowledgeBase",
+    "KnowledgeBaseConfig",
+    "MirrorSource",
+    "Mode",
+    "PackageSource",
+    "PageSource",
+    "Recipe",
+    "Workspace",
+    "build",
+    "load_recipe",
+    "open",
+]
+
+
+def open(path: str | Path | None = None) -> Workspace:
+    """Open a workspace, made when missing.
+
+    Args:
+        path: Its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``.
+
+    Raises:
+        WorkspaceError: The folder cannot be used.
+    """
+    from kbkit.workspace import Workspace
+
+    return Workspace(path)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'kbkit' has no attribute {name!r}")
+    value = getattr(import_module(f"kbkit.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,176 @@
+"""Builds a recipe: sources to knowledge base, golden questions, exported site, report."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from kbkit.feedback.evaluate import Evaluation
+from kbkit.ingest.pipeline import OnProgress
+from kbkit.models import IngestReport, KnowledgeBaseInfo, Progress
+from kbkit.recipes import Question, Recipe, load_recipe
+from kbkit.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
+    """What a build did.
+
+    Attributes:
+        info: Figures of the knowledge base afterwards.
+        ingest: What changed in it.
+        evaluation: How it answers the recipe's golden questions, if there are any.
+        project: Folder of the exported MkDocs project, if a site was asked for.
+        site: Folder with the built site, if a site was asked for.
+        seconds: Time by stage.
+    """
+
+    info: KnowledgeBaseInfo
+    ingest: IngestReport
+    evaluation: Evaluation | None
+    project: Path | None
+    site: Path | None
+    seconds: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        values = self.ingest.to_dict()
+        values.update(
+            name=self.info.name,
+            documents=self.info.documents,
+            chunks=self.info.chunks,
+            seconds=self.seconds,
+            evaluation=self.evaluation.to_dict() if self.evaluation else None,
+            project=str(self.project) if self.project else None,
+            site=str(self.site) if self.site else None,
+        )
+        return values
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The report as labels and values for a person."""
+        ingest = self.ingest
+        lines = [
+            ("documents", f"{self.info.documents:,} ({ingest.new:,} new, {ingest.changed:,} "
+             f"changed, {ingest.same:,} same, {ingest.gone:,} gone)"),
+            ("chunks", f"{self.info.chunks:,} ({ingest.chunks_embedded:,} embedded, "
+             f"{ingest.chunks_removed:,} removed)"),
+            ("fetched", f"{ingest.fetched:,}"),
+        ]  # fmt: skip
+        for label, problems in (("failed", ingest.failed), ("skipped", ingest.skipped)):
+            if problems:
+                reasons: dict[str, list[str]] = {}
+                for problem in problems:
+                    reasons.setdefault(problem.reason, []).append(problem.uri)
+                for reason, uris in reasons.items():
+                    more = f" and {len(uris) - 1:,} more" if len(uris) > 1 else ""
+                    lines.append((label, f"{reason}: {uris[0]}{more}"))
+        if self.evaluation:
+            figures = self.evaluation
+            lines.append(
+                (
+                    "questions",
+                    f"{len(figures.answers)}: nDCG@10 {figures.ndcg:.3f}, "
+                    f"Recall@10 {figures.recall:.3f}, Hit@1 {figures.hit_at_1:.3f}",
+                )
+            )
+        stages = ", ".join(f"{stage} {value:.1f}" for stage, value in self.seconds.items())
+        lines.append(("seconds", stages))
+        if self.site:
+            lines.append(("site", str(self.site / "index.html")))
+        return lines
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for label, value in self.lines()
+        )
+        return f"<p>Built <b>{html.escape(self.info.name)}</b></p><table>{rows}</table>"
+
+
+def build(
+    recipe: Recipe | str | Path,
+    workspace: Workspace | str | Path | None = None,
+    *,
+    site: bool = True,
+    on_progress: OnProgress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> BuildReport:
+    """Bring a recipe's knowledge base and site up to date.
+
+    The first build does everything, later ones what changed. A build that was interrupted or
+    killed goes on where it was.
+
+    Args:
+        recipe: A recipe, or the file it stands in.
+        workspace: A workspace, or its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``.
+        site: Also export the site and build it with MkDocs.
+        on_progress: Called as the work goes on.
+        stop: Asked often; true ends the work cleanly, after the ingest at the latest.
+
+    Raises:
+        RecipeError: The recipe is wrong.
+        KbkitError: As raised by `KnowledgeBase.sync`, `KnowledgeBase.reconfigure` and
+            `KnowledgeBase.export`.
+    """
+    if not isinstance(recipe, Recipe):
+        recipe = load_recipe(recipe)
+    questions = recipe.golden_questions()  # read before the work, since they may be wrong
+    if isinstance(workspace, Workspace):
+        return _build(recipe, questions, workspace, site=site, on_progress=on_progress, stop=stop)
+    with Workspace(workspace) as opened:
+        return _build(recipe, questions, opened, site=site, on_progress=on_progress, stop=stop)
+
+
+def _build(
+    recipe: Recipe,
+    questions: tuple[Question, ...],
+    workspace: Workspace,
+    *,
+    site: bool,
+    on_progress: OnProgress | None,
+    stop: Callable[[], bool],
+) -> BuildReport:
+    start = time.perf_counter()
+    config = recipe.config()
+    renewed = IngestReport()
+    if recipe.name in workspace:
+        kb = workspace[recipe.name]
+        renewed = kb.reconfigure(
+            config, description=recipe.description, on_progress=on_progress, stop=stop
+        )
+    else:
+        kb = workspace.create(recipe.name, description=recipe.description, config=config)
+    report = kb.sync(recipe.sources, base=recipe.path.parent, on_progress=on_progress, stop=stop)
+    report = replace(
+        report,
+        chunks_embedded=report.chunks_embedded + renewed.chunks_embedded,
+        chunks_added=report.chunks_added + renewed.chunks_added,
+        chunks_removed=report.chunks_removed + renewed.chunks_removed,
+    )
+    seconds = dict(report.seconds)
+    evaluation = project = html_folder = None
+    if not report.interrupted:
+        if questions:
+            began = time.perf_counter()
+            _tell(on_progress, "evaluate", len(questions))
+            evaluation = kb.evaluate(questions)
+            seconds["evaluate"] = time.perf_counter() - began
+        if site:
+            began = time.perf_counter()
+            exported = kb.export(on_progress=on_progress)
+            project, html_folder = exported.directory, exported.html
+            seconds.update(exported.seconds)
+            seconds.setdefault("site", time.perf_counter() - began)
+    seconds["total"] = time.perf_counter() - start
+    seconds = {stage: round(value, 2) for stage, value in seconds.items()}
+    return BuildReport(kb.describe(), report, evaluation, project, html_folder, seconds)
+
+
+def _tell(on_progress: OnProgress | None, stage: str, total: int) -> None:
+    if on_progress is not None:
+        on_progress(Progress(stage, 0, total))

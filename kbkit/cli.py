@@ -1,0 +1,533 @@
+"""The command line: translates arguments, calls a workspace, prints what comes back.
+
+Exit codes: 0 done; 1 an error that the message explains; 2 the command was used wrongly;
+3 the work was done, but some source gave nothing at all; 4 an evaluation fell below its floor;
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from kbkit.errors import ConfigError, KbkitError, SourceError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from kbkit.ingest.pipeline import OnProgress
+    from kbkit.models import Hits, IngestReport, KnowledgeBaseInfo
+    from kbkit.recipes import AnySource
+    from kbkit.workspace import Workspace
+
+EXIT_ERROR = 1
+EXIT_NOTHING_READ = 3
+EXIT_BELOW_FLOOR = 4
+
+app = typer.Typer(
+    help="Turn documentation into knowledge bases that answer, and publish them.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+)
+
+Name = Annotated[str, typer.Argument(help="Name of the knowledge base.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Crawl = Annotated[list[str] | None, typer.Option(help="Crawl a site from this address.")]
+Page = Annotated[list[str] | None, typer.Option(help="Read one page.")]
+Mirror = Annotated[str | None, typer.Option(help="Read a folder of HTML; needs --base-url.")]
+BaseUrl = Annotated[str | None, typer.Option(help="Address that the mirror stands for.")]
+Files = Annotated[list[str] | None, typer.Option(help="Read files: a glob, a file or a folder.")]
+Package = Annotated[
+    list[str] | None, typer.Option(help="Read the API of an installed Python package.")
+]
+Jsonl = Annotated[
+    list[str] | None,
+    typer.Option(help="Read JSON lines with uri, title, text, and optional document_type, "
+                 "tags, metadata."),
+]  # fmt: skip
+Limit = Annotated[int | None, typer.Option(min=1, help="Most documents of each source.")]
+Include = Annotated[list[str] | None, typer.Option(help="Glob of paths to read.")]
+Exclude = Annotated[list[str] | None, typer.Option(help="Glob of paths to leave out.")]
+AllowPrivate = Annotated[
+    bool, typer.Option("--allow-private", help="Permit loopback and private addresses.")
+]
+
+
+@app.callback()
+def workspace_option(
+    context: typer.Context,
+    workspace: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="KBKIT_WORKSPACE",
+            help="Folder of the workspace (default: ./kb).",
+            show_default=False,
+        ),
+    ] = None,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Turn documentation into knowledge bases that answer, and publish them."""
+    context.obj = workspace
+    if version:
+        from kbkit import __version__
+
+        typer.echo(f"kbkit {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def new(
+    context: typer.Context,
+    name: Name,
+    crawl: Crawl = None,
+    page: Page = None,
+    mirror: Mirror = None,
+    base_url: BaseUrl = None,
+    files: Files = None,
+    package: Package = None,
+    jsonl: Jsonl = None,
+    limit: Limit = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    allow_private: AllowPrivate = False,
+    description: Annotated[str, typer.Option(help="What it is about.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make a knowledge base, and read its sources if some are named."""
+    specs = _sources(
+        crawl, page, mirror, base_url, files, package, jsonl, limit, include, exclude,
+        allow_private,
+    )  # fmt: skip
+    with _workspace(context) as workspace:
+        kb = workspace.create(name, description=description)
+        if not specs:
+            _say(f"made {name}; add documents with `kbkit add {name}`")
+            return
+        with _progress() as on_progress:
+            report = kb.ingest(*specs, on_progress=on_progress)
+        _print_ingest(report, as_json)
+
+
+@app.command()
+def add(
+    context: typer.Context,
+    name: Name,
+    crawl: Crawl = None,
+    page: Page = None,
+    mirror: Mirror = None,
+    base_url: BaseUrl = None,
+    files: Files = None,
+    package: Package = None,
+    jsonl: Jsonl = None,
+    limit: Limit = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    allow_private: AllowPrivate = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read more sources into a knowledge base."""
+    specs = _sources(
+        crawl, page, mirror, base_url, files, package, jsonl, limit, include, exclude,
+        allow_private,
+    )  # fmt: skip
+    if not specs:
+        raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
+    with _workspace(context) as workspace, _progress() as on_progress:
+        report = workspace[name].ingest(*specs, on_progress=on_progress)
+    _print_ingest(report, as_json)
+
+
+@app.command("list")
+def list_(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the knowledge bases."""
+    with _workspace(context) as workspace:
+        infos = workspace.list()
+    if as_json:
+        _print_json([info.to_dict() for info in infos])
+        return
+    if not infos:
+        _say("no knowledge bases yet; make one with `kbkit new` or `kbkit build`")
+        return
+    from rich.table import Table
+
+    table = Table("name", "documents", "chunks", "updated (UTC)", "description", box=None)
+    for info in infos:
+        table.add_row(
+            info.name, f"{info.documents:,}", f"{info.chunks:,}",
+            f"{info.updated_at:%Y-%m-%d %H:%M}", info.description,
+        )  # fmt: skip
+    _console().print(table)
+
+
+@app.command()
+def show(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
+    """Show the figures of a knowledge base."""
+    with _workspace(context) as workspace:
+        info = workspace[name].describe()
+    if as_json:
+        _print_json(info.to_dict())
+    else:
+        _print_pairs(_info_lines(info))
+
+
+@app.command()
+def documents(
+    context: typer.Context,
+    name: Name,
+    as_jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="Print one JSON object a line, with the content.")
+    ] = False,
+) -> None:
+    """List the documents of a knowledge base."""
+    keys = ("id", "uri", "title", "document_type", "tags", "state", "content")
+    with _workspace(context) as workspace:
+        for document in workspace[name].iter_documents():
+            if as_jsonl:
+                values = document.to_dict()
+                typer.echo(json.dumps({key: values[key] for key in keys}, ensure_ascii=False))
+            else:
+                typer.echo(f"{document.state:8}{document.document_type:10}{document.uri}")
+
+
+@app.command()
+def search(
+    context: typer.Context,
+    query: Annotated[str | None, typer.Argument(help="A question or some words.")] = None,
+    kb: Annotated[
+        list[str] | None, typer.Option(help="Knowledge base to search (default: all).")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Most hits.")] = 10,
+    mode: Annotated[str, typer.Option(help="hybrid, dense or lexical.")] = "hybrid",
+    queries: Annotated[
+        Path | None, typer.Option(help="File with one query a line; needs --json.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search knowledge bases."""
+    if (query is None) == (queries is None):
+        raise typer.BadParameter("give a query, or --queries FILE")
+    with _workspace(context) as workspace:
+        if queries is not None:
+            if not as_json:
+                raise typer.BadParameter("--queries prints JSON only; add --json")
+            for line in _lines(queries):
+                found = workspace.search(line, kb, limit, mode).to_dicts() if line.strip() else []
+                typer.echo(json.dumps(found, ensure_ascii=False))
+            return
+        hits = workspace.search(query or "", kb, limit, mode)
+    if as_json:
+        _print_json(hits.to_dicts())
+    else:
+        _print_hits(hits)
+
+
+@app.command()
+def refresh(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
+    """Read all sources of a knowledge base again, and take over what changed."""
+    with _workspace(context) as workspace, _progress() as on_progress:
+        report = workspace[name].refresh(on_progress=on_progress)
+    _print_ingest(report, as_json)
+
+
+@app.command()
+def delete(
+    context: typer.Context,
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a knowledge base with its documents, vectors and ratings."""
+    with _workspace(context) as workspace:
+        info = workspace[name].describe()
+        if not yes:
+            typer.confirm(f"Delete {name} with its {info.documents:,} documents?", abort=True)
+        workspace.delete(name)
+    _say(f"deleted {name}")
+
+
+@app.command()
+def build(
+    context: typer.Context,
+    recipe: Annotated[Path, typer.Argument(help="A recipe file.", show_default=False)],
+    site: Annotated[bool, typer.Option(help="Export and build the site too.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Bring a recipe's knowledge base and site up to date; goes on where a killed build was."""
+    from kbkit.builder import build as build_recipe
+    from kbkit.recipes import load_recipe
+
+    loaded = load_recipe(recipe)
+    with _workspace(context) as workspace, _progress() as on_progress:
+        report = build_recipe(loaded, workspace, site=site, on_progress=on_progress)
+    if as_json:
+        _print_json(report.to_dict())
+    else:
+        _say(f"built {report.info.name}")
+        _print_pairs(report.lines())
+    if _nothing_read(report.ingest):
+        raise typer.Exit(EXIT_NOTHING_READ)
+
+
+@app.command("eval")
+def eval_(
+    context: typer.Context,
+    name: Name,
+    questions: Annotated[
+        Path,
+        typer.Option(help="TSV: question, tab, relevant pages separated by commas (URI "
+                     "suffixes; the first is the best)."),
+    ],
+    mode: Annotated[str, typer.Option(help="hybrid, dense or lexical.")] = "hybrid",
+    fail_under: Annotated[
+        float | None, typer.Option(help="Exit with 4 when nDCG@10 is lower.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Measure how well search answers questions whose answers are known."""
+    from kbkit.recipes import load_questions
+
+    asked = load_questions(questions)
+    with _workspace(context) as workspace:
+        result = workspace[name].evaluate(asked, mode)
+    if as_json:
+        _print_json(result.to_dict())
+    else:
+        _print_pairs(
+            [
+                ("questions", str(len(result.answers))),
+                ("nDCG@10", f"{result.ndcg:.3f}"),
+                ("Recall@10", f"{result.recall:.3f}"),
+                ("MRR@10", f"{result.mrr:.3f}"),
+                ("Hit@1", f"{result.hit_at_1:.3f}"),
+            ]
+        )
+    if fail_under is not None and result.ndcg < fail_under:
+        _say(f"nDCG@10 {result.ndcg:.3f} is below {fail_under}")
+        raise typer.Exit(EXIT_BELOW_FLOOR)
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    name: Name,
+    to: Annotated[
+        Path | None, typer.Option(help="Folder of the MkDocs project.", show_default=False)
+    ] = None,
+    html: Annotated[bool, typer.Option(help="Also run MkDocs, so that the site is ready.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Write a knowledge base as a MkDocs project and build its searchable site."""
+    with _workspace(context) as workspace, _progress() as on_progress:
+        report = workspace[name].export(to, build=html, on_progress=on_progress)
+    if as_json:
+        _print_json(report.to_dict())
+        return
+    _say(f"wrote the project {report.directory}")
+    if report.html:
+        _say(f"open {report.html / 'index.html'} with `kbkit serve-site {name}`")
+
+
+@app.command("serve-site")
+def serve_site(
+    context: typer.Context,
+    site: Annotated[
+        str, typer.Argument(help="A knowledge base that was exported, or a folder of HTML.")
+    ],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback.")] = 8000,
+) -> None:
+    """Serve an exported site on this machine until interrupted."""
+    from kbkit.export import open_server
+
+    folder = Path(site)
+    if not folder.is_dir():
+        with _workspace(context) as workspace:
+            folder = workspace[site].site_directory() / "html"
+    with open_server(folder, port) as server:
+        _say(f"serving {folder} at http://127.0.0.1:{server.server_address[1]}/ (Ctrl+C ends it)")
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
+
+
+def main() -> NoReturn:
+    """Run the command line; an error becomes one clear message."""
+    try:
+        app()
+    except KbkitError as error:
+        _say(f"kbkit: {error}")
+        sys.exit(EXIT_ERROR)
+    except BrokenPipeError:  # the reader of a pipe went away, as `head` does
+        sys.stderr.close()
+        sys.exit(EXIT_ERROR)
+    sys.exit(0)
+
+
+def _workspace(context: typer.Context) -> Workspace:
+    from kbkit.workspace import Workspace
+
+    return Workspace(context.obj)
+
+
+def _sources(
+    crawl: list[str] | None,
+    page: list[str] | None,
+    mirror: str | None,
+    base_url: str | None,
+    files: list[str] | None,
+    package: list[str] | None,
+    jsonl: list[str] | None,
+    limit: int | None,
+    include: list[str] | None,
+    exclude: list[str] | None,
+    allow_private: bool,
+) -> list[AnySource]:
+    """The sources that options name.
+
+    Raises:
+        ConfigError: An option's value cannot work.
+    """
+    from pydantic import ValidationError
+
+    from kbkit.recipes import parse_source
+
+    narrowed: dict[str, Any] = {"include": include or [], "exclude": exclude or []}
+    most: dict[str, Any] = {} if limit is None else {"limit": limit}
+    private = {"allow_private": allow_private}
+    if (mirror is None) != (base_url is None):
+        raise typer.BadParameter("--mirror and --base-url go together")
+    wanted: list[dict[str, Any]] = [
+        *({"type": "crawl", "url": url, **narrowed, **most, **private} for url in crawl or ()),
+        *({"type": "page", "url": url, **private} for url in page or ()),
+        *({"type": "files", "path": path} for path in files or ()),
+        *({"type": "package", "name": name, **most} for name in package or ()),
+        *({"type": "jsonl", "path": path} for path in jsonl or ()),
+    ]
+    if mirror is not None:
+        wanted.append({"type": "mirror", "path": mirror, "base_url": base_url, **narrowed, **most})
+    try:
+        return [parse_source(values) for values in wanted]
+    except ValidationError as error:
+        found = error.errors()[0]
+        field = ".".join(str(part) for part in found["loc"])
+        raise ConfigError(f"{field}: {found['msg']} (given: {found['input']!r})") from None
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: cannot be read as UTF-8 text: {error}") from error
+
+
+@contextmanager
+def _progress() -> Iterator[OnProgress | None]:
+    """A line on the terminal that tells how far the work is; nothing where nobody looks."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    from kbkit.models import Progress
+
+    with Console(stderr=True).status("starting") as status:
+
+        def tell(progress: Progress) -> None:
+            total = f" of {progress.total:,}" if progress.total else ""
+            status.update(
+                f"{progress.stage} {progress.done:,}{total} [dim]{escape(progress.message[-70:])}"
+            )
+
+        yield tell
+
+
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def _say(text: str) -> None:
+    """Tell the person something; standard output is for results."""
+    typer.echo(text, err=True)
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _print_pairs(pairs: list[tuple[str, str]]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for label, value in pairs:
+        table.add_row(Text(label, style="bold"), Text(value, overflow="fold"))
+    _console().print(table)
+
+
+def _print_ingest(report: IngestReport, as_json: bool) -> None:
+    if as_json:
+        _print_json(report.to_dict())
+    else:
+        _say(
+            f"{report.new:,} new, {report.changed:,} changed, {report.same:,} same, "
+            f"{report.gone:,} gone; {report.chunks_embedded:,} chunks embedded"
+        )
+        for label, problems in (("failed", report.failed), ("skipped", report.skipped)):
+            for problem in problems:
+                _say(f"{label}: {problem.uri}: {problem.reason}")
+    if _nothing_read(report):
+        raise typer.Exit(EXIT_NOTHING_READ)
+
+
+def _nothing_read(report: IngestReport) -> bool:
+    return bool(report.failed or report.skipped) and not (
+        report.new or report.changed or report.same
+    )
+
+
+def _info_lines(info: KnowledgeBaseInfo) -> list[tuple[str, str]]:
+    def counts(values: Any) -> str:
+        return ", ".join(f"{count:,} {name}" for name, count in values.items() if count)
+
+    return [
+        ("name", info.name),
+        ("description", info.description),
+        ("documents", f"{info.documents:,}"),
+        ("chunks", f"{info.chunks:,}"),
+        ("types", counts(info.document_types)),
+        ("states", counts(info.states)),
+        ("sources", ", ".join(info.source_types)),
+        ("embedder", f"{info.embedder} ({info.dimensions} dimensions)"),
+        ("collection", info.collection),
+        ("created", f"{info.created_at:%Y-%m-%d %H:%M} UTC"),
+        ("updated", f"{info.updated_at:%Y-%m-%d %H:%M} UTC"),
+    ]
+
+
+def _print_hits(hits: Hits) -> None:
+    from rich.text import Text
+
+    console = _console()
+    for rank, hit in enumerate(hits, 1):
+        head = Text(f"{rank:>2}. ", style="dim")
+        head.append(hit.title, style="bold")
+        path = " › ".join(hit.chunk.heading_path)
+        if path and path != hit.title:
+            head.append(f"  {path}")
+        head.append(f"  {hit.score:.3f}  {hit.kb}", style="dim")
+        console.print(head)
+        console.print(Text("    " + hit.url, style="cyan", overflow="fold"))
+        console.print(Text("    " + hit.snippet))
+    _say(f"{len(hits)} hits in {hits.seconds * 1000:.0f} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""From questions and ratings to figures of how well search does."""

@@ -1,0 +1,396 @@
+"""Runs sources through chunking and embedding into the stores, one document at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from kbkit.config import Settings
+from kbkit.embedding.base import Embedder
+from kbkit.errors import SourceError
+from kbkit.ingest.chunking import chunk, embedded_text
+from kbkit.models import (
+    Chunk,
+    ChunkSpan,
+    Document,
+    DocumentState,
+    IngestReport,
+    Problem,
+    Progress,
+    SourceDocument,
+)
+from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.sources.base import Outcome, Source, SourceContext, SourceEvent
+from kbkit.sources.doctype import detect
+from kbkit.stores import catalog, runs
+from kbkit.stores.catalog import NewChunk
+from kbkit.stores.database import Database
+from kbkit.stores.locks import FolderLocks
+from kbkit.stores.runs import SourceRow
+from kbkit.stores.vectors import VectorIndex
+from kbkit.text import analyzer
+
+OnProgress = Callable[[Progress], None]
+Stop = Callable[[], bool]
+
+_INDEX_EVERY = 4_000
+"""Chunks stored before Chroma is brought level while a run goes on."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What a run has done so far; becomes an `IngestReport`."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    failed: list[Problem] = field(default_factory=list)
+    skipped: list[Problem] = field(default_factory=list)
+    seconds: Counter[str] = field(default_factory=Counter)
+    interrupted: bool = False
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the time of a block to a stage."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] += time.perf_counter() - start  # type: ignore[assignment]
+
+    def report(self) -> IngestReport:
+        """The tally as a report."""
+        return IngestReport(
+            **self.counts,
+            failed=tuple(self.failed),
+            skipped=tuple(self.skipped),
+            seconds={stage: round(value, 3) for stage, value in self.seconds.items()},
+            interrupted=self.interrupted,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Origin:
+    """Where a document comes from; empty for one that was added by hand."""
+
+    source_id: str | None = None
+    run_id: int | None = None
+    event: SourceEvent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Everything that ingesting into one knowledge base needs."""
+
+    database: Database
+    vectors: VectorIndex
+    locks: FolderLocks
+    kb_id: str
+    config: KnowledgeBaseConfig
+    embedder: Embedder
+    settings: Settings
+
+    def run(
+        self,
+        sources: Sequence[tuple[SourceRow, Source]],
+        *,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> IngestReport:
+        """Read sources and store what they yield.
+
+        A run that was killed or stopped is taken up where it ended. Chroma is brought level at
+        the end; until then new chunks are searched from the catalog.
+
+        Args:
+            sources: What to read, each with its row in the catalog.
+            on_progress: Called after each document.
+            stop: Asked often; true ends the run cleanly.
+
+        Raises:
+            ConflictError: Another process reads one of the sources right now.
+            EmbedderError: The embedder failed; what was stored stays.
+        """
+        tally = _Tally()
+        for row, source in sources:
+            task = f"reading the source {_place(row)}"
+            with self.locks.hold(f"source-{row.id}", wait=0, task=task):
+                try:
+                    self._run_source(row, source, tally, on_progress, stop)
+                except SourceError as error:
+                    tally.failed.append(Problem(_place(row), str(error)))
+            if tally.interrupted:
+                break
+        self._index(tally, on_progress)
+        return tally.report()
+
+    def store(self, document: SourceDocument) -> tuple[str, IngestReport]:
+        """Store one document that belongs to no source.
+
+        Returns:
+            Its id, and what was done.
+        """
+        tally = _Tally()
+        document_id = self._store(document, tally, _Origin())
+        self._index(tally, None)
+        return document_id, tally.report()
+
+    def renew(
+        self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False
+    ) -> IngestReport:
+        """Cut and index all stored documents again, after a change of chunking or language."""
+        tally = _Tally()
+        with self.database.read() as connection:
+            ids = catalog.document_ids(connection, self.kb_id)
+        for done, document_id in enumerate(ids, 1):
+            if stop():
+                tally.interrupted = True
+                break
+            with self.database.read() as connection:
+                document = catalog.get_document(connection, self.kb_id, document_id)
+                source_id, run_id = catalog.origin(connection, document_id)
+            source_document = SourceDocument(
+                document.uri, document.title, document.content, document.document_type,
+                document.tags, document.metadata,
+            )  # fmt: skip
+            self._store(source_document, tally, _Origin(source_id, run_id))
+            if on_progress is not None:
+                on_progress(Progress("store", done, len(ids), document.uri))
+        self._index(tally, on_progress)
+        return tally.report()
+
+    def _run_source(
+        self,
+        row: SourceRow,
+        source: Source,
+        tally: _Tally,
+        on_progress: OnProgress | None,
+        stop: Stop,
+    ) -> None:
+        with self.database.write() as connection:
+            run_id, _ = runs.begin_run(connection, row)
+        context = SourceContext(
+            memory=runs.RunMemory(self.database, row.id, run_id),
+            stop=stop,
+            base=Path(row.base),
+            user_agent=self.settings.user_agent,
+            timeout=self.settings.timeout,
+        )
+        unindexed = tally.counts["chunks_added"]
+        done = 0
+        with closing(_closable(source.events(context))) as events:
+            while True:
+                with tally.timed("crawl"):
+                    event = next(events, None)
+                if event is None:
+                    break
+                self._take(event, row, run_id, tally)
+                done += 1
+                if on_progress is not None:
+                    on_progress(Progress("crawl", done, None, event.uri))
+                if tally.counts["chunks_added"] - unindexed > _INDEX_EVERY:
+                    unindexed = tally.counts["chunks_added"]
+                    self._index(tally, on_progress)
+        if stop():
+            tally.interrupted = True
+            return
+        if source.exhaustive:
+            self._retire_unseen(row, run_id, tally)
+        with self.database.write() as connection:
+            runs.end_run(connection, run_id, tally.report().to_dict())
+
+    def _take(self, event: SourceEvent, row: SourceRow, run_id: int, tally: _Tally) -> None:
+        """Store what one event says, all of it in one transaction."""
+        if event.outcome is Outcome.FETCHED:
+            assert event.document is not None
+            tally.counts["fetched"] += 1
+            self._store(event.document, tally, _Origin(row.id, run_id, event))
+            return
+        now = datetime.now(UTC)
+        uri = event.visit.document_uri if event.visit and event.visit.document_uri else event.uri
+        document_id = _document_id(self.kb_id, uri)
+        with tally.timed("store"), self.database.write() as connection:
+            stored = catalog.content_hash(connection, document_id)
+            there = stored is not None and stored[1] is not DocumentState.GONE
+            match event.outcome:
+                case Outcome.UNCHANGED:
+                    if there:
+                        tally.counts["same"] += 1
+                        catalog.touch_document(
+                            connection, document_id,
+                            state=DocumentState.CURRENT, fetched_at=now, run_id=run_id,
+                        )  # fmt: skip
+                case Outcome.FAILED:
+                    tally.failed.append(Problem(event.uri, event.reason))
+                    if there:
+                        catalog.touch_document(
+                            connection, document_id,
+                            state=DocumentState.STALE, fetched_at=None, run_id=run_id,
+                        )  # fmt: skip
+                case Outcome.SKIPPED:
+                    tally.skipped.append(Problem(event.uri, event.reason))
+                case Outcome.GONE:
+                    if there:
+                        changes = catalog.retire_document(connection, self.kb_id, document_id)
+                        tally.counts["gone"] += 1
+                        tally.counts["chunks_removed"] += changes.removed
+                    else:
+                        tally.failed.append(Problem(event.uri, event.reason))
+            _record(connection, _Origin(row.id, run_id, event))
+
+    def _store(self, source_document: SourceDocument, tally: _Tally, origin: _Origin) -> str:
+        """Chunk, embed and store a document; returns its id."""
+        document = self._document(source_document)
+        with self.database.read() as connection:
+            stored = catalog.content_hash(connection, document.id)
+        if stored is not None and stored[0] == document.content_hash:
+            tally.counts["same"] += 1
+            with tally.timed("store"), self.database.write() as connection:
+                catalog.touch_document(
+                    connection, document.id,
+                    state=DocumentState.CURRENT, fetched_at=document.fetched_at,
+                    run_id=origin.run_id,
+                )  # fmt: skip
+                _record(connection, origin)
+            return document.id
+        with tally.timed("chunk"):
+            chunks = self._chunks(document)
+        packed = self._embed(document, chunks, tally)
+        with tally.timed("store"), self.database.write() as connection:
+            changes = catalog.replace_document(
+                connection, self.kb_id, document, chunks, packed,
+                source_id=origin.source_id, run_id=origin.run_id,
+            )  # fmt: skip
+            _record(connection, origin)
+        back = stored is None or stored[1] is DocumentState.GONE
+        tally.counts["new" if back else "changed"] += 1
+        tally.counts["chunks_added"] += changes.added
+        tally.counts["chunks_removed"] += changes.removed
+        return document.id
+
+    def _document(self, source: SourceDocument) -> Document:
+        document_type = source.document_type or detect(source.uri, source.title, source.content)
+        shaping = [
+            source.title, source.content, document_type, source.tags, dict(source.metadata),
+            self.config.chunking.model_dump(), self.config.language, self.embedder.fingerprint,
+        ]  # fmt: skip
+        return Document(
+            id=_document_id(self.kb_id, source.uri),
+            uri=source.uri,
+            title=source.title,
+            content=source.content,
+            document_type=document_type,
+            tags=source.tags,
+            metadata=source.metadata,
+            state=DocumentState.CURRENT,
+            fetched_at=datetime.now(UTC),
+            content_hash=_digest(json.dumps(shaping, sort_keys=True, default=str)),
+        )
+
+    def _chunks(self, document: Document) -> list[NewChunk]:
+        terms_of = analyzer(self.config.language).terms
+        seen: Counter[tuple[tuple[str, ...], str]] = Counter()
+        new = []
+        spans = chunk(document.content, document.document_type, self.config.chunking)
+        for position, span in enumerate(spans):
+            text = document.content[span.start : span.end]
+            occurrence = seen[span.heading_path, text]
+            seen[span.heading_path, text] += 1
+            read = embedded_text(document.title, span.heading_path, text)
+            terms = terms_of(read)
+            new.append(
+                NewChunk(
+                    chunk=_chunk(document, span, text, position, occurrence),
+                    terms=" ".join(terms),
+                    length=len(terms),
+                    embed_hash=_digest(read),
+                )
+            )
+        return new
+
+    def _embed(
+        self, document: Document, chunks: Sequence[NewChunk], tally: _Tally
+    ) -> dict[str, bytes]:
+        """Packed vectors of all chunks; what was embedded before is not embedded again."""
+        with self.database.read() as connection:
+            packed = catalog.known_vectors(
+                connection, self.kb_id, (new.embed_hash for new in chunks)
+            )
+        missing = {
+            new.embed_hash: embedded_text(document.title, new.chunk.heading_path, new.chunk.text)
+            for new in chunks
+            if new.embed_hash not in packed
+        }
+        if missing:
+            with tally.timed("embed"):
+                matrix = self.embedder.embed_passages(list(missing.values()))
+            packed.update(zip(missing, catalog.pack(matrix), strict=True))
+            tally.counts["chunks_embedded"] += len(missing)
+        return packed
+
+    def _retire_unseen(self, row: SourceRow, run_id: int, tally: _Tally) -> None:
+        with tally.timed("store"), self.database.write() as connection:
+            for document_id in catalog.unseen_documents(connection, row.id, run_id):
+                changes = catalog.retire_document(connection, self.kb_id, document_id)
+                tally.counts["gone"] += 1
+                tally.counts["chunks_removed"] += changes.removed
+
+    def _index(self, tally: _Tally, on_progress: OnProgress | None) -> None:
+        def tell(done: int) -> None:
+            if on_progress is not None:
+                on_progress(Progress("index", done))
+
+        with tally.timed("index"):
+            self.vectors.apply(self.kb_id, tell)
+
+
+def _closable(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:
+    """The events of a source as a generator, which can be closed whatever the source gave."""
+    yield from events
+
+
+def _record(connection: sa.Connection, origin: _Origin) -> None:
+    """Remember the page's visit along with what became of its document."""
+    event = origin.event
+    if event is None or event.visit is None:
+        return
+    assert origin.source_id is not None
+    assert origin.run_id is not None
+    runs.record_visit(
+        connection, origin.source_id, origin.run_id, event.visit,
+        outcome=event.outcome.value, reason=event.reason,
+    )  # fmt: skip
+
+
+def _place(row: SourceRow) -> str:
+    return str(row.spec.get("url") or row.spec.get("path") or row.spec.get("name") or row.type)
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _document_id(kb_id: str, uri: str) -> str:
+    return _digest(f"{kb_id}\0{uri}")
+
+
+def _chunk(document: Document, span: ChunkSpan, text: str, position: int, occurrence: int) -> Chunk:
+    identity = json.dumps([document.id, span.heading_path, text, occurrence])
+    return Chunk(
+        id=_digest(identity),
+        document_id=document.id,
+        position=position,
+        start=span.start,
+        end=span.end,
+        text=text,
+        heading_path=span.heading_path,
+        anchor=span.anchor,
+        page=span.page,
+    )

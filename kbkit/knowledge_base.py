@@ -1,0 +1,511 @@
+"""KnowledgeBase: one named collection of documents, and all that can be done with it."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbkit.config import Settings
+from kbkit.embedding import open_embedder
+from kbkit.embedding.base import Embedder
+from kbkit.errors import ConfigError, ConflictError, EmbedderError, NotFoundError
+from kbkit.feedback.evaluate import Evaluation, evaluate
+from kbkit.ingest.pipeline import OnProgress, Pipeline, Stop
+from kbkit.models import (
+    Chunk,
+    Document,
+    DocumentType,
+    Hits,
+    IngestReport,
+    KnowledgeBaseInfo,
+    Mode,
+    Rating,
+    SourceDocument,
+)
+from kbkit.recipes import AnySource, KnowledgeBaseConfig, Question, parse_source
+from kbkit.retrieval.retriever import Retriever
+from kbkit.sources import open_source
+from kbkit.stores import catalog, ratings, registry, runs
+from kbkit.stores.database import Database
+from kbkit.stores.locks import FolderLocks
+from kbkit.stores.registry import KnowledgeBaseRow
+from kbkit.stores.runs import SourceRow
+from kbkit.stores.vectors import VectorIndex, restart
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kbkit.export.report import ExportReport
+
+_PLACE = {
+    "crawl": ("url",),
+    "page": ("url",),
+    "mirror": ("path", "base_url"),
+    "files": ("path",),
+    "jsonl": ("path",),
+    "package": ("name",),
+}
+"""Which options of a source say where it is; the others say how to read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What the knowledge bases of one workspace share."""
+
+    folder: Path
+    database: Database
+    vectors: VectorIndex
+    locks: FolderLocks
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What adding a document by hand gave.
+
+    Attributes:
+        document_id: Id of the document.
+        chunks: Number of its chunks.
+    """
+
+    document_id: str
+    chunks: int
+
+
+class KnowledgeBase:
+    """One knowledge base of a workspace; `Workspace` makes these."""
+
+    def __init__(self, resources: Resources, row: KnowledgeBaseRow, embedder: Embedder) -> None:
+        self._resources = resources
+        self._row = row
+        self._embedder = embedder
+
+    @property
+    def id(self) -> str:
+        """Identifies it for ever."""
+        return self._row.id
+
+    @property
+    def name(self) -> str:
+        """Its slug."""
+        return self._row.name
+
+    def config(self) -> KnowledgeBaseConfig:
+        """How it works: chunking, embedding, retrieval, storage, site."""
+        return KnowledgeBaseConfig.model_validate(self._current().config)
+
+    # --- documents in -------------------------------------------------------------------------
+
+    def ingest(
+        self,
+        *sources: AnySource,
+        base: str | Path = ".",
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> IngestReport:
+        """Read sources into the knowledge base, and remember them for `refresh`.
+
+        What has not changed since the last time is not fetched, cut or embedded again. An
+        ingest that was interrupted goes on where it was.
+
+        Args:
+            sources: Parts of a recipe, such as ``CrawlSource(url="https://...")``.
+            base: Folder that relative paths start from.
+            on_progress: Called after each document.
+            stop: Asked often; true ends the work cleanly.
+
+        Returns:
+            What was done; pages that failed or were skipped are listed there with the reason.
+
+        Raises:
+            ConflictError: Another process reads one of the sources right now.
+            EmbedderError: The embedder failed; what was stored stays.
+        """
+        rows = [self._save_source(source, base, from_recipe=False) for source in sources]
+        return self._run(rows, on_progress, stop)
+
+    def sync(
+        self,
+        sources: Sequence[AnySource],
+        *,
+        base: str | Path = ".",
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> IngestReport:
+        """Read the sources of a recipe; those that it named before and no longer names go.
+
+        Takes what `ingest` takes, and raises what it raises.
+        """
+        rows = [self._save_source(source, base, from_recipe=True) for source in sources]
+        kept = {row.id for row in rows}
+        for row in self._sources():
+            if row.from_recipe and row.id not in kept:
+                self._drop_source(row)
+        return self._run(rows, on_progress, stop)
+
+    def refresh(
+        self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False
+    ) -> IngestReport:
+        """Read all sources again and take over what changed.
+
+        Raises:
+            ConfigError: It has no sources.
+            ConflictError: Another process reads one of the sources right now.
+            EmbedderError: The embedder failed; what was stored stays.
+        """
+        rows = self._sources()
+        if not rows:
+            raise ConfigError(
+                f"{self.name}: has no sources to refresh; add one with `kbkit add {self.name}`"
+            )
+        return self._run(rows, on_progress, stop)
+
+    def add(
+        self,
+        title: str,
+        content: str,
+        *,
+        uri: str = "",
+        document_type: DocumentType | str | None = None,
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Added:
+        """Add one document of Markdown text, or replace the one with the same URI.
+
+        It is searchable when the call returns.
+
+        Args:
+            title: Its title.
+            content: Its text, Markdown.
+            uri: What identifies it; by default ``text:`` and the title.
+            document_type: Its type; detected by default.
+            tags: Free labels.
+            metadata: JSON values to keep with it.
+
+        Raises:
+            ConfigError: Title or content is empty, or the type is unknown.
+            EmbedderError: The embedder failed.
+        """
+        if not title.strip() or not content.strip():
+            raise ConfigError("a document needs a title and content; give both")
+        try:
+            known_type = None if document_type is None else DocumentType(document_type)
+        except ValueError:
+            types = ", ".join(DocumentType)
+            raise ConfigError(f"document_type={document_type!r}: choose one of {types}") from None
+        document = SourceDocument(
+            uri=uri or f"text:{title.strip()}",
+            title=title.strip(),
+            content=content,
+            document_type=known_type,
+            tags=tuple(tags),
+            metadata=metadata or {},
+        )
+        document_id, _ = self._pipeline().store(document)
+        return Added(document_id, sum(1 for _ in self.iter_chunks(document_id)))
+
+    def delete_document(self, document: str) -> None:
+        """Delete a document, given by id or URI.
+
+        Raises:
+            NotFoundError: There is no such document.
+        """
+        with self._resources.database.write() as connection:
+            found = catalog.get_document(connection, self.id, document)
+            catalog.delete_document(connection, self.id, found.id)
+        self._resources.vectors.apply(self.id)
+
+    def reconfigure(
+        self,
+        config: KnowledgeBaseConfig,
+        *,
+        description: str | None = None,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> IngestReport:
+        """Change how the knowledge base works.
+
+        A change of chunking or language cuts and indexes the stored documents again.
+
+        Raises:
+            ConflictError: The embedding would change; vectors of two models do not compare.
+        """
+        before = self._current()
+        old = KnowledgeBaseConfig.model_validate(before.config)
+        if (
+            old.embedding != config.embedding
+            and open_embedder(config.embedding).fingerprint != before.embedder
+        ):
+            raise ConflictError(
+                f"{self.name}: was embedded by {before.embedder}; its embedding cannot change: "
+                f"delete it (`kbkit delete {self.name}`) and build it anew, or choose another name"
+            )
+        report = IngestReport()
+        if (old.chunking, old.language) != (config.chunking, config.language):
+            # before the change is noted, so that one that was killed is done again
+            report = self._pipeline(config).renew(on_progress=on_progress, stop=stop)
+            if report.interrupted:
+                return report
+        with self._resources.database.write() as connection:
+            registry.update(
+                connection,
+                self.id,
+                description=before.description if description is None else description,
+                config=config.model_dump(mode="json"),
+            )
+            if old.storage != config.storage:
+                restart(connection, registry.get_by_id(connection, self.id))
+        self._resources.vectors.apply(self.id)
+        return report
+
+    # --- answers out --------------------------------------------------------------------------
+
+    def search(self, query: str, limit: int = 10, mode: str | Mode = Mode.HYBRID) -> Hits:
+        """The chunks that answer a query, best first.
+
+        Args:
+            query: A question or some words.
+            limit: Most hits.
+            mode: ``hybrid``, ``dense`` (by meaning only) or ``lexical`` (by words only).
+
+        Raises:
+            ConfigError: The query is empty, or limit or mode is wrong.
+            NotFoundError: The knowledge base was deleted.
+        """
+        return self._retriever.search(query, limit, mode)
+
+    def evaluate(self, questions: Sequence[Question], mode: str | Mode = Mode.HYBRID) -> Evaluation:
+        """Measure by page how well search answers questions whose answers are known."""
+        return evaluate(lambda query, limit: self.search(query, limit, mode), questions)
+
+    def rate(
+        self, target: str, score: int, *, query: str = "", note: str = "", rater: str = ""
+    ) -> Rating:
+        """Rate a chunk or a document. Ratings are appended; the last of a rater counts.
+
+        Args:
+            target: Id of a chunk or a document.
+            score: 1 (useless) to 5 (exactly right).
+            query: What it was found for, if it was.
+            note: Anything else to say.
+            rater: Who rates; by default ``KBKIT_RATER`` or the login name.
+
+        Raises:
+            ConfigError: The score is not 1 to 5.
+            NotFoundError: There is no such chunk or document.
+        """
+        if score not in (1, 2, 3, 4, 5):
+            raise ConfigError(f"score={score!r}: rate with a whole number from 1 to 5")
+        with self._resources.database.write() as connection:
+            registry.get_by_id(connection, self.id)
+            target_type = catalog.kind_of(connection, self.id, target)
+            if target_type is None:
+                raise NotFoundError(f"{self.name}: has no chunk or document with id {target!r}")
+            return ratings.add(
+                connection,
+                self.id,
+                target=target,
+                target_type=target_type,
+                score=int(score),
+                query=query,
+                rater=rater or self._resources.settings.rater,
+                note=note,
+            )
+
+    # --- what is there ------------------------------------------------------------------------
+
+    def describe(self) -> KnowledgeBaseInfo:
+        """Its figures: documents, chunks, types, states, embedder, times."""
+        with self._resources.database.read() as connection:
+            return registry.describe(connection, registry.get_by_id(connection, self.id))
+
+    def document(self, document: str) -> Document:
+        """One document, given by id or URI.
+
+        Raises:
+            NotFoundError: There is no such document.
+        """
+        with self._resources.database.read() as connection:
+            return catalog.get_document(connection, self.id, document)
+
+    def iter_documents(self, *, gone: bool = True) -> Iterator[Document]:
+        """All documents in order of URI, those that are gone from their source with ``gone``."""
+        with self._resources.database.read() as connection:
+            yield from catalog.iter_documents(connection, self.id, gone=gone)
+
+    def iter_chunks(self, document_id: str | None = None) -> Iterator[Chunk]:
+        """All chunks, or those of one document, in document order."""
+        with self._resources.database.read() as connection:
+            yield from catalog.iter_chunks(connection, self.id, document_id)
+
+    def documents(self) -> pd.DataFrame:
+        """All documents as a DataFrame, indexed by id; ``content`` is the Markdown."""
+        import pandas as pd
+
+        columns = [
+            "id", "uri", "title", "document_type", "tags", "state", "fetched_at", "metadata",
+            "content",
+        ]  # fmt: skip
+        rows = [document.to_dict() for document in self.iter_documents()]
+        frame = pd.DataFrame(rows, columns=columns).set_index("id")
+        frame["fetched_at"] = pd.to_datetime(frame["fetched_at"], utc=True)
+        for name in ("document_type", "state"):
+            frame[name] = frame[name].astype("category")
+        return frame
+
+    def chunks(self) -> pd.DataFrame:
+        """All chunks as a DataFrame, indexed by id."""
+        import pandas as pd
+
+        columns = [
+            "id", "document_id", "position", "start", "end", "heading_path", "anchor", "page",
+            "text",
+        ]  # fmt: skip
+        frame = pd.DataFrame([asdict(chunk) for chunk in self.iter_chunks()], columns=columns)
+        frame["page"] = frame["page"].astype("Int64")
+        return frame.set_index("id")
+
+    def ratings(self) -> pd.DataFrame:
+        """All ratings as a DataFrame, oldest first, indexed by id."""
+        import pandas as pd
+
+        columns = [
+            "id", "target", "target_type", "score", "query", "rater", "note", "created_at",
+        ]  # fmt: skip
+        with self._resources.database.read() as connection:
+            rows = [asdict(rating) for rating in ratings.listed(connection, self.id)]
+        frame = pd.DataFrame(rows, columns=columns).set_index("id")
+        frame["created_at"] = pd.to_datetime(frame["created_at"], utc=True)
+        return frame
+
+    def export(
+        self,
+        directory: str | Path | None = None,
+        *,
+        build: bool = True,
+        on_progress: OnProgress | None = None,
+    ) -> ExportReport:
+        """Write the knowledge base as a MkDocs project, and build its site.
+
+        Args:
+            directory: Folder of the project; by default the recipe's, or ``export/NAME`` in the
+                workspace.
+            build: Also run MkDocs, so that the site lies ready in the project.
+            on_progress: Called as pages are written.
+
+        Raises:
+            ExportError: The folder cannot be written, or MkDocs refuses the project.
+        """
+        from kbkit.export import export_site
+
+        return export_site(
+            self.describe(),
+            self.iter_documents(gone=False),
+            Path(directory) if directory is not None else self.site_directory(),
+            self.config().site,
+            build=build,
+            on_progress=on_progress,
+        )
+
+    def site_directory(self) -> Path:
+        """Folder that `export` writes to when none is named."""
+        directory = self.config().site.directory
+        return Path(directory) if directory else self._resources.folder / "export" / self.name
+
+    def __repr__(self) -> str:
+        return f"<KnowledgeBase {self.name!r} in {str(self._resources.folder)!r}>"
+
+    def _repr_html_(self) -> str:
+        info = self.describe()
+        age = datetime.now(UTC) - info.updated_at
+        rows = {
+            "documents": f"{info.documents:,}",
+            "chunks": f"{info.chunks:,}",
+            "types": ", ".join(f"{name} {n:,}" for name, n in info.document_types.items()),
+            "sources": ", ".join(info.source_types),
+            "embedder": info.embedder,
+            "updated": f"{info.updated_at:%Y-%m-%d %H:%M} UTC ({age.days} days ago)",
+        }
+        body = "".join(
+            f"<tr><th style='text-align:left'>{key}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for key, value in rows.items()
+            if value
+        )
+        return (
+            f"<p><b>{html.escape(info.name)}</b> {html.escape(info.description)}</p>"
+            f"<table>{body}</table>"
+        )
+
+    # --- inside -------------------------------------------------------------------------------
+
+    @cached_property
+    def _retriever(self) -> Retriever:
+        resources = self._resources
+        return Retriever(resources.database, resources.vectors, self.id, self._sound_embedder)
+
+    @cached_property
+    def _sound_embedder(self) -> Embedder:
+        """The embedder, once it is known to be the one that made the vectors.
+
+        Raises:
+            EmbedderError: It is not.
+        """
+        if self._embedder.fingerprint != self._row.embedder:
+            raise EmbedderError(
+                f"{self.name}: was embedded by {self._row.embedder}, but the embedder is now "
+                f"{self._embedder.fingerprint}; install the version it was made with, or delete "
+                "the knowledge base and build it anew"
+            )
+        return self._embedder
+
+    def _current(self) -> KnowledgeBaseRow:
+        with self._resources.database.read() as connection:
+            return registry.get_by_id(connection, self.id)
+
+    def _pipeline(self, config: KnowledgeBaseConfig | None = None) -> Pipeline:
+        resources = self._resources
+        return Pipeline(
+            database=resources.database,
+            vectors=resources.vectors,
+            locks=resources.locks,
+            kb_id=self.id,
+            config=config or self.config(),
+            embedder=self._sound_embedder,
+            settings=resources.settings,
+        )
+
+    def _sources(self) -> list[SourceRow]:
+        with self._resources.database.read() as connection:
+            return runs.list_sources(connection, self.id)
+
+    def _save_source(self, source: AnySource, base: str | Path, *, from_recipe: bool) -> SourceRow:
+        spec = source.model_dump(mode="json")
+        key = runs.source_key(spec, _PLACE[source.type])
+        with self._resources.database.write() as connection:
+            registry.get_by_id(connection, self.id)
+            return runs.save_source(
+                connection,
+                self.id,
+                key,
+                spec,
+                base=str(Path(base).absolute()),
+                from_recipe=from_recipe,
+            )
+
+    def _drop_source(self, row: SourceRow) -> None:
+        with self._resources.database.write() as connection:
+            for document_id in catalog.document_ids(connection, self.id, row.id):
+                catalog.delete_document(connection, self.id, document_id)
+            runs.delete_source(connection, row.id)
+
+    def _run(
+        self, rows: Sequence[SourceRow], on_progress: OnProgress | None, stop: Stop
+    ) -> IngestReport:
+        pairs = [(row, open_source(parse_source(row.spec))) for row in rows]
+        return self._pipeline().run(pairs, on_progress=on_progress, stop=stop)

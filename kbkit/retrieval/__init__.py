@@ -1,0 +1,1 @@
+"""From a query to hits: candidates of two legs, exact scores, fusion."""

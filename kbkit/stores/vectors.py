@@ -1,0 +1,361 @@
+"""The Chroma collections: nearest-neighbour indexes derived from the catalog.
+
+Chroma's persistent client is made for one process, so kbkit never trusts what a client that
+was opened some time ago knows. The catalog numbers its chunks (``chunks.seq``) and notes how far
+each collection has come (``knowledge_bases.applied_seq``). A process remembers how far a
+collection had come when it opened the client; chunks behind that point are scored exactly from
+the catalog, so a search is complete whatever other processes do, and when there are many of
+them the client is opened afresh. Opening and writing happen under one lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from kbkit.errors import ConflictError
+from kbkit.stores import catalog, registry
+from kbkit.stores.database import Database
+from kbkit.stores.locks import FolderLocks
+from kbkit.stores.registry import KnowledgeBaseRow
+from kbkit.stores.schema import chunks, documents, dropped_collections, knowledge_bases, outbox
+from kbkit.stores.schema import vectors as vector_table
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+    from chromadb.api.models.Collection import Collection
+
+_BATCH = 2_000
+"""Chunks handed to Chroma at once."""
+_REOPEN_BEHIND = 2_000
+"""Chunks that are scored one by one before the client is opened afresh instead."""
+_LOCK_SECONDS = 600.0
+"""How long a writer waits while another process writes to Chroma."""
+_READER_LOCK_SECONDS = 0.02
+"""How long a search waits for that, before it does without."""
+
+
+class VectorIndex:
+    """All Chroma collections of one workspace, as this process sees them."""
+
+    def __init__(self, folder: Path, database: Database, locks: FolderLocks) -> None:
+        self._folder = folder
+        self._database = database
+        self._locks = locks
+        self._mutex = threading.RLock()
+        self._client: ClientAPI | None = None
+        self._opened_at: dict[str, int] = {}  # kb id -> applied_seq when the client was opened
+        self._collections: dict[str, Collection] = {}  # kb id -> collection, once it was used
+
+    def close(self) -> None:
+        """Let go of Chroma."""
+        with self._mutex:
+            if self._client is not None:
+                self._client.close()  # type: ignore[attr-defined]  # its stubs lack it
+            self._client = None
+            self._collections.clear()
+            self._opened_at.clear()
+
+    def apply(self, kb_id: str, on_progress: Callable[[int], None] | None = None) -> int:
+        """Bring a collection level with the catalog.
+
+        Args:
+            kb_id: The knowledge base.
+            on_progress: Called with the number of entries done so far.
+
+        Returns:
+            Number of outbox entries that were dealt with.
+
+        Raises:
+            ConflictError: Another process wrote to Chroma for very long.
+            NotFoundError: The knowledge base was deleted.
+        """
+        done = 0
+        if not self._pending(kb_id):
+            return done
+        with self._writing():
+            row = self._row(kb_id)
+            if self._opened_at.get(kb_id, 0) != row.applied_seq:
+                self._open()  # another process wrote since
+            collection = self._sound_collection(row)
+            while batch := self._outbox(kb_id):
+                row = self._row(kb_id)
+                self._apply_batch(collection, row, batch)
+                done += len(batch)
+                if on_progress is not None:
+                    on_progress(done)
+        return done
+
+    def sweep(self) -> None:
+        """Drop the collections of deleted knowledge bases."""
+        with self._database.read() as connection:
+            if connection.execute(sa.select(dropped_collections)).first() is None:
+                return
+        with self._writing():
+            self._drop_marked(self._client or self._open())
+
+    def nearest(
+        self, connection: sa.Connection, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int
+    ) -> tuple[list[str], list[int]]:
+        """The chunks nearest to a query.
+
+        Args:
+            connection: A reading transaction, whose view of the catalog counts.
+            row: The knowledge base in that view.
+            query: Unit vector, shape ``(dimensions,)``.
+            k: Number wanted of either kind.
+
+        Returns:
+            Ids of the nearest chunks that Chroma knows (some may be gone from the catalog), and
+            ``seq`` of the nearest among those that it does not know yet.
+        """
+        if not query.any():
+            return [], []
+        with self._mutex:
+            if not self._usable(row) or self._behind(connection, row) > _REOPEN_BEHIND:
+                # while another process writes, what is open has to do: the rest is scored below
+                with contextlib.suppress(ConflictError):
+                    self._refresh(row.id)
+            ids = self._query(row, query, k)
+            known = self._opened_at.get(row.id, 0) if self._usable(row) else 0
+        return ids, _nearest_of_new(connection, row, query, k, known)
+
+    def _usable(self, row: KnowledgeBaseRow) -> bool:
+        collection = self._collections.get(row.id)
+        return collection is not None and collection.name == row.collection
+
+    def _query(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> list[str]:
+        if not self._usable(row) or not self._opened_at.get(row.id):
+            return []
+        try:
+            return _ask(self._collections[row.id], query, k)
+        except Exception:  # Chroma raises many kinds; opening afresh mends or rebuilds
+            with self._writing():
+                self._open()
+                collection = self._sound_collection(self._row(row.id))
+            return _ask(collection, query, k)
+
+    def _behind(self, connection: sa.Connection, row: KnowledgeBaseRow) -> int:
+        """Chunks in the collection by now that this process's client does not know."""
+        known = self._opened_at.get(row.id, 0)
+        if row.applied_seq <= known:
+            return 0
+        return connection.execute(
+            sa.select(sa.func.count())
+            .select_from(chunks)
+            .where(chunks.c.kb_id == row.id, chunks.c.seq > known, chunks.c.seq <= row.applied_seq)
+        ).scalar_one()
+
+    def _refresh(self, kb_id: str) -> None:
+        """Open the client and a collection as they are now on disk."""
+        with self._writing(wait=_READER_LOCK_SECONDS):
+            row = self._row(kb_id)
+            if row.applied_seq != self._opened_at.get(kb_id, -1):
+                self._open()
+            self._sound_collection(row)
+
+    @contextlib.contextmanager
+    def _writing(self, wait: float = _LOCK_SECONDS) -> Iterator[None]:
+        task = "writing to the Chroma index"
+        with self._mutex, self._locks.hold("chroma", wait=wait, task=task):
+            yield
+
+    def _open(self) -> ClientAPI:
+        """Open the client afresh; the lock must be held."""
+        import chromadb
+        from chromadb.config import Settings
+
+        self.close()
+        settings = Settings(anonymized_telemetry=False)
+        try:
+            client = chromadb.PersistentClient(str(self._folder), settings=settings)
+        except Exception:  # half-written or damaged: derived data, so make it anew
+            shutil.rmtree(self._folder, ignore_errors=True)
+            client = chromadb.PersistentClient(str(self._folder), settings=settings)
+        self._client = client
+        with self._database.read() as connection:
+            rows = connection.execute(
+                sa.select(knowledge_bases.c.id, knowledge_bases.c.applied_seq)
+            )
+            self._opened_at = {row.id: row.applied_seq for row in rows}
+        return client
+
+    def _sound_collection(self, row: KnowledgeBaseRow) -> Collection:
+        """The collection, rebuilt if it does not hold what the catalog says it does."""
+        if self._usable(row):
+            return self._collections[row.id]
+        client = self._client or self._open()
+        try:
+            collection = client.get_collection(row.collection, embedding_function=None)
+            sound = self._sound(collection, row)
+        except Exception:
+            collection, sound = None, row.applied_seq == 0
+        if not sound:
+            return self._rebuild(row)
+        if collection is None:
+            collection = _create(client, row.collection)
+        self._collections[row.id] = collection
+        return collection
+
+    def _sound(self, collection: Collection, row: KnowledgeBaseRow) -> bool:
+        """Whether the collection can hold what it should, as far as counting and asking tell."""
+        with self._database.read() as connection:
+            expected = connection.execute(
+                sa.select(sa.func.count())
+                .select_from(chunks)
+                .where(chunks.c.kb_id == row.id, chunks.c.seq <= row.applied_seq)
+            ).scalar_one()
+        # deletions that are still in the outbox, or half applied, may leave some too many
+        if collection.count() < expected:
+            return False
+        if expected:
+            _ask(collection, np.ones(row.dimensions, dtype=np.float32), 1)  # also reads the files
+        return True
+
+    def _rebuild(self, row: KnowledgeBaseRow) -> Collection:
+        client = self._client or self._open()
+        with self._database.write() as connection:
+            restart(connection, registry.get_by_id(connection, row.id))
+        row = self._row(row.id)
+        collection = _create(client, row.collection)
+        self._opened_at[row.id] = 0
+        self._collections[row.id] = collection
+        while batch := self._outbox(row.id):
+            self._apply_batch(collection, self._row(row.id), batch)
+        self._drop_marked(client)
+        return collection
+
+    def _drop_marked(self, client: ClientAPI) -> None:
+        with self._database.read() as connection:
+            names = list(connection.execute(sa.select(dropped_collections)).scalars())
+        there = {collection.name for collection in client.list_collections()}
+        for name in there.intersection(names):
+            client.delete_collection(name)
+        with self._database.write() as connection:
+            connection.execute(
+                dropped_collections.delete().where(dropped_collections.c.name.in_(names))
+            )
+
+    def _row(self, kb_id: str) -> KnowledgeBaseRow:
+        with self._database.read() as connection:
+            return registry.get_by_id(connection, kb_id)
+
+    def _pending(self, kb_id: str) -> bool:
+        with self._database.read() as connection:
+            query = sa.select(outbox.c.id).where(outbox.c.kb_id == kb_id).limit(1)
+            return connection.execute(query).first() is not None
+
+    def _outbox(self, kb_id: str) -> Sequence[Any]:
+        """The oldest entries with what Chroma needs of the chunks they name."""
+        with self._database.read() as connection:
+            return connection.execute(
+                sa.select(
+                    outbox.c.id, outbox.c.chunk_id, outbox.c.chunk_seq, chunks.c.document_id,
+                    chunks.c.text, documents.c.document_type, documents.c.tags, documents.c.uri,
+                    vector_table.c.vector,
+                )
+                .select_from(
+                    outbox.outerjoin(chunks, chunks.c.seq == outbox.c.chunk_seq)
+                    .outerjoin(documents, documents.c.id == chunks.c.document_id)
+                    .outerjoin(vector_table, vector_table.c.chunk_seq == chunks.c.seq)
+                )
+                .where(outbox.c.kb_id == kb_id)
+                .order_by(outbox.c.id)
+                .limit(_BATCH)
+            ).all()  # fmt: skip
+
+    def _apply_batch(
+        self, collection: Collection, row: KnowledgeBaseRow, batch: Sequence[Any]
+    ) -> None:
+        last = {entry.chunk_id: entry for entry in batch}  # a later entry of a chunk wins
+        present = [entry for entry in last.values() if entry.vector is not None]
+        absent = [entry.chunk_id for entry in last.values() if entry.vector is None]
+        assert self._client is not None
+        most = self._client.get_max_batch_size()
+        for start in range(0, len(absent), most):
+            collection.delete(ids=absent[start : start + most])
+        with_text = bool(row.config.get("storage", {}).get("text_in_chroma"))
+        for start in range(0, len(present), most):
+            part = present[start : start + most]
+            collection.upsert(
+                ids=[entry.chunk_id for entry in part],
+                embeddings=catalog.unpack([entry.vector for entry in part], row.dimensions),
+                metadatas=[_metadata(entry) for entry in part],
+                documents=[entry.text for entry in part] if with_text else None,
+            )
+        applied = max([row.applied_seq, *(entry.chunk_seq or 0 for entry in batch)])
+        with self._database.write() as connection:
+            connection.execute(
+                outbox.delete().where(outbox.c.kb_id == row.id, outbox.c.id <= batch[-1].id)
+            )
+            registry.set_applied(connection, row.id, applied)
+        self._opened_at[row.id] = applied
+
+
+def restart(connection: sa.Connection, row: KnowledgeBaseRow) -> None:
+    """Begin a new, empty collection for a knowledge base, with all its chunks in the outbox.
+
+    Its name is new too, so that other processes notice that theirs is the old one.
+    """
+    registry.replace_collection(connection, row, f"{row.name}.{uuid4().hex[:8]}")
+    connection.execute(outbox.delete().where(outbox.c.kb_id == row.id))
+    connection.execute(
+        outbox.insert().from_select(
+            ["kb_id", "chunk_seq", "chunk_id"],
+            sa.select(chunks.c.kb_id, chunks.c.seq, chunks.c.id)
+            .where(chunks.c.kb_id == row.id)
+            .order_by(chunks.c.seq),
+        )
+    )
+
+
+def _nearest_of_new(
+    connection: sa.Connection,
+    row: KnowledgeBaseRow,
+    query: NDArray[np.float32],
+    k: int,
+    known: int,
+) -> list[int]:
+    """``seq`` of the nearest chunks behind a point, by exact cosine."""
+    found = connection.execute(
+        sa.select(chunks.c.seq, vector_table.c.vector)
+        .join(vector_table, vector_table.c.chunk_seq == chunks.c.seq)
+        .where(chunks.c.kb_id == row.id, chunks.c.seq > known)
+    ).all()
+    if not found:
+        return []
+    scores = catalog.unpack([entry.vector for entry in found], row.dimensions) @ query
+    return [found[i].seq for i in np.argsort(-scores, kind="stable")[:k]]
+
+
+def _ask(collection: Collection, query: NDArray[np.float32], k: int) -> list[str]:
+    result = collection.query(query_embeddings=query[None, :], n_results=k, include=[])
+    return list(result["ids"][0])
+
+
+def _create(client: ClientAPI, name: str) -> Collection:
+    return client.create_collection(
+        name,
+        embedding_function=None,  # its default would download a model
+        configuration={"hnsw": {"space": "cosine", "ef_search": 200}},
+    )
+
+
+def _metadata(entry: Any) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "document_id": entry.document_id,
+        "document_type": entry.document_type,
+        "uri": entry.uri,
+    }
+    if entry.tags:  # Chroma refuses empty lists
+        values["tags"] = list(entry.tags)
+    return values

@@ -1,0 +1,231 @@
+"""Workspace: a folder that holds knowledge bases. The one place that chooses concrete classes."""
+
+from __future__ import annotations
+
+import html
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from kbkit.config import Settings
+from kbkit.embedding import open_embedder
+from kbkit.embedding.base import Embedder
+from kbkit.errors import ConflictError, InvalidNameError, NotFoundError, WorkspaceError
+from kbkit.knowledge_base import KnowledgeBase, Resources
+from kbkit.models import Hits, KnowledgeBaseInfo, Mode
+from kbkit.recipes import AnyEmbedding, KnowledgeBaseConfig, check_name
+from kbkit.retrieval.retriever import check_query
+from kbkit.stores import registry
+from kbkit.stores.database import Database
+from kbkit.stores.locks import FolderLocks
+from kbkit.stores.vectors import VectorIndex
+from kbkit.text import analyzer
+
+
+class Workspace:
+    """A folder of knowledge bases, opened for this process.
+
+    Several processes may open one folder at once. A workspace may be used from several threads,
+    and closes at the end of a ``with`` block.
+    """
+
+    def __init__(self, path: str | Path | None = None, *, settings: Settings | None = None) -> None:
+        """Open a workspace, made when missing.
+
+        Args:
+            path: Its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``.
+            settings: Used instead of the environment's.
+
+        Raises:
+            WorkspaceVersionError: A newer kbkit made it.
+            WorkspaceError: The folder cannot be made, read or written.
+        """
+        settings = settings or Settings.from_environment()
+        folder = Path(path or settings.workspace).absolute()
+        _make_folder(folder)
+        locks = FolderLocks(folder / "locks")
+        database = Database(folder / "catalog.db", locks)
+        vectors = VectorIndex(folder / "chroma", database, locks)
+        self._resources = Resources(folder, database, vectors, locks, settings)
+        self._embedders: dict[str, Embedder] = {}
+        self._knowledge_bases: dict[str, KnowledgeBase] = {}
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+        return self._resources.folder
+
+    def create(
+        self, name: str, *, description: str = "", config: KnowledgeBaseConfig | None = None
+    ) -> KnowledgeBase:
+        """Make an empty knowledge base.
+
+        Args:
+            name: A slug: lower-case letters, digits and hyphens.
+            description: What it is about.
+            config: How it works; the defaults are good for documentation in English.
+
+        Raises:
+            InvalidNameError: The name is not a slug.
+            ConflictError: The name is taken.
+            ConfigError: The language is unknown.
+            EmbedderError: The embedder cannot be loaded.
+        """
+        try:
+            check_name(name)
+        except ValueError as error:
+            raise InvalidNameError(str(error)) from None
+        config = config or KnowledgeBaseConfig()
+        analyzer(config.language)
+        with self._resources.database.read() as connection:
+            if name in registry.names(connection):
+                raise ConflictError(
+                    f"a knowledge base named {name!r} exists; choose another name, or delete it"
+                )
+        embedder = self._embedder(config.embedding)
+        with self._resources.database.write() as connection:
+            row = registry.create(
+                connection,
+                name,
+                description=description,
+                config=config.model_dump(mode="json"),
+                embedder=embedder.fingerprint,
+                dimensions=embedder.dimensions,
+            )
+        return self._knowledge_base(row)
+
+    def __getitem__(self, name: str) -> KnowledgeBase:
+        """The knowledge base of that name.
+
+        Raises:
+            NotFoundError: There is none; the message names those there are.
+        """
+        with self._resources.database.read() as connection:
+            row = registry.get(connection, name)
+        return self._knowledge_base(row)
+
+    def __contains__(self, name: object) -> bool:
+        with self._resources.database.read() as connection:
+            return name in registry.names(connection)
+
+    def __iter__(self) -> Iterator[str]:
+        with self._resources.database.read() as connection:
+            return iter(registry.names(connection))
+
+    def __len__(self) -> int:
+        with self._resources.database.read() as connection:
+            return len(registry.names(connection))
+
+    def list(self) -> list[KnowledgeBaseInfo]:
+        """Figures of all knowledge bases, in order of name."""
+        with self._resources.database.read() as connection:
+            return [
+                registry.describe(connection, registry.get(connection, name))
+                for name in registry.names(connection)
+            ]
+
+    def delete(self, name: str) -> None:
+        """Delete a knowledge base: its documents, chunks, vectors, ratings and collection.
+
+        Raises:
+            NotFoundError: There is none of that name.
+        """
+        with self._resources.database.write() as connection:
+            row = registry.get(connection, name)
+            registry.delete(connection, row.id)
+        self._knowledge_bases.pop(row.id, None)
+        self._resources.vectors.sweep()
+
+    def search(
+        self,
+        query: str,
+        kbs: Sequence[str] | None = None,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+    ) -> Hits:
+        """Search several knowledge bases at once, or all of them.
+
+        Args:
+            query: A question or some words.
+            kbs: Names; by default all.
+            limit: Most hits in all.
+            mode: ``hybrid``, ``dense`` or ``lexical``.
+
+        Raises:
+            ConfigError: The query is empty, or limit or mode is wrong.
+            NotFoundError: A name is not there, or the workspace is empty.
+        """
+        start = time.perf_counter()
+        check_query(query, limit, mode)
+        names = list(dict.fromkeys(kbs)) if kbs else list(self)
+        if not names:
+            raise NotFoundError(
+                f"{self.path}: has no knowledge base yet; make one with `kbkit new`"
+            )
+        found = [hit for name in names for hit in self[name].search(query, limit, mode)]
+        found.sort(key=lambda hit: -hit.score)
+        return Hits(query, tuple(found[:limit]), time.perf_counter() - start)
+
+    def close(self) -> None:
+        """Let go of the folder; the workspace cannot be used any more."""
+        self._resources.vectors.close()
+        self._resources.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Workspace {str(self.path)!r}>"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{html.escape(info.name)}</td>"
+            f"<td style='text-align:left'>{html.escape(info.description)}</td>"
+            f"<td>{info.documents:,}</td><td>{info.chunks:,}</td>"
+            f"<td>{info.updated_at:%Y-%m-%d %H:%M}</td></tr>"
+            for info in self.list()
+        )
+        return (
+            f"<p>Workspace <code>{html.escape(str(self.path))}</code></p><table><thead><tr>"
+            "<th>name</th><th>description</th><th>documents</th><th>chunks</th>"
+            f"<th>updated (UTC)</th></tr></thead><tbody>{rows}</tbody></table>"
+        )
+
+    def _knowledge_base(self, row: registry.KnowledgeBaseRow) -> KnowledgeBase:
+        """One object a knowledge base, so that what it has loaded is loaded once."""
+        if row.id not in self._knowledge_bases:
+            config = KnowledgeBaseConfig.model_validate(row.config)
+            embedder = self._embedder(config.embedding)
+            self._knowledge_bases[row.id] = KnowledgeBase(self._resources, row, embedder)
+        return self._knowledge_bases[row.id]
+
+    def _embedder(self, spec: AnyEmbedding) -> Embedder:
+        key = json.dumps(spec.model_dump(mode="json"), sort_keys=True)
+        if key not in self._embedders:
+            self._embedders[key] = open_embedder(spec)
+        return self._embedders[key]
+
+
+def _make_folder(folder: Path) -> None:
+    if sqlite3.sqlite_version_info < (3, 35):
+        raise WorkspaceError(
+            f"SQLite {sqlite3.sqlite_version} is too old; use a Python with SQLite 3.35 or newer"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WorkspaceError(
+            f"{folder}: {error.strerror}; name a folder that you may write to"
+        ) from error
