@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -317,6 +317,19 @@ class KnowledgeBase:
                 note=note,
             )
 
+    def unrate(self, rating_id: int) -> None:
+        """Take back a rating that was a slip; the one before it counts again.
+
+        Args:
+            rating_id: The ``id`` of the rating that `rate` returned.
+
+        Raises:
+            NotFoundError: There is no such rating.
+        """
+        with self._resources.database.write() as connection:
+            if not ratings.remove(connection, self.id, rating_id):
+                raise NotFoundError(f"{self.name}: has no rating with id {rating_id}")
+
     # --- what is there ------------------------------------------------------------------------
 
     def describe(self) -> KnowledgeBaseInfo:
@@ -370,6 +383,12 @@ class KnowledgeBase:
         frame["page"] = frame["page"].astype("Int64")
         return frame.set_index("id")
 
+    def iter_ratings(self, targets: Collection[str] | None = None) -> Iterator[Rating]:
+        """All ratings, oldest first, or those of some chunks and documents, given by id."""
+        conditions = () if targets is None else (ratings.of_targets(targets),)
+        with self._resources.database.read() as connection:
+            yield from ratings.listed(connection, self.id, *conditions)
+
     def ratings(self) -> pd.DataFrame:
         """All ratings as a DataFrame, oldest first, indexed by id."""
         import pandas as pd
@@ -377,8 +396,7 @@ class KnowledgeBase:
         columns = [
             "id", "target", "target_type", "score", "query", "rater", "note", "created_at",
         ]  # fmt: skip
-        with self._resources.database.read() as connection:
-            rows = [asdict(rating) for rating in ratings.listed(connection, self.id)]
+        rows = [asdict(rating) for rating in self.iter_ratings()]
         frame = pd.DataFrame(rows, columns=columns).set_index("id")
         frame["created_at"] = pd.to_datetime(frame["created_at"], utc=True)
         return frame

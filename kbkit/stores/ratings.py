@@ -1,7 +1,11 @@
-"""Ratings: appended, never changed, and kept when what they rate is gone for a while."""
+"""Ratings: appended, never changed, and kept when what they rate is gone for a while.
+
+Only who gave a rating may want it gone: `remove` takes back a slip.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
@@ -51,3 +55,16 @@ def listed(
         .order_by(ratings.c.id)
     )
     return [Rating(**row._mapping) for row in rows]
+
+
+def remove(connection: sa.Connection, kb_id: str, rating_id: int) -> bool:
+    """Remove a rating; whether it was there."""
+    found = connection.execute(
+        ratings.delete().where(ratings.c.kb_id == kb_id, ratings.c.id == rating_id)
+    )
+    return found.rowcount > 0
+
+
+def of_targets(targets: Collection[str]) -> sa.ColumnElement[bool]:
+    """The condition that a rating is of one of some chunks or documents."""
+    return ratings.c.target.in_(targets)

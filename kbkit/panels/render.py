@@ -1,0 +1,192 @@
+"""The HTML that panels show. Everything that comes from a document is made harmless here.
+
+ipywidgets puts the HTML of a widget into the page as it is, so escaping is the whole defence:
+a value from outside reaches the page through `plain` (as text) or `web_address` (as the address
+of a link), and in no other way.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Set as AbstractSet
+from functools import cache
+from html import escape
+from importlib import resources
+from urllib.parse import urlsplit
+
+from kbkit.errors import KbkitError
+from kbkit.models import Hit
+from kbkit.panels.own import OwnRating
+from kbkit.text import Analyzer
+
+TITLE_LENGTH = 160
+PATH_LENGTH = 240
+SNIPPET_LENGTH = 480
+_LONGEST_ADDRESS = 2000
+_WORD = re.compile(r"[^\s<>()\[\]{}\"“”„»«|=]+")
+
+# Categories of characters that have no place in one line of text: controls, and formats, which
+# include those that reverse the direction of what follows.
+_NOT_SHOWN = {"Cc", "Cf", "Cs", "Co"}
+# Formats that spelling needs: soft hyphen aside, the joiners of Indic and Persian and of emoji.
+_JOINERS = {"\u200c", "\u200d"}
+
+
+@cache
+def stylesheet() -> str:
+    """The panels' stylesheet as a ``<style>`` element."""
+    css = resources.files("kbkit.panels").joinpath("style.css").read_text(encoding="utf-8")
+    return f"<style>{css}</style>"
+
+
+def plain(text: str, length: int) -> str:
+    """One line of visible text, cut to a length, not yet escaped.
+
+    Args:
+        text: Any text.
+        length: Most characters to keep.
+    """
+    # Ten times the length leaves room for white space to fold and bounds the work all the same.
+    visible = "".join(
+        character
+        if unicodedata.category(character) not in _NOT_SHOWN or character in _JOINERS
+        else " "
+        for character in text[: length * 10]
+    )
+    line = " ".join(visible.split())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def web_address(url: str) -> str:
+    """The address if a link may lead there (http or https, of sane length), or ``""``."""
+    if len(url) > _LONGEST_ADDRESS or any(c.isspace() or not c.isprintable() for c in url):
+        return ""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return url if parts.scheme in {"http", "https"} and parts.netloc else ""
+
+
+def place(uri: str) -> str:
+    """Where a document comes from, short enough to read: an address without its scheme."""
+    return plain(re.sub(r"^https?://", "", uri, flags=re.IGNORECASE), PATH_LENGTH // 3)
+
+
+def highlighted(text: str, terms: AbstractSet[str], analyzer: Analyzer) -> str:
+    """Escaped text in which words that share a term with the query are marked.
+
+    Words are compared as the search compares them: after stemming, and by the parts of
+    identifiers.
+
+    Args:
+        text: Plain text.
+        terms: Terms of the query.
+        analyzer: The analyzer that made them.
+    """
+    if not terms:
+        return escape(text)
+    pieces = []
+    end = 0
+    for match in _WORD.finditer(text):
+        pieces.append(escape(text[end : match.start()]))
+        word = escape(match[0])
+        found = not terms.isdisjoint(analyzer.terms(match[0]))
+        pieces.append(f"<mark>{word}</mark>" if found else word)
+        end = match.end()
+    pieces.append(escape(text[end:]))
+    return "".join(pieces)
+
+
+def card(
+    hit: Hit,
+    rank: int,
+    query: str,
+    analyzer: Analyzer,
+    *,
+    kb: bool = False,
+    mine: OwnRating = OwnRating(),  # noqa: B008 - frozen
+) -> str:
+    """The HTML of one result.
+
+    Args:
+        hit: The result.
+        rank: Its place, from 1.
+        query: What was asked; its words are marked.
+        analyzer: The analyzer of the knowledge base.
+        kb: Say which knowledge base it comes from.
+        mine: What the reader has said about it; a rating for another query is mentioned.
+    """
+    terms = frozenset(analyzer.terms(query))
+    title = plain(hit.title, TITLE_LENGTH) or place(hit.uri) or "Untitled"
+    heading = f"<bdi>{highlighted(title, terms, analyzer)}</bdi>"
+    if address := web_address(hit.url):
+        heading = (
+            f'<a href="{escape(address)}" target="_blank" '
+            f'rel="noopener noreferrer nofollow">{heading}</a>'
+        )
+    path = plain(" › ".join(hit.chunk.heading_path), PATH_LENGTH)
+    where = [
+        f'<span class="kbkit-badge">{escape(hit.document_type.value.replace("_", " "))}</span>'
+    ]
+    if kb:
+        where.append(f'<span class="kbkit-badge kbkit-kb">{escape(plain(hit.kb, 63))}</span>')
+    if path:
+        where.append(f'<bdi class="kbkit-path" title="{escape(path)}">{escape(path)}</bdi>')
+    where.append(f'<bdi class="kbkit-place">{escape(place(hit.uri))}</bdi>')
+    if mine.other_score is not None:
+        rated = f"rated {mine.other_score} of 5"
+        if other := plain(mine.other_query, 80):
+            rated += f" for “{other}”"
+        rated = escape(rated)
+        where.append(f'<bdi class="kbkit-rated" title="{rated}">{rated}</bdi>')
+    snippet = highlighted(plain(hit.snippet, SNIPPET_LENGTH), terms, analyzer)
+    return (
+        f'<article class="kbkit-hit" aria-label="Result {rank}: {escape(title)}">'
+        f'<header><span class="kbkit-rank" aria-hidden="true">{rank}</span>'
+        f'<h4 title="{escape(title)}">{heading}</h4>{score(hit)}</header>'
+        f'<div class="kbkit-where">{"".join(where)}</div>'
+        f'<p class="kbkit-snippet" dir="auto">{snippet}</p></article>'
+    )
+
+
+def score(hit: Hit) -> str:
+    """The score of a hit as a number and a bar of its two shares, with the same said in words."""
+    parts = hit.parts
+    dense, lexical = max(0.0, parts.dense), max(0.0, parts.lexical)
+    scale = 100 / max(1.0, dense + lexical)
+    words = (
+        f"Score {hit.score:.2f}: {parts.dense:.2f} from meaning (cosine {parts.cosine:.2f}), "
+        f"{parts.lexical:.2f} from words (BM25 {parts.bm25:.1f})"
+    )
+    return (
+        f'<span class="kbkit-score" role="img" aria-label="{words}" title="{words}">'
+        f'<span class="kbkit-bar"><span class="kbkit-dense" style="width:{dense * scale:.1f}%">'
+        f'</span><span class="kbkit-lexical" style="width:{lexical * scale:.1f}%"></span></span>'
+        f"<span>{hit.score:.2f}</span></span>"
+    )
+
+
+def status(text: str) -> str:
+    """A line that says how things are; screen readers read it when it changes."""
+    return f'<div class="kbkit-status" role="status">{escape(plain(text, 240))}</div>'
+
+
+def problem(error: BaseException) -> str:
+    """An error as one line: its message if kbkit raised it, else its kind and its first line."""
+    lines = str(error).strip().splitlines()
+    message = lines[0] if lines else "no message"
+    if not isinstance(error, KbkitError):
+        message = f"{type(error).__name__}: {message}"
+    return (
+        f'<div class="kbkit-status kbkit-problem" role="alert">{escape(plain(message, 300))}</div>'
+    )
+
+
+def notice(title: str, text: str) -> str:
+    """What stands where results would be."""
+    return (
+        f'<div class="kbkit-notice"><b>{escape(plain(title, 200))}</b>'
+        f"<span>{escape(plain(text, 300))}</span></div>"
+    )
