@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -171,11 +173,9 @@ class VectorIndex:
 
     def _open(self) -> ClientAPI:
         """Open the client afresh; the lock must be held."""
-        import chromadb
-        from chromadb.config import Settings
-
+        chromadb = _import_chromadb()
         self.close()
-        settings = Settings(anonymized_telemetry=False)
+        settings = chromadb.config.Settings(anonymized_telemetry=False)
         try:
             client = chromadb.PersistentClient(str(self._folder), settings=settings)
         except Exception:  # half-written or damaged: derived data, so make it anew
@@ -299,6 +299,26 @@ class VectorIndex:
             )
             registry.set_applied(connection, row.id, applied)
         self._opened_at[row.id] = applied
+
+
+def _import_chromadb() -> ModuleType:
+    """Import chromadb without the grammars that its import may bring.
+
+    chromadb imports jsonschema, which, where JupyterLab has installed rfc3987-syntax, compiles
+    38 grammars to check IRIs: 2 seconds for something that nothing here uses. jsonschema does
+    without that package when it is missing, so it is hidden for the moment.
+    """
+    slow = "rfc3987_syntax"
+    hide = slow not in sys.modules
+    if hide:
+        sys.modules[slow] = None  # type: ignore[assignment]  # documented: makes import fail
+    try:
+        import chromadb
+        import chromadb.config
+    finally:
+        if hide:
+            del sys.modules[slow]
+    return chromadb
 
 
 def restart(connection: sa.Connection, row: KnowledgeBaseRow) -> None:

@@ -67,6 +67,7 @@ def upgrade() -> None:
         sa.Column("type", sa.String(), nullable=False),
         sa.Column("spec", sa.JSON(), nullable=False),
         sa.Column("base", sa.Text(), nullable=False),
+        sa.Column("from_recipe", sa.Boolean(), nullable=False),
         sa.Column("created_at", sa.DateTime(), nullable=False),
         sa.ForeignKeyConstraint(["kb_id"], ["knowledge_bases.id"], ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("id"),
