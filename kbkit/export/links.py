@@ -20,7 +20,8 @@ def canonical(uri: str) -> str:
     except ValueError:
         return uri
     if split.scheme not in _DEFAULT_PORTS:
-        return uri.partition("#")[0]
+        bare = uri.partition("#")[0]
+        return unquote(bare) if split.scheme in {"", "file"} else bare
     host = (split.hostname or "").casefold()
     if port and port != _DEFAULT_PORTS[split.scheme]:
         host = f"{host}:{port}"

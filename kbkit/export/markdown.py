@@ -20,6 +20,7 @@ ANCHOR = re.compile(r"[ \t]*\{#([^\s{}\"'<>]+)\}[ \t]*$")
 """The anchor behind a heading's text."""
 
 _HEADING_MARKS = re.compile(r"#{1,6}(?=[ \t]|$)")
+_ACTIVE = re.compile(r"[\\`<\]{]")
 _BACKTICKS = re.compile(r"`+")
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^\s<>]+)>")
 _DESTINATION = re.compile(r"\]\(\s*(?:<([^<>\n]*)>|((?:\\.|\((?:\\.|[^\s()\\])*\)|[^\s()\\<])*))")
@@ -131,7 +132,7 @@ def _disarm_blocks(
             elif heading is not None:
                 text = _heading(heading, text, lines, covered, rewrite, demote=demote)
             else:
-                text = _disarm(text, rewrite)
+                text = "\n".join(map(_defuse_definition, _disarm(text, rewrite).split("\n")))
                 if token.content.strip().upper() == "[TOC]":
                     text = text.replace("[", "\\[", 1)
             lines[start:end] = text.split("\n")
@@ -174,7 +175,9 @@ def _disarm(text: str, rewrite: Rewrite) -> str:
     """Disarm a stretch of text and rewrite its links; code spans stay as they are."""
     out: list[str] = []
     at = 0
-    while at < len(text):
+    while found := _ACTIVE.search(text, at):
+        out.append(text[at : found.start()])
+        at = found.start()
         char = text[at]
         if char == "\\" and at + 1 < len(text):
             follower = text[at + 1]
@@ -186,14 +189,14 @@ def _disarm(text: str, rewrite: Rewrite) -> str:
             link = _AUTOLINK.match(text, at)
             out.append(_autolink(link[1], rewrite) if link else "&lt;")
             at = link.end() if link else at + 1
-        elif char == "]" and (found := _DESTINATION.match(text, at)):
-            target = rewrite(unescapeAll(found[1] if found[1] is not None else found[2]))
+        elif char == "]" and (goal := _DESTINATION.match(text, at)):
+            target = rewrite(unescapeAll(goal[1] if goal[1] is not None else goal[2]))
             out.append(f"]({target or ''}")
-            at = found.end()
+            at = goal.end()
         else:
             out.append("&#123;" if char == "{" else char)
             at += 1
-    return "".join(out)
+    return "".join(out) + text[at:]
 
 
 def _copy_code(text: str, at: int, out: list[str]) -> int:
@@ -220,6 +223,11 @@ def _autolink(target: str, rewrite: Rewrite) -> str:
     if found.startswith(("http://", "https://", "mailto:")):
         return f"<{found}>"
     return f"[{escape(target)}]({found})"
+
+
+def _defuse_definition(line: str) -> str:
+    """Keep a line of text from being a link's definition to parsers that are less careful."""
+    return line.replace("[", "\\[", 1) if _DEFINITION.match(line) else line
 
 
 def _definition(line: str, rewrite: Rewrite) -> str:

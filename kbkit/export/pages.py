@@ -21,6 +21,8 @@ HOME_SIZE = 50
 
 HOME = "index.md"
 
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
 
 @dataclass(frozen=True, slots=True)
 class Outline:
@@ -203,5 +205,5 @@ def _source(uri: str) -> str:
 
 def _front_matter(values: Mapping[str, Any]) -> str:
     # allow_unicode=False escapes what might end the block or upset another YAML reader
-    text = yaml.safe_dump(dict(values), sort_keys=False, width=10_000)
+    text = yaml.dump(dict(values), Dumper=_DUMPER, sort_keys=False, width=10_000)
     return f"---\n{text}---\n"

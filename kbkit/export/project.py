@@ -129,8 +129,9 @@ def build_site(project: Path, *, strict: bool = True) -> Path:
     """
     site = project / HTML
     _claim(site)
-    # -P: a module in the working folder must not be taken for a library
-    command = [sys.executable, "-P", "-m", "mkdocs", "build", "--quiet"]
+    # -P: a module in the working folder must not be taken for a library. Not --quiet: it hides
+    # warnings from strict mode too
+    command = [sys.executable, "-P", "-m", "mkdocs", "build"]
     command += ["--config-file", str(project / CONFIG), "--site-dir", str(site.resolve())]
     if strict:
         command.append("--strict")

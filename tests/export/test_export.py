@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from filelock import FileLock
+
+from kbkit.errors import ConflictError, ExportError
+from kbkit.export import export_pages
+from kbkit.export.manifest import MANIFEST, Manifest
+from kbkit.models import DocumentState
+from kbkit.recipes import SiteSpec
+
+SITE = SiteSpec()
+
+
+def front_matter(path: Path) -> dict:
+    return yaml.safe_load(path.read_text("utf-8").split("---\n")[1])
+
+
+def body(path: Path) -> str:
+    return path.read_text("utf-8").split("---\n", 2)[2]
+
+
+def test_a_document_becomes_a_page(tmp_path, document, info):
+    page = document(
+        "https://example.org/guide/start.html",
+        "# Start {#start}\n\n[next](next.html#x) [out](/other.html)\n",
+        title="Start",
+        tags=("a", "b"),
+    )
+    other = document("https://example.org/guide/next.html", "text", title="Next")
+    report = export_pages(info(documents=2), [page, other], tmp_path, SITE)
+    path = tmp_path / "pages/example.org/guide/start.md"
+    assert front_matter(path) == {
+        "title": "Start",
+        "source": "https://example.org/guide/start.html",
+        "document_type": "reference",
+        "fetched": "2026-11-21",
+        "tags": ["a", "b"],
+    }
+    text = body(path)
+    assert text.startswith("\n# Start {#start}\n")
+    assert "[https://example.org/guide/start.html](https://example.org/guide/start.html)" in text
+    assert "reference · fetched 2026-11-21 · \\#a · \\#b" in text
+    assert "[next](next.md#x) [out](https://example.org/other.html)" in text
+    assert (report.documents, report.written, report.unchanged, report.removed) == (2, 3, 0, 0)
+
+
+def test_the_home_page_has_the_figures(tmp_path, document, info):
+    pages = [document(f"https://h/{part}/{n}", title=f"{part} {n}") for part in "ab"
+             for n in range(4)]  # fmt: skip
+    export_pages(info(description="All of it", documents=8), pages, tmp_path, SITE)
+    home = (tmp_path / "index.md").read_text("utf-8")
+    for shown in ("All of it", "| Documents | 8 |", "3,210", "| Sections | 2 |", "8 reference",
+                  "crawl, package", "8 current, 2 gone", "2026-11-21"):  # fmt: skip
+        assert shown in home
+    assert home.count("(4 documents)") == 2
+
+
+def test_exporting_again_touches_nothing(tmp_path, document, info):
+    pages = [document(f"https://h/{n}", f"text {n}") for n in range(5)]
+    export_pages(info(), pages, tmp_path, SITE)
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")}
+    report = export_pages(info(), pages, tmp_path, SITE)
+    assert (report.written, report.unchanged, report.removed) == (0, 6, 0)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")} == times
+
+
+def test_only_what_changed_is_written_and_what_vanished_is_removed(tmp_path, document, info):
+    first = [document(f"https://h/a/{n}", f"text {n}", title=f"t{n}") for n in range(5)]
+    export_pages(info(), first, tmp_path, SITE)
+    (tmp_path / "pages/h/mine.md").write_text("mine")
+    (tmp_path / "own.md").write_text("mine too")
+    second = [*first[:3], document("https://h/a/3", "changed", title="t3")]
+    report = export_pages(info(), second, tmp_path, SITE)
+    assert (report.written, report.removed) == (2, 1)  # the page and the home page that lists it
+    assert not (tmp_path / "pages/h/a/4.md").exists()
+    export_pages(info(documents=0), [], tmp_path, SITE)
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md")}
+    assert left == {"index.md", "own.md", "pages/h/mine.md"}
+    assert not (tmp_path / "pages/h/a").exists()
+
+
+def test_a_page_that_somebody_changed_is_put_right(tmp_path, document, info):
+    pages = [document("https://h/a", "text")]
+    export_pages(info(), pages, tmp_path, SITE)
+    path = tmp_path / "pages/h/a.md"
+    text = path.read_text("utf-8")
+    path.write_text("spoilt")
+    assert export_pages(info(), pages, tmp_path, SITE).written == 1
+    assert path.read_text("utf-8") == text
+
+
+def test_files_of_others_are_never_overwritten(tmp_path, document, info):
+    mine = tmp_path / "pages/h/A.md"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    export_pages(info(), [document("https://h/a", "text")], tmp_path, SITE)
+    assert mine.read_text() == "mine"
+    assert len(list(mine.parent.glob("a-*.md"))) == 1
+
+
+def test_a_home_page_of_somebody_else_is_an_error(tmp_path, document, info):
+    (tmp_path / "index.md").write_text("mine")
+    with pytest.raises(ExportError, match=r"index\.md"):
+        export_pages(info(), [document("https://h/a")], tmp_path, SITE)
+    assert (tmp_path / "index.md").read_text() == "mine"
+
+
+def test_documents_that_are_gone_have_no_page_and_stale_ones_say_so(tmp_path, document, info):
+    pages = [
+        document("https://h/gone", state=DocumentState.GONE),
+        document("https://h/stale", "text", state=DocumentState.STALE),
+    ]
+    export_pages(info(), iter(pages), tmp_path, SITE)
+    assert [path.stem for path in (tmp_path / "pages").rglob("*.md")] == ["stale"]
+    assert front_matter(tmp_path / "pages/h/stale.md")["state"] == "stale"
+    assert "could not be fetched since" in body(tmp_path / "pages/h/stale.md")
+
+
+def test_a_title_cannot_break_out(tmp_path, document, info):
+    title = "x\n---\ntemplate: evil.html\n# y {#z onclick=alert(1)} <script> [a](b) | `c` {{ d }}"
+    export_pages(info(), [document("https://h/a", "text", title=title)], tmp_path, SITE)
+    path = tmp_path / "pages/h/a.md"
+    meta = front_matter(path)
+    assert set(meta) == {"title", "source", "document_type", "fetched"}
+    assert "<" not in meta["title"]
+    assert "<script" not in path.read_text("utf-8")
+    assert sum(line.startswith("# ") for line in body(path).splitlines()) == 1
+    assert "{{" not in body(path)
+
+
+def test_an_empty_title_is_replaced_by_the_address(tmp_path, document, info):
+    export_pages(info(), [document("https://h/a", "text", title=" \n")], tmp_path, SITE)
+    assert front_matter(tmp_path / "pages/h/a.md")["title"] == "https://h/a"
+
+
+def test_long_lists_are_divided(tmp_path, document, info):
+    pages = [document(f"https://h/{part}/{n}", title=f"{part}{n}") for part in "ab"
+             for n in range(501)]  # fmt: skip
+    export_pages(info(), pages, tmp_path, SITE)
+    lists = sorted(path.name for path in (tmp_path / "sections").iterdir())
+    assert len(lists) == 4
+    second = next(path for path in (tmp_path / "sections").glob("a-*-page-2.md"))
+    assert "a500" in second.read_text("utf-8")
+    assert "Page [1](" in second.read_text("utf-8")
+
+
+def test_the_navigation_stays_small(tmp_path, document, info):
+    pages = [document(f"https://h/s{part}/{n}") for part in range(40) for n in range(3)]
+    export_pages(info(), pages, tmp_path, SITE)
+    assert len(list(Manifest.read(tmp_path).nav_paths())) <= 25
+    assert (tmp_path / "index.md").read_text("utf-8").count("(3 documents)") == 40
+
+
+def test_progress_is_reported(tmp_path, document, info):
+    seen = []
+    export_pages(info(), [document("https://h/a")], tmp_path, SITE, seen.append)
+    assert [(step.stage, step.done, step.total) for step in seen] == [
+        ("export", 1, 2),
+        ("export", 2, 2),
+    ]
+
+
+def test_an_export_that_was_killed_is_resumed(tmp_path, document, info):
+    pages = [document(f"https://h/{n}", f"text {n}") for n in range(5)]
+
+    def stop(step):
+        if step.done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        export_pages(info(), pages, tmp_path, SITE, stop)
+    report = export_pages(info(), pages[:2], tmp_path, SITE)
+    assert len(list((tmp_path / "pages").rglob("*.md"))) == 2
+    assert report.documents == 2
+
+
+def test_two_exports_into_one_folder_do_not_mix(tmp_path, document, info):
+    with FileLock(tmp_path / ".kbkit-export.lock"), pytest.raises(ConflictError):
+        export_pages(info(), [document("https://h/a")], tmp_path, SITE)
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path, document, info):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ExportError, match="cannot write"):
+        export_pages(info(), [document("https://h/a")], tmp_path / "file" / "docs", SITE)
+
+
+@pytest.mark.parametrize("text", ["{", '{"format": 99}', "[]", '{"format": 1}'])
+def test_a_manifest_that_cannot_be_read_is_an_error(tmp_path, document, info, text):
+    (tmp_path / MANIFEST).write_text(text)
+    with pytest.raises(ExportError, match=r"kbkit-export\.json"):
+        export_pages(info(), [document("https://h/a")], tmp_path, SITE)
+
+
+def test_a_manifest_cannot_name_files_elsewhere(tmp_path, document, info):
+    victim = tmp_path / "victim.md"
+    victim.write_text("keep")
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    values = {"format": 1, "kb": "x", "title": "x", "documents": {}, "files": ["../victim.md"],
+              "nav": []}  # fmt: skip
+    (docs / MANIFEST).write_text(json.dumps(values))
+    with pytest.raises(ExportError, match="outside"):
+        export_pages(info(), [document("https://h/a")], docs, SITE)
+    assert victim.exists()

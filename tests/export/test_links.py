@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from kbkit.export.links import LinkMap
+
+BASE = "https://docs.example.org/guide/start.html"
+PATH = "pages/docs.example.org/guide/start.md"
+
+
+@pytest.fixture
+def links() -> LinkMap:
+    return LinkMap(
+        {
+            BASE: PATH,
+            "https://docs.example.org/guide/": "pages/docs.example.org/guide/index.md",
+            "https://docs.example.org/api/os.path.html": "pages/docs.example.org/api/os.path.md",
+            "python:pandas.DataFrame": "pages/pandas/DataFrame.md",
+            "notes/a b.md": "pages/files/notes/a-b.md",
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("href", "target"),
+    [
+        ("#install", "#install"),
+        ("index.html", "index.md"),
+        ("../api/os.path.html#os.path.join", "../api/os.path.md#os.path.join"),
+        ("/guide", "index.md"),
+        ("HTTPS://DOCS.example.org:443/guide/#x", "index.md#x"),
+        ("//docs.example.org/guide/", "index.md"),
+        ("python:pandas.DataFrame#merge", "../../pandas/DataFrame.md#merge"),
+        ("missing.html#x", "https://docs.example.org/guide/missing.html#x"),
+        ("mailto:a@example.org", "mailto:a@example.org"),
+        ("https://example.org/a (b).html", "https://example.org/a%20%28b%29.html"),
+        ("javascript:alert(1)", None),
+        (" java\nscript:alert(1)", None),
+        ("\x01javascript:alert(1)", None),
+        ("JAVASCRIPT:alert(1)", None),
+        ("vbscript:x", None),
+        ("data:text/html,<script>alert(1)</script>", None),
+        ("file:///etc/passwd", None),
+        ("python:unknown.name", None),
+        ("http://[broken", None),
+        ("#", None),
+    ],
+)
+def test_links_lead_to_pages_to_the_source_or_nowhere(links, href, target):
+    assert links.resolve(href, base=BASE, path=PATH) == target
+
+
+def test_relative_links_between_files_without_an_address(links):
+    def resolve(href):
+        return links.resolve(href, base="notes/c.md", path="pages/files/notes/c.md")
+
+    assert resolve("a%20b.md") == resolve("a b.md") == "a-b.md"
+    assert resolve("../../index.md") is None

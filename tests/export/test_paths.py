@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbkit.export.paths import PART_BYTES, assign_paths, collision_key, safe_part, uri_parts
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("https://docs.python.org/3/library/os.path.html", "docs.python.org/3/library/os.path"),
+        ("http://127.0.0.1:8000/guide/", "127.0.0.1_8000/guide/index"),
+        ("https://example.org", "example.org/index"),
+        ("https://example.org/a?page=2", "example.org/a-page-2"),
+        ("python:pandas.DataFrame.merge", "pandas/DataFrame/merge"),
+        ("file:///notes/übung.md", "file/notes/übung"),
+        ("text:my note", "text/my-note"),
+        ("notes/a.md", "files/notes/a"),
+        ("https://user:secret@example.org/x", "example.org/x"),
+        ("https://example.org/%2e%2e/%2e%2e/etc/passwd", None),
+        ("http://[broken/x", None),
+    ],
+)
+def test_file_names_mirror_uris(uri, path):
+    chosen = assign_paths([uri], "pages")[uri]
+    if path is not None:
+        assert chosen == f"pages/{path}.md"
+    assert ".." not in chosen.split("/")
+
+
+@given(st.text())
+def test_any_text_makes_a_name_that_every_file_system_takes(text):
+    name = safe_part(text)
+    assert name
+    assert not name.startswith((".", "-"))
+    assert not name.endswith((".", " "))
+    assert not set(name) & set('<>:"/\\|?*\x00')
+    assert len(name.encode()) <= PART_BYTES
+
+
+@pytest.mark.parametrize("name", ["con", "NUL", "com1", "aux.md", "LPT9.x"])
+def test_device_names_of_windows_are_avoided(name):
+    assert safe_part(name).startswith("_")
+
+
+@given(st.lists(st.text(min_size=1, max_size=300), max_size=20, unique=True))
+def test_no_two_uris_share_a_file(uris):
+    paths = assign_paths(uris, "pages")
+    assert set(paths) == set(uris)
+    assert len({collision_key(path.removesuffix(".md")) for path in paths.values()}) == len(uris)
+    assert all(len(path.encode()) <= 200 and path.startswith("pages/") for path in paths.values())
+
+
+def test_names_that_differ_in_case_only_are_kept_apart():
+    paths = assign_paths(["https://h/Readme.html", "https://h/README.html"], "pages")
+    assert len({path.casefold() for path in paths.values()}) == 2
+
+
+def test_a_page_and_the_index_of_a_folder_of_its_name_are_kept_apart():
+    paths = assign_paths(["https://h/library.html", "https://h/library/"], "pages")
+    assert len({collision_key(path.removesuffix(".md")) for path in paths.values()}) == 2
+
+
+def test_a_folder_never_has_the_name_of_a_page():
+    paths = assign_paths(["https://h/a.html/b", "https://h/a.html", "https://h/a.md/c"], "pages")
+    folders = {part for path in paths.values() for part in path.split("/")[:-1]}
+    assert not any(folder.endswith((".md", ".html")) for folder in folders)
+
+
+def test_names_do_not_depend_on_the_order_of_documents():
+    uris = [f"https://h/{name}" for name in ("a", "A", "a.html", "a/", "b", "B?x=1")]
+    expected = assign_paths(uris, "pages")
+    random.Random(1).shuffle(uris)
+    assert assign_paths(uris, "pages") == expected
+
+
+def test_a_name_once_given_stays():
+    first = assign_paths(["https://h/b"], "pages")
+    second = assign_paths(["https://h/B", "https://h/b"], "pages", kept=first)
+    assert second["https://h/b"] == first["https://h/b"]
+    assert second["https://h/B"] != first["https://h/b"]
+
+
+def test_files_of_others_are_avoided():
+    assert assign_paths(["https://h/b"], "pages", taken=["pages/h/b.md"])["https://h/b"] != (
+        "pages/h/b.md"
+    )
+
+
+def test_dotted_names_lie_in_their_modules():
+    assert uri_parts("python:a.b.c") == (("a", "b"), "c")

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import json
+import re
+import threading
+import urllib.request
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kbkit.errors import ExportError
+from kbkit.export import build_site, export_site, open_server, write_project
+from kbkit.export.project import CONFIG, SEPARATOR
+from kbkit.recipes import SiteSpec
+
+
+class Page(HTMLParser):
+    """The elements of a page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(path.read_text("utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory, document, info, hostile) -> Path:
+    """A site with a hostile document, built in strict mode."""
+    base = "https://docs.example.org/guide/"
+    documents = [
+        hostile,
+        document(f"{base}install.html", "# Install {#install}\n\nSee [use](use.html#run).",
+                      title="Install"),
+        document(f"{base}use.html", "## Run {#run}\n\n```python\nimport kbkit\n```",
+                 title="Use"),
+        document("python:pkg.Log.append_event", "Adds `append_event`.", title="append_event"),
+    ]  # fmt: skip
+    directory = tmp_path_factory.mktemp("project")
+    site = SiteSpec(title="Docs & <b>things</b>", url="https://example.org/kb/")
+    about = info("docs", description='All "of" <it>', documents=4)
+    report = export_site(about, documents, directory, site)
+    assert report.html == directory / "site"
+    assert report.documents == 4
+    assert set(report.seconds) == {"pages", "site"}
+    return directory
+
+
+def page(built: Path, stem: str) -> Path:
+    return next((built / "site" / "pages").rglob(f"{stem}.html"))
+
+
+def hostile_page(built: Path) -> Path:
+    return next(path for path in (built / "site/pages").rglob("*.html") if "127.0.0.1" in str(path))
+
+
+def test_the_built_page_of_a_hostile_document_holds_nothing_active(built):
+    path = hostile_page(built)
+    elements = Page(path).elements
+    ordinary = Page(page(built, "install")).elements
+    count = lambda found, tag: sum(name == tag for name, _ in found)  # noqa: E731
+    for tag in ("script", "style", "iframe", "base", "form", "input", "img", "meta", "link"):
+        assert count(elements, tag) == count(ordinary, tag), tag
+    assert not [attrs for _, attrs in elements if any(name.startswith("on") for name in attrs)]
+    assert not [attrs for _, attrs in elements if "evil" in (attrs.get("src") or "")]
+    links = [attrs.get("href") or "" for name, attrs in elements if name == "a"]
+    assert not [link for link in links if re.match(r"\s*(javascript|data|vbscript|file):", link)]
+    assert [attrs.get("id") for _, attrs in elements].count("__config") == 1
+    text = path.read_text("utf-8")
+    assert "49" not in re.findall(r"<title>(.*?)</title>", text)[0]
+    assert "root:x:0:0" not in text
+    assert "findable zanzibar" in text
+
+
+def test_links_between_documents_carry_their_anchors(built):
+    links = [
+        attrs.get("href") for tag, attrs in Page(page(built, "install")).elements if tag == "a"
+    ]
+    assert "use.html#run" in links
+    ids = [attrs.get("id") for _, attrs in Page(page(built, "use")).elements]
+    assert "run" in ids
+
+
+def test_each_page_has_one_title(built):
+    for path in (built / "site").rglob("*.html"):
+        assert [tag for tag, _ in Page(path).elements].count("h1") == 1, path
+
+
+def test_nothing_comes_from_elsewhere(built):
+    for path in (built / "site").rglob("*.html"):
+        for tag, attrs in Page(path).elements:
+            source = attrs.get("src") or (attrs.get("href") if tag == "link" else "") or ""
+            if attrs.get("rel") != "canonical":
+                assert not source.startswith(("http:", "https:", "//")), (path, tag, source)
+
+
+def test_the_search_index_has_the_pages_and_their_anchors(built):
+    index = json.loads((built / "site/search/search_index.json").read_text("utf-8"))
+    places = {entry["location"] for entry in index["docs"]}
+    assert "pages/docs.example.org/guide/use.html#run" in places
+    text = json.dumps(index["docs"])
+    assert "fetched 2026" not in text
+    assert "<img" not in text
+    assert "<script" not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("append_event", ["append", "event"]),
+        ("appendEvent", ["append", "Event"]),
+        ("os.path.join", ["os", "path", "join"]),
+        ("HTMLParser", ["HTML", "Parser"]),
+        ("Python 3.11", ["Python", "3.11"]),
+        ("__init__()", ["init"]),
+    ],
+)
+def test_the_search_divides_names_into_their_parts(text, parts):
+    # JavaScript and Python read this pattern alike
+    assert [part for part in re.split(SEPARATOR, text) if part] == parts
+
+
+def test_a_failing_build_says_why(tmp_path, info):
+    write_project(tmp_path, info(), SiteSpec())
+    (tmp_path / "docs/index.md").write_text("[x](missing.md)")
+    with pytest.raises(ExportError, match=r"missing\.md"):
+        build_site(tmp_path)
+
+
+def test_a_project_that_somebody_took_over_is_left_alone(tmp_path, info):
+    write_project(tmp_path, info(), SiteSpec())
+    config = tmp_path / CONFIG
+    assert yaml.safe_load(config.read_text())["site_name"] == "notes"
+    write_project(tmp_path, info("other"), SiteSpec())
+    assert yaml.safe_load(config.read_text())["site_name"] == "other"
+    config.write_text("site_name: mine\n")
+    write_project(tmp_path, info(), SiteSpec())
+    assert config.read_text() == "site_name: mine\n"
+
+
+def test_a_build_never_empties_a_folder_of_somebody_else(tmp_path, info):
+    write_project(tmp_path, info(), SiteSpec())
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/thesis.txt").write_text("keep")
+    with pytest.raises(ExportError, match="move them away"):
+        build_site(tmp_path)
+    assert (tmp_path / "site/thesis.txt").read_text() == "keep"
+
+
+def test_the_server_serves_the_site_to_this_machine_only(built):
+    with open_server(built / "site") as server:
+        host, port = server.server_address[:2]
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            with urllib.request.urlopen(f"http://{host}:{port}/") as answer:
+                assert b"<h1" in answer.read()
+            with pytest.raises(urllib.error.HTTPError):
+                urllib.request.urlopen(f"http://{host}:{port}/../mkdocs.yml")
+            with pytest.raises(urllib.error.HTTPError):
+                urllib.request.urlopen(f"http://{host}:{port}/pages/")
+        finally:
+            server.shutdown()
+            thread.join()
+    assert host == "127.0.0.1"
+
+
+def test_a_server_without_a_site_or_a_port_is_an_error(built, tmp_path):
+    with pytest.raises(ExportError, match="no site here"):
+        open_server(tmp_path)
+    with open_server(built / "site") as server, pytest.raises(ExportError, match="port"):
+        open_server(built / "site", server.server_address[1])
