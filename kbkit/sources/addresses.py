@@ -43,6 +43,7 @@ _SPECIAL_V4 = tuple(
 _METADATA = frozenset(
     ipaddress.ip_address(address) for address in ("168.63.129.16", "100.100.100.200")
 )
+_BROADCAST = ipaddress.IPv4Address(0xFFFFFFFF)
 
 _SLICE = 0.5  # seconds a read waits before it asks whether to stop
 
@@ -64,19 +65,17 @@ def refusal(address: str, *, allow_private: bool) -> str:
 def _refusal(address: Address, allow_private: bool) -> str:
     if address.is_unspecified:
         return "the unspecified address"
-    if address.is_multicast:
-        return "a multicast address"
+    if address.is_multicast or address == _BROADCAST:
+        return "a multicast or broadcast address"
     if isinstance(address, ipaddress.IPv6Address):
         embedded = _embedded(address)
         if embedded:
-            reasons = [reason for inner in embedded if (reason := _refusal(inner, allow_private))]
-            return reasons[0] if reasons else ""
-        if not allow_private and address in _SITE_LOCAL:
-            return "a private address"
-    elif int(address) == 0xFFFFFFFF:
-        return "the broadcast address"
-    if allow_private:
-        return ""
+            reasons = (_refusal(inner, allow_private) for inner in embedded)
+            return next((reason for reason in reasons if reason), "")
+    return "" if allow_private else _private(address)
+
+
+def _private(address: Address) -> str:
     if address.is_loopback:
         return "a loopback address"
     if address.is_link_local:
@@ -86,7 +85,7 @@ def _refusal(address: Address, allow_private: bool) -> str:
     if isinstance(address, ipaddress.IPv4Address):
         special = any(address in network for network in _SPECIAL_V4)
     else:
-        special = address.is_reserved
+        special = address.is_reserved or address in _SITE_LOCAL
     if address.is_private or special or not address.is_global:
         return "a private or reserved address"
     return ""

@@ -114,9 +114,8 @@ def _try(body: bytes, name: str) -> str | None:
         # a stray byte in an otherwise good page must not change the charset of the whole
         text = body.decode(name, errors="replace")
         bad = text.count("\ufffd")
-        return (
-            text if name != "utf-8" and bad * 100 <= len(text) or bad * 1000 <= len(text) else None
-        )
+        most = len(text) // (1000 if name == "utf-8" else 100)
+        return text if bad <= most else None
 
 
 def _utf16(head: bytes) -> str:

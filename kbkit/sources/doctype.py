@@ -25,9 +25,11 @@ _PATHS: tuple[tuple[DocumentType, frozenset[str]], ...] = (
     (
         DocumentType.TUTORIAL,
         frozenset(
-            """tutorial tutorials quickstart quick-start getting-started getting_started
-            gettingstarted howto how-to howtos how-tos cookbook recipes examples learn lessons
-            walkthrough first-steps intro introduction codelab codelabs patterns""".split()
+            str.split("""
+        tutorial tutorials quickstart quick-start getting-started getting_started
+        gettingstarted howto how-to howtos how-tos cookbook recipes examples learn
+        lessons walkthrough first-steps intro introduction codelab codelabs patterns
+        """)
         ),
     ),
     (
@@ -37,23 +39,29 @@ _PATHS: tuple[tuple[DocumentType, frozenset[str]], ...] = (
     (
         DocumentType.POLICY,
         frozenset(
-            """policy policies legal terms privacy license licenses copyright security-policy
-            code-of-conduct code_of_conduct compliance guidelines governance sla""".split()
+            str.split("""
+        policy policies legal terms privacy license licenses copyright security-policy
+        code-of-conduct code_of_conduct compliance guidelines governance sla
+        """)
         ),
     ),
     (
         DocumentType.REFERENCE,
         frozenset(
-            """reference ref references api apidoc apidocs apidocs api-reference library modules
-            module-index cmdref commands cli man glossary genindex c-api capi c3ref syntax lang
-            settings spec specs specification""".split()
+            str.split("""
+        reference ref references api apidoc apidocs apidocs api-reference library
+        modules module-index cmdref commands cli man glossary genindex c-api capi c3ref
+        syntax lang settings spec specs specification
+        """)
         ),
     ),
     (
         DocumentType.MANUAL,
         frozenset(
-            """manual guide guides user-guide userguide handbook topics using docs book
-            administration admin install installation operations runbook runbooks""".split()
+            str.split("""
+        manual guide guides user-guide userguide handbook topics using docs book
+        administration admin install installation operations runbook runbooks
+        """)
         ),
     ),
 )

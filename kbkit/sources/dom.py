@@ -11,31 +11,37 @@ import lxml.html
 Element = Any  # lxml ships no types
 
 BLOCKS = frozenset(
-    """address article aside blockquote body caption center dd details dir div dl dt fieldset
-    figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main
-    menu nav ol p plaintext pre section summary table tbody td tfoot th thead tr ul xmp""".split()
+    str.split("""
+        address article aside blockquote body caption center dd details dir div dl dt
+        fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html
+        legend li listing main menu nav ol p plaintext pre section summary table tbody
+        td tfoot th thead tr ul xmp
+        """)
 )
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
 PREFORMATTED = frozenset({"pre", "listing", "xmp", "plaintext"})
 
-_DROPPED_TAGS = (
+_DROPPED_TAGS = str.split(
     "script style noscript template nav button select textarea iframe frame object embed applet "
     "svg canvas audio video input dialog link meta base title datalist map colgroup"
-).split()
+)
 _DROPPED_ROLES = frozenset({"navigation", "search", "banner", "menu", "menubar", "toolbar"})
 # class names and ids of page furniture in documentation generators
 _FURNITURE = frozenset(
-    """headerlink anchorjs-link hash-link header-anchor heading-anchor permalink anchor-link
-    copybtn copy-button btn-copy copy-btn clipboard-copy zeroclipboard-container
-    linenos linenodiv lineno gutter line-numbers-rows blob-num
-    sphinxsidebar related breadcrumb breadcrumbs theme-doc-breadcrumbs theme-doc-toc-mobile
-    theme-doc-footer theme-doc-version-badge pagination pagination-nav pager prev-next-area
-    prev-next-bottom rst-footer-buttons rst-versions md-sidebar md-source-file md-footer md-header
-    md-feedback edit-page edit-this-page edit-page-link viewcode-link viewcode-back mw-editsection
-    toc tocnav table-of-contents on-this-page local-toc toctitle sr-only visually-hidden
-    screen-reader-text skip-link skip-to-content skipto navbar navheader navfooter navigation
-    topnav bottomnav subnav sub-nav sidebar site-footer site-header page-footer
-    cookie-banner share-buttons social-share printfooter catlinks""".split()
+    str.split("""
+        headerlink anchorjs-link hash-link header-anchor heading-anchor permalink
+        anchor-link copybtn copy-button btn-copy copy-btn clipboard-copy
+        zeroclipboard-container linenos linenodiv lineno gutter line-numbers-rows
+        blob-num sphinxsidebar related breadcrumb breadcrumbs theme-doc-breadcrumbs
+        theme-doc-toc-mobile theme-doc-footer theme-doc-version-badge pagination
+        pagination-nav pager prev-next-area prev-next-bottom rst-footer-buttons
+        rst-versions md-sidebar md-source-file md-footer md-header md-feedback edit-page
+        edit-this-page edit-page-link viewcode-link viewcode-back mw-editsection toc
+        tocnav table-of-contents on-this-page local-toc toctitle sr-only visually-hidden
+        screen-reader-text skip-link skip-to-content skipto navbar navheader navfooter
+        navigation topnav bottomnav subnav sub-nav sidebar site-footer site-header
+        page-footer cookie-banner share-buttons social-share printfooter catlinks
+        """)
 )
 _SELF_LINK_TEXTS = frozenset(
     {"", "#", "¶", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "∞"}
@@ -147,7 +153,7 @@ def _names_place(link: Element) -> bool:
 
 def self_links(body: Element) -> dict[Element, str]:
     """Anchors that headings and terms name through their own link; asked before cleaning."""
-    anchors = {}
+    anchors: dict[Element, str] = {}
     for link in body.iter("a"):
         href = link.get("href")
         if href and href.startswith("#") and len(href) > 1 and _is_self_link(link):

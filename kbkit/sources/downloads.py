@@ -117,7 +117,7 @@ class Downloads:
                 continue
             try:
                 response = self._fetch(task)
-            except Exception as error:  # noqa: BLE001 - a page must never end the thread
+            except Exception as error:  # a page must never end the thread
                 reason = f"cannot be fetched ({type(error).__name__}: {error})"
                 response = Response(task.url, Outcome.FAILED, " ".join(reason.split())[:300])
             self._results.put((task, response))

@@ -125,13 +125,12 @@ def _trafilatura(root: Element) -> str:
     import trafilatura
 
     try:
-        kept = trafilatura.bare_extraction(
+        kept: Any = trafilatura.bare_extraction(
             root, include_comments=False, include_tables=True, with_metadata=False, as_dict=False
         )
-    except Exception:  # noqa: BLE001, S110 - whatever a hostile page breaks in it, the body remains
+    except Exception:  # whatever a hostile page breaks in it, the body remains
         return ""
-    text = getattr(kept, "text", None) if kept is not None else None
-    return text or ""
+    return str(getattr(kept, "text", None) or "")
 
 
 def _base(root: Element, url: str) -> str:

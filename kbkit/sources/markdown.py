@@ -45,13 +45,18 @@ _LINE_START = re.compile(
     re.MULTILINE,
 )
 _ADMONITIONS = frozenset(
-    """admonition admonitionblock theme-admonition alert callout note warning tip hint caution
-    important danger error attention seealso""".split()
+    str.split("""
+        admonition admonitionblock theme-admonition alert callout note warning tip hint
+        caution important danger error attention seealso
+        """)
 )
 _TITLES = frozenset({"admonition-title", "admonitiontitle", "alert-title", "callout-title"})
 _API_LISTS = frozenset(
-    """class function method attribute data exception describe module property staticmethod
-    classmethod c cpp py js rst std option envvar macro type struct member enum""".split()
+    str.split("""
+        class function method attribute data exception describe module property
+        staticmethod classmethod c cpp py js rst std option envvar macro type struct
+        member enum
+        """)
 )
 
 
@@ -411,10 +416,10 @@ class MarkdownWriter:
 
     def _code_span(self, element: Element) -> str:
         children = [child for child in element if isinstance(child.tag, str)]
-        if len(children) == 1 and children[0].tag == "a" and not (element.text or "").strip():
-            if not (children[0].tail or "").strip() and not self._in_link:
-                text = code_span(flat(element))
-                return self._linked(text, children[0].get("href"))
+        around = (element.text or "") + "".join(child.tail or "" for child in children)
+        if len(children) == 1 and children[0].tag == "a" and not around.strip():
+            # a link that is the whole of the code stays one
+            return self._linked(code_span(flat(element)), children[0].get("href"))
         raw = "".join(element.itertext())
         return code_span(raw) or (" " if raw else "")
 
@@ -428,7 +433,7 @@ class MarkdownWriter:
 
     def _linked(self, text: str, href: str | None) -> str:
         inner = text.strip()
-        if not inner or not href or self._plain:
+        if not inner or not href or self._plain or self._in_link:
             return text
         url = safe_url(href, self._base)
         if not url:
@@ -475,7 +480,7 @@ def _guarded(match: re.Match[str]) -> str:
 
 def _definition_parts(element: Element) -> list[Element]:
     """Terms and definitions, also where ``div`` groups them."""
-    parts = []
+    parts: list[Element] = []
     for child in element:
         if child.tag == "div":
             parts.extend(inner for inner in child if isinstance(inner.tag, str))

@@ -6,6 +6,7 @@ when the site's template is known, so that how a page is read does not depend on
 
 from __future__ import annotations
 
+import functools
 import queue
 from collections import deque
 from dataclasses import dataclass, replace
@@ -104,11 +105,11 @@ class Reader:
             self._take(item, perform(self._job(item)))
         else:
             self._feed(self._workers)
-            try:
-                item, page = self._done.get(timeout=timeout) if self._running else (None, None)
-            except queue.Empty:
+            if not self._running:
                 return None
-            if item is None or page is None:
+            try:
+                item, page = self._done.get(timeout=timeout)
+            except queue.Empty:
                 return None
             self._running -= 1
             self._take(item, page)
@@ -134,7 +135,10 @@ class Reader:
         while self._waiting and self._running < workers.count * 2:
             item = self._waiting.popleft()
             self._running += 1
-            workers.submit(self._job(item), lambda page, item=item: self._done.put((item, page)))
+            workers.submit(self._job(item), functools.partial(self._came, item))
+
+    def _came(self, item: tuple[Any, str, bytes, str], page: Extracted) -> None:
+        self._done.put((item, page))
 
     def _job(self, item: tuple[Any, str, bytes, str]) -> Job:
         _, url, body, charset = item

@@ -75,8 +75,7 @@ class Page:
             robots = Robots(fetcher, context.user_agent)
 
             def check(address: str) -> Response | None:
-                verdict = robots.verdict(address)
-                return verdict and Response(address, verdict.outcome, verdict.reason)
+                return _forbidden(robots, address)
 
             response = check(url) or fetcher.get(
                 url,
@@ -279,20 +278,14 @@ class _Run:
             self._open()
             return None
         del self._responses[task.url]
-        return self._finish(task, self._judged(task, response, page, uri, links, own))
+        visit = _visit(task, response, links, "")
+        return self._finish(task, self._judged(visit, page, uri, own, response.robots))
 
     def _judged(
-        self,
-        task: Task,
-        response: Response,
-        page: Extracted,
-        uri: str,
-        links: tuple[str, ...],
-        own: str,
+        self, visit: PageVisit, page: Extracted, uri: str, own: str, header: str
     ) -> SourceEvent:
-        visit = _visit(task, response, links, "")
+        """The event of a page that came and was read."""
         reason = page.reason
-        header = response.robots
         if "noindex" in header or header.strip() == "none":
             reason = "noindex: its X-Robots-Tag asks not to index it"
         elif own and not reason:
@@ -305,7 +298,7 @@ class _Run:
             reason = reason or "no text"
         if reason:
             outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
-            return SourceEvent(task.url, outcome, reason=reason, visit=visit)
+            return SourceEvent(visit.url, outcome, reason=reason, visit=visit)
         document = _document(self._spec, uri, page)
         return SourceEvent(uri, Outcome.FETCHED, document, visit=replace(visit, document_uri=uri))
 
@@ -344,8 +337,7 @@ class _Run:
         self._follow(tuple(found), "", 0)
 
     def _check_sitemap(self, url: str) -> Response | None:
-        verdict = self._robots.verdict(url)
-        return verdict and Response(url, verdict.outcome, verdict.reason)
+        return _forbidden(self._robots, url)
 
     def _check(self, task: Task, url: str) -> Response | None:
         """Whether a redirect may be followed; called in download threads."""
@@ -390,6 +382,11 @@ def _fetcher(spec: CrawlSource | PageSource, context: SourceContext) -> Fetcher:
         allow_private=spec.allow_private,
         stop=context.stop,
     )
+
+
+def _forbidden(robots: Robots, url: str) -> Response | None:
+    verdict = robots.verdict(url)
+    return Response(url, verdict.outcome, verdict.reason) if verdict else None
 
 
 def _read_here(response: Response, uri: str) -> Extracted:

@@ -107,7 +107,7 @@ class Workers:
         known = environment.get("PYTHONPATH")
         environment["PYTHONPATH"] = package + (os.pathsep + known if known else "")
         flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)
-        process = subprocess.Popen(  # noqa: S603 - our own module in our own interpreter
+        process = subprocess.Popen(
             [sys.executable, "-c", "from kbkit.sources.workers import main; main()"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
