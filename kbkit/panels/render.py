@@ -24,7 +24,9 @@ TITLE_LENGTH = 160
 PATH_LENGTH = 240
 SNIPPET_LENGTH = 480
 _LONGEST_ADDRESS = 2000
-_WORD = re.compile(r"[^\s<>()\[\]{}\"“”„»«|=]+")
+# A word as the analyzer sees it, and the marks that join its parts.
+_WORD = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*|\w(?:\+\+|#)(?!\w)|\w+(?:(?:[.\-'’]|::)\w+)*")
+_JOINT = re.compile(r"([._\-'’:]+)")
 
 # Categories of characters that have no place in one line of text: controls, and formats, which
 # include those that reverse the direction of what follows.
@@ -85,18 +87,29 @@ def highlighted(text: str, terms: AbstractSet[str], analyzer: Analyzer) -> str:
         terms: Terms of the query.
         analyzer: The analyzer that made them.
     """
-    if not terms:
-        return escape(text)
     pieces = []
     end = 0
     for match in _WORD.finditer(text):
         pieces.append(escape(text[end : match.start()]))
-        word = escape(match[0])
-        found = not terms.isdisjoint(analyzer.terms(match[0]))
-        pieces.append(f"<mark>{word}</mark>" if found else word)
+        pieces.append(_marked(match[0], terms, analyzer))
         end = match.end()
     pieces.append(escape(text[end:]))
     return "".join(pieces)
+
+
+def _marked(word: str, terms: AbstractSet[str], analyzer: Analyzer) -> str:
+    """A word, marked as a whole if it is what was asked for, else in the parts that are."""
+    found = analyzer.terms(word)
+    if terms.isdisjoint(found):
+        return escape(word)
+    parts = _JOINT.split(word)
+    hits = [not terms.isdisjoint(analyzer.terms(part)) for part in parts]
+    if found[0] in terms or not any(hits):
+        return f"<mark>{escape(word)}</mark>"
+    return "".join(
+        f"<mark>{escape(part)}</mark>" if hit else escape(part)
+        for part, hit in zip(parts, hits, strict=True)
+    )
 
 
 def card(
@@ -126,7 +139,10 @@ def card(
             f'<a href="{escape(address)}" target="_blank" '
             f'rel="noopener noreferrer nofollow">{heading}</a>'
         )
-    path = plain(" › ".join(hit.chunk.heading_path), PATH_LENGTH)
+    headings = [plain(heading, PATH_LENGTH) for heading in hit.chunk.heading_path]
+    if headings and headings[0] == title:
+        del headings[0]  # a page's first heading is its title, which the card begins with
+    path = plain(" › ".join(headings), PATH_LENGTH)
     where = [
         f'<span class="kbkit-badge">{escape(hit.document_type.value.replace("_", " "))}</span>'
     ]

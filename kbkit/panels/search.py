@@ -129,7 +129,8 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             query: What to search for; empty clears the panel.
 
         Returns:
-            What was found; nothing if there was an error, which the panel shows.
+            What the panel shows now: what was found, or after an error, which the panel shows
+            too, what was found before.
         """
         with self._silence():
             self.query_box.value = query
@@ -240,8 +241,11 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
                 "Try other words, or search by meaning and words in all knowledge bases.",
             )
         else:
-            self._status.value = render.status("Ready")
-            self._notice.value = render.notice("Ask something", self._contents())
+            self._status.value = render.status(self._contents())
+            self._notice.value = render.notice(
+                "What would you like to know?",
+                "Results appear as you type. Stars say how well one answers, and are kept.",
+            )
 
     def _contents(self) -> str:
         """What there is to search, in a sentence."""
@@ -261,6 +265,7 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
     def _fail(self, error: Exception) -> None:
         """Show an error in the status line; what was found before stays."""
         self.error = error
+        self._asked = None
         if not isinstance(error, KbkitError):
             _log.debug("unexpected error in a search panel", exc_info=error)
         self._status.value = render.problem(error)

@@ -1,0 +1,28 @@
+from datetime import UTC, datetime
+
+from kbkit.models import Rating
+from kbkit.panels.own import OwnRating, own_ratings
+
+
+def rating(score, query="q", rater="me", target="c1"):
+    return Rating(1, "kb", target, "chunk", score, query, rater, "", datetime.now(UTC))
+
+
+def test_the_last_rating_for_the_query_counts():
+    assert own_ratings([rating(2), rating(5)], "me", "q") == {"c1": OwnRating(5)}
+
+
+def test_other_people_do_not_count():
+    assert own_ratings([rating(2, rater="you")], "me", "q") == {}
+
+
+def test_case_and_space_of_the_query_do_not_count():
+    assert own_ratings([rating(3, "Read  files ")], "me", "read files") == {"c1": OwnRating(3)}
+
+
+def test_ratings_for_other_queries_are_kept_apart():
+    ratings = [rating(1, "old"), rating(4), rating(2, "other"), rating(5, "x", target="c2")]
+    assert own_ratings(ratings, "me", "q") == {
+        "c1": OwnRating(4, "other", 2),
+        "c2": OwnRating(None, "x", 5),
+    }
