@@ -401,18 +401,23 @@ def _read(path: Path) -> str:
         )
 
 
-def _repeated_keys(node: yaml.Node) -> list[yaml.Node]:
-    if isinstance(node, yaml.SequenceNode):
-        return [key for item in node.value for key in _repeated_keys(item)]
-    if not isinstance(node, yaml.MappingNode):
-        return []
-    seen: set[str] = set()
-    repeated = []
-    for key, value in node.value:
-        if key.value in seen:
-            repeated.append(key)
-        seen.add(key.value)
-        repeated.extend(_repeated_keys(value))
+def _repeated_keys(root: yaml.Node) -> list[yaml.Node]:
+    repeated, waiting, done = [], [root], set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in done:  # an alias may lead back to where it stands
+            continue
+        done.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+        elif isinstance(node, yaml.MappingNode):
+            seen: set[str] = set()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode):
+                    if key.value in seen:
+                        repeated.append(key)
+                    seen.add(key.value)
+                waiting.append(value)
     return repeated
 
 

@@ -1,0 +1,38 @@
+"""Builds recipes in children that may be killed: imports once, then forks for each build.
+
+Reads lines ``RECIPE<tab>WORKSPACE`` from standard input. For each it forks a child that builds,
+prints the child's process id, waits for the child and prints its exit status.
+"""
+
+import os
+import sys
+
+import chromadb
+import llama_index.core.node_parser
+import trafilatura
+
+import kbkit.builder
+import kbkit.embedding.static
+import kbkit.sources.web
+
+LOADED = (chromadb, llama_index, trafilatura, kbkit)
+
+
+def main() -> None:
+    print("ready", flush=True)
+    for line in sys.stdin:
+        recipe, workspace = line.rstrip("\n").split("\t")
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                kbkit.builder.build(recipe, workspace, site=False)
+                code = 0
+            finally:
+                os._exit(code)
+        print(child, flush=True)
+        print(os.waitpid(child, 0)[1], flush=True)
+
+
+if __name__ == "__main__":
+    main()

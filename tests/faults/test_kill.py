@@ -1,0 +1,167 @@
+"""A build is killed at random instants; nothing that was committed may be lost or half there."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import kbkit
+from kbkit.recipes import load_recipe
+from kbkit.testing import serve_folder
+
+KILLS = 20
+PAGES = 40
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+PAGE = """<!doctype html><html lang="en"><head><title>Page {n}</title></head><body>
+<nav><a href="index.html">home</a></nav><main><h1>Page {n}</h1>
+<p>{words}</p><h2 id="more">More about {n}</h2><p>The number {n} has a friend:
+<a href="page{next}.html">page {next}</a>, and says {words}.</p>
+<pre><code>value = {n}
+</code></pre></main></body></html>"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    rng = random.Random(7)
+    words = [f"word{i}" for i in range(500)]
+    for n in range(PAGES):
+        text = " ".join(rng.choices(words, k=120))
+        page = PAGE.format(n=n, next=(n + 1) % PAGES, words=text)
+        (folder / f"page{n}.html").write_text(page)
+    (folder / "index.html").write_text(PAGE.format(n="index", next=0, words="welcome here"))
+    with serve_folder(folder) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def recipe(site, tmp_path_factory):
+    path = tmp_path_factory.mktemp("recipe") / "recipe.yaml"
+    path.write_text(
+        f"name: numbers\nsources:\n  - {{type: crawl, url: '{site}', allow_private: true}}\n"
+    )
+    return path
+
+
+class Builder:
+    """The process that forks builds."""
+
+    def __init__(self):
+        script = Path(__file__).with_name("builder_process.py")
+        self.process = subprocess.Popen(
+            [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout.readline() == "ready\n"
+
+    def start(self, recipe, workspace):
+        self.process.stdin.write(f"{recipe}\t{workspace}\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def status(self):
+        return int(self.process.stdout.readline())
+
+    def build(self, recipe, workspace):
+        self.start(recipe, workspace)
+        assert self.status() == 0
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(30)
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def builder():
+    running = Builder()
+    yield running
+    running.close()
+
+
+def check(folder):
+    """Check all that must hold of a workspace; returns the committed documents."""
+    with sqlite3.connect(folder / "catalog.db") as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+    with kbkit.open(folder) as workspace:
+        if "numbers" not in workspace:
+            return {}
+        kb = workspace["numbers"]
+        documents = {document.id: document for document in kb.iter_documents()}
+        chunks = list(kb.iter_chunks())
+        assert {chunk.document_id for chunk in chunks} == documents.keys()
+        for chunk in chunks:
+            assert documents[chunk.document_id].content[chunk.start : chunk.end] == chunk.text
+        for document in documents.values():  # found by both legs, whatever Chroma was told
+            for mode in ("lexical", "dense"):
+                hits = kb.search(f"more about {document.title}", 10, mode)
+                assert hits
+        for chunk in random.Random(1).sample(chunks, min(3, len(chunks))):
+            assert chunk.id in {hit.chunk.id for hit in kb.search(chunk.text, 10, "hybrid")}
+        with sqlite3.connect(folder / "catalog.db") as connection:
+            count = connection.execute("SELECT count(*) FROM vectors").fetchone()[0]
+        assert count == len(chunks)
+        return {document.uri: document.content_hash for document in documents.values()}
+
+
+def contents(folder):
+    with kbkit.open(folder) as workspace:
+        kb = workspace["numbers"]
+        return (
+            {document.uri: document.content for document in kb.iter_documents()},
+            {(c.start, c.end, c.text) for c in kb.iter_chunks()},
+            kb.describe().pending,
+        )
+
+
+def test_a_build_killed_twenty_times_ends_as_one_that_was_not(recipe, builder, tmp_path):
+    start = time.monotonic()
+    builder.build(recipe, tmp_path / "whole")
+    usual = time.monotonic() - start
+    rng = random.Random(20)
+    killed, committed = 0, {}
+    folder = tmp_path / "kb0"
+    for attempt in range(KILLS):
+        child = builder.start(recipe, folder)
+        # short lives, so that one build is killed several times before it is complete
+        time.sleep(rng.uniform(0.02, usual * rng.choice((0.3, 1.0))))
+        os.kill(child, signal.SIGKILL)
+        killed += os.WIFSIGNALED(builder.status())
+        if not (folder / "catalog.db").exists():
+            continue
+        now = check(folder)
+        assert committed.items() <= now.items()  # nothing that was there is lost or changed
+        committed = now
+        if len(now) == PAGES + 1:  # complete: begin a new one
+            folder, committed = tmp_path / f"kb{attempt + 1}", {}
+    assert killed >= KILLS // 2
+    builder.build(recipe, folder)
+    check(folder)
+    whole, killed_often = contents(tmp_path / "whole"), contents(folder)
+    assert killed_often[0] == whole[0]
+    assert killed_often[1] == whole[1]
+    assert killed_often[2] == 0
+
+
+def test_a_resumed_build_does_not_fetch_what_it_has(site, recipe, builder, tmp_path):
+    """Stop in the middle, then go on: together the runs fetch each page once."""
+    spec = load_recipe(recipe).sources
+    with kbkit.open(tmp_path) as workspace:
+        kb = workspace.create("numbers")
+        seen = []
+        first = kb.ingest(
+            *spec, on_progress=lambda p: seen.append(p.message), stop=lambda: len(seen) >= 10
+        )
+        assert first.interrupted
+        second = kb.ingest(*spec)
+        assert first.new + second.new == PAGES + 1
+        assert first.fetched + second.fetched == PAGES + 1
+        assert second.same == 0

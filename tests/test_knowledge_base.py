@@ -1,0 +1,223 @@
+import json
+
+import pandas as pd
+import pytest
+
+import kbkit
+from kbkit.errors import ConfigError, ConflictError, NotFoundError
+from kbkit.models import DocumentState
+from kbkit.recipes import ChunkingSpec, JsonlSource, KnowledgeBaseConfig, StorageSpec
+from kbkit.stores import vectors as vector_store
+
+TEA = "# Tea\n\n## Green {#green}\n\nSteep two minutes.\n\n## Black {#black}\n\nSteep four minutes.\n"
+
+
+@pytest.fixture
+def kb(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        yield workspace.create("notes")
+
+
+def write_lines(path, *documents):
+    path.write_text("".join(json.dumps(document) + "\n" for document in documents))
+    return JsonlSource(path=str(path))
+
+
+def doc(name, text, **more):
+    return {"uri": f"doc:{name}", "title": name, "text": text, **more}
+
+
+def chroma_ids(kb):
+    import chromadb
+
+    settings = chromadb.config.Settings(anonymized_telemetry=False)
+    client = chromadb.PersistentClient(str(kb._resources.folder / "chroma"), settings=settings)
+    collection = client.get_collection(kb.describe().collection, embedding_function=None)
+    got = collection.get(include=["metadatas", "documents"])
+    client.close()
+    return got
+
+
+def test_a_chunk_is_a_span_of_its_document(kb):
+    kb.add("Tea", TEA)
+    (document,) = kb.iter_documents()
+    chunks = list(kb.iter_chunks())
+    assert [chunk.anchor for chunk in chunks][-2:] == ["green", "black"]
+    for chunk in chunks:
+        assert document.content[chunk.start : chunk.end] == chunk.text
+
+
+def test_what_was_added_is_found_when_the_call_returns(kb):
+    added = kb.add("Tea", TEA, tags=["drinks"], document_type="faq", metadata={"by": "me"})
+    hit = kb.search("how long does black tea steep")[0]
+    assert (hit.chunk.document_id, hit.chunk.anchor) == (added.document_id, "black")
+    assert hit.tags == ("drinks",)
+    assert hit.document_type == "faq"
+    assert kb.document(added.document_id).metadata == {"by": "me"}
+
+
+def test_every_mode_ranks_and_tells_how(kb):
+    kb.add("Tea", TEA)
+    kb.add("Bread", "# Bread\n\nBake for an hour.\n")
+    for mode in ("hybrid", "dense", "lexical"):
+        hits = kb.search("bake bread", mode=mode)
+        assert hits[0].title == "Bread"
+        parts = hits[0].parts
+        assert hits[0].score == pytest.approx(parts.dense + parts.lexical)
+        assert (parts.dense > 0) == (mode != "lexical")
+        assert (parts.lexical > 0) == (mode != "dense")
+
+
+def test_chroma_holds_ids_vectors_and_metadata_but_text_only_on_request(kb):
+    kb.add("Tea", TEA, tags=["drinks"], document_type="faq")
+    got = chroma_ids(kb)
+    assert set(got["ids"]) == {chunk.id for chunk in kb.iter_chunks()}
+    assert got["metadatas"][0]["document_type"] == "faq"
+    assert list(got["metadatas"][0]["tags"]) == ["drinks"]
+    assert set(got["documents"]) == {None}
+    kb.reconfigure(KnowledgeBaseConfig(storage=StorageSpec(text_in_chroma=True)))
+    got = chroma_ids(kb)
+    assert set(got["documents"]) == {chunk.text for chunk in kb.iter_chunks()}
+
+
+def test_unchanged_chunks_keep_id_vector_and_rating(kb, tmp_path):
+    source = write_lines(tmp_path / "a.jsonl", doc("Tea", TEA))
+    kb.ingest(source)
+    before = {chunk.anchor: chunk.id for chunk in kb.iter_chunks()}
+    kb.rate(before["black"], 5, query="black tea")
+    changed = TEA.replace("two minutes", "one minute") + "\n## White {#white}\n\nSteep long.\n"
+    write_lines(tmp_path / "a.jsonl", doc("Tea", changed))
+    report = kb.refresh()
+    after = {chunk.anchor: chunk.id for chunk in kb.iter_chunks()}
+    assert after["black"] == before["black"]
+    assert after["green"] != before["green"]
+    assert (report.changed, report.chunks_embedded) == (1, 2)
+    assert list(kb.ratings().target) == [before["black"]]
+
+
+def test_a_second_run_does_nothing(kb, tmp_path):
+    source = write_lines(tmp_path / "a.jsonl", doc("Tea", TEA), doc("Bread", "Bake."))
+    assert kb.ingest(source).new == 2
+    report = kb.ingest(source)
+    assert (report.new, report.changed, report.same) == (0, 0, 2)
+    assert (report.chunks_embedded, report.chunks_added, report.chunks_removed) == (0, 0, 0)
+
+
+def test_a_document_that_went_is_gone_and_comes_back_with_its_rating(kb, tmp_path):
+    both = (doc("Tea", TEA), doc("Bread", "Bake for an hour."))
+    source = write_lines(tmp_path / "a.jsonl", *both)
+    kb.ingest(source)
+    chunk = kb.search("bake")[0].chunk.id
+    kb.rate(chunk, 4)
+    write_lines(tmp_path / "a.jsonl", both[0])
+    assert kb.refresh().gone == 1
+    assert kb.document("doc:Bread").state is DocumentState.GONE
+    assert not [hit for hit in kb.search("bake for an hour") if hit.title == "Bread"]
+    assert len(kb.ratings()) == 1
+    write_lines(tmp_path / "a.jsonl", *both)
+    assert kb.refresh().new == 1
+    assert kb.search("bake")[0].chunk.id == chunk
+
+
+def test_equal_passages_are_embedded_once(kb, tmp_path):
+    text = "The same words.\n"
+    report = kb.ingest(write_lines(tmp_path / "a.jsonl", doc("A", text)))
+    assert report.chunks_embedded == 1
+    again = {"uri": "doc:B", "title": "A", "text": text}
+    report = kb.ingest(write_lines(tmp_path / "b.jsonl", again))
+    assert (report.chunks_added, report.chunks_embedded) == (1, 0)
+
+
+def test_new_chunking_cuts_stored_documents_without_reading_their_source(kb, tmp_path):
+    long = "# A\n\n" + "\n\n".join(f"Paragraph {i} says something." for i in range(60))
+    kb.ingest(write_lines(tmp_path / "a.jsonl", doc("A", long)))
+    before = kb.describe().chunks
+    (tmp_path / "a.jsonl").unlink()
+    kb.reconfigure(KnowledgeBaseConfig(chunking=ChunkingSpec(size=200)))
+    assert kb.describe().chunks > before
+    content = kb.document("doc:A").content
+    assert all(content[c.start : c.end] == c.text for c in kb.iter_chunks())
+    assert kb.search("paragraph 59 says")[0].title == "A"
+
+
+def test_an_embedding_that_would_not_compare_is_refused(kb):
+    config = KnowledgeBaseConfig.model_validate(
+        {"embedding": {"type": "llama-index",
+                       "model": "llama_index.core.embeddings.mock_embed_model:MockEmbedding",
+                       "arguments": {"embed_dim": 8}}}
+    )  # fmt: skip
+    with pytest.raises(ConflictError, match="cannot change"):
+        kb.reconfigure(config)
+
+
+@pytest.mark.parametrize("score", [0, 6, 2.5, "5", None])
+def test_a_rating_is_1_to_5(kb, score):
+    added = kb.add("Tea", TEA)
+    with pytest.raises(ConfigError, match="1 to 5"):
+        kb.rate(added.document_id, score)
+
+
+def test_a_rating_needs_something_to_rate(kb):
+    with pytest.raises(NotFoundError, match="nothing-here"):
+        kb.rate("nothing-here", 3)
+
+
+@pytest.mark.parametrize("query", ["", " \n"])
+def test_an_empty_query_is_an_error(kb, query):
+    with pytest.raises(ConfigError, match="empty"):
+        kb.search(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ['"', "NEAR(a b)", "a* OR b", "-", "terms:x", "the of and", "🙂", "日本語", "x" * 100_000, "\0"],
+)
+def test_odd_queries_get_an_answer(kb, query):
+    kb.add("Tea", TEA)
+    for mode in ("hybrid", "dense", "lexical"):
+        assert len(kb.search(query, mode=mode)) <= 10
+
+
+def test_an_empty_knowledge_base_answers_with_nothing(kb):
+    assert len(kb.search("anything")) == 0
+    assert kb.search("anything").to_frame().empty
+    assert kb.documents().empty
+    assert kb.chunks().empty
+    assert kb.ratings().empty
+
+
+def test_frames_have_types_and_an_index(kb):
+    kb.add("Tea", TEA)
+    assert kb.documents().index.name == "id"
+    assert isinstance(kb.documents()["fetched_at"].dtype, pd.DatetimeTZDtype)
+    frame = kb.search("tea").to_frame()
+    assert list(frame.index) == list(range(1, len(frame) + 1))
+    assert frame["cosine"].dtype == float
+
+
+def test_reprs_show_hostile_text_as_text(kb):
+    nasty = "<script>alert(1)</script>"
+    kb.add(nasty, f"# {nasty}\n\n{nasty} tea", uri="javascript:alert(1)")
+    for shown in (kb.search("tea")._repr_html_(), kb._repr_html_()):
+        assert "<script>" not in shown
+        assert "href='javascript:" not in shown
+
+
+def test_search_is_complete_while_chroma_lags_behind(kb, tmp_path, monkeypatch):
+    """Another process stores, and has not told Chroma yet."""
+    kb.add("Tea", TEA)
+    kb.search("tea")
+    with monkeypatch.context() as patch:
+        patch.setattr(vector_store.VectorIndex, "apply", lambda *_: 0)
+        kb.add("Bread", "# Bread\n\nBake for an hour.\n")
+    assert kb.describe().pending == 1
+    assert kb.search("oven loaf baking", mode="dense")[0].title == "Bread"
+
+
+def test_documents_of_a_source_that_a_recipe_dropped_go(kb, tmp_path):
+    a = write_lines(tmp_path / "a.jsonl", doc("A", "Apples."))
+    b = write_lines(tmp_path / "b.jsonl", doc("B", "Pears."))
+    kb.add("Mine", "Added by hand.")
+    kb.sync([a, b])
+    kb.sync([a])
+    assert set(kb.documents().title) == {"A", "Mine"}

@@ -1,0 +1,80 @@
+import pytest
+
+from kbkit.errors import RecipeError
+from kbkit.recipes import load_questions, load_recipe
+
+GOOD = """\
+name: docs
+sources:
+  - type: files
+    path: "*.md"
+questions: questions.tsv
+"""
+
+
+def write(folder, text, name="recipe.yaml"):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_recipe_says_where_it_stands(tmp_path):
+    path = write(tmp_path, GOOD)
+    write(tmp_path, "# comment\nHow?\ta.html, b.html\n", "questions.tsv")
+    recipe = load_recipe(path)
+    assert recipe.path == path
+    (question,) = recipe.golden_questions()
+    assert question.relevant == ("a.html", "b.html")
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "field", "says"),
+    [
+        (("name:", "nmae:"), 1, "nmae", "did you mean 'name'"),
+        (("    path:", "    pth:"), 4, "sources[0].pth", "did you mean 'path'"),
+        (("type: files", "type: fils"), 3, "sources[0]", "'files'"),
+        (("name: docs", "name: My Docs"), 1, "name", "not a slug"),
+        (('path: "*.md"', "path: 3"), 4, "sources[0].path", "string"),
+        (("name: docs", "name: docs\nname: more"), 2, "name", "twice"),
+    ],
+)
+def test_a_problem_is_named_with_line_and_field(tmp_path, change, line, field, says):
+    path = write(tmp_path, GOOD.replace(*change))
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(path)
+    problem = next(p for p in caught.value.problems if says in p)
+    assert problem.startswith(f"{path}:{line}: {field}: ")
+
+
+def test_all_problems_are_told_at_once(tmp_path):
+    path = write(tmp_path, GOOD.replace("name: docs", "name: A").replace("files", "crawl"))
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(path)
+    assert len(caught.value.problems) >= 3
+
+
+@pytest.mark.parametrize("text", ["", "- a\n- b\n", "name: [", "a: &x [*x]\n"])
+def test_what_is_no_recipe_is_an_error_and_no_crash(tmp_path, text):
+    with pytest.raises(RecipeError):
+        load_recipe(write(tmp_path, text))
+
+
+def test_a_missing_or_binary_file_is_an_error(tmp_path):
+    with pytest.raises(RecipeError, match="No such file"):
+        load_recipe(tmp_path / "none.yaml")
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(RecipeError, match="UTF-8"):
+        load_recipe(tmp_path / "bytes.yaml")
+
+
+def test_a_wrong_line_of_questions_is_named(tmp_path):
+    path = write(tmp_path, "How?\ta.html\nno tab here\n", "q.tsv")
+    with pytest.raises(RecipeError, match=r"q\.tsv:2"):
+        load_questions(path)
+
+
+def test_paths_of_a_recipe_start_at_its_folder(tmp_path):
+    text = GOOD + "embedding: {type: onnx, model: m}\nsite: {directory: out}\n"
+    config = load_recipe(write(tmp_path, text)).config()
+    assert config.embedding.model == str(tmp_path / "m")
+    assert config.site.directory == str(tmp_path / "out")
