@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import lxml.html
+from lxml import etree
 
 Element = Any  # lxml ships no types
 
@@ -48,6 +48,11 @@ _SELF_LINK_TEXTS = frozenset(
 )
 _HIDDEN_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
+_LINE_END = ""
+
+_MARKED = etree.XPath(
+    "descendant::*[not(self::a)][@class or @id or @role or @hidden or @aria-hidden or @style]"
+)
 
 _LANGUAGE_CLASS = re.compile(
     r"(?:^|\s)(?:highlight-source|highlight|language|lang|brush:|sourceCode|code)[-_ ]?"
@@ -65,11 +70,27 @@ _LANGUAGES = {
 def parse(text: str) -> Element | None:
     """Parse a page as leniently as browsers do; ``None`` when nothing can be made of it."""
     data = _CONTROL.sub("", text).encode("utf-8", "replace")
-    parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    # not lxml.html: its elements cost a Python call each time one is met
+    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
-        return lxml.html.document_fromstring(data, parser=parser)
-    except (lxml.etree.LxmlError, ValueError):
+        return etree.fromstring(data, parser)
+    except (etree.LxmlError, ValueError):
         return None
+
+
+def drop(element: Element) -> None:
+    """Take an element out of its tree; the text behind it stays."""
+    parent = element.getparent()
+    if parent is None:
+        return
+    if element.tail:
+        previous = element.getprevious()
+        if previous is None:
+            parent.text = (parent.text or "") + element.tail
+        else:
+            previous.tail = (previous.tail or "") + element.tail
+        element.tail = None
+    parent.remove(element)
 
 
 def classes(element: Element) -> list[str]:
@@ -85,21 +106,20 @@ def flat(element: Element) -> str:
 def clean(body: Element) -> None:
     """Remove what is never content: scripts, controls, furniture, hidden parts. In place."""
     doomed = list(body.iter(*_DROPPED_TAGS))
-    for element in body.iter():
-        attributes = element.attrib
-        if not attributes or element is body:
-            continue
-        if element.tag == "a":
-            if _is_self_link(element):
-                doomed.append(element)
-            continue
-        if _is_furniture(element, attributes):
+    doomed.extend(link for link in body.iter("a") if _is_self_link(link))
+    verdicts: dict[tuple[Any, ...], bool] = {}
+    for element in _MARKED(body):
+        key = (element.tag, *element.attrib.values(), *element.attrib)
+        furniture = verdicts.get(key)
+        if furniture is None:
+            furniture = verdicts[key] = _is_furniture(element, element.attrib)
+        if furniture:
             doomed.append(element)
     for element in doomed:
         if element is not body and element.getparent() is not None:
             if element.tag == "input" and element.get("type", "").lower() == "checkbox":
                 _keep_checkbox(element)
-            element.drop_tree()
+            drop(element)
 
 
 def _is_furniture(element: Element, attributes: Any) -> bool:
@@ -109,7 +129,7 @@ def _is_furniture(element: Element, attributes: Any) -> bool:
         for name in names.split():
             if name.lower() in _FURNITURE:
                 # reStructuredText's sidebar is part of the text
-                return not (name == "sidebar" and _has_title(element))
+                return not (name == "sidebar" and tag == "aside")
         if "contents" in names.split() and "topic" in names.split():
             return True
     identity = attributes.get("id")
@@ -124,10 +144,6 @@ def _is_furniture(element: Element, attributes: Any) -> bool:
         return True
     style = attributes.get("style")
     return bool(style and _HIDDEN_STYLE.search(style))
-
-
-def _has_title(element: Element) -> bool:
-    return any("sidebar-title" in classes(child) for child in element)
 
 
 def _keep_checkbox(element: Element) -> None:
@@ -260,18 +276,29 @@ def code_text(pre: Element) -> str:
 
 
 def _gather(element: Element, pieces: list[str]) -> None:
+    """Collect text; a block inside ends its line, unless the text ends it itself."""
     if element.text:
-        pieces.append(element.text)
+        _add(element.text, pieces)
     for child in element:
         tag = child.tag
         if tag == "br":
-            pieces.append("\n")
+            _add("\n", pieces)
         elif isinstance(tag, str):
             _gather(child, pieces)
-            if tag in BLOCKS and pieces and not pieces[-1].endswith("\n"):
-                pieces.append("\n")
+            if tag in BLOCKS:
+                pieces.append(_LINE_END)
         if child.tail:
-            pieces.append(child.tail)
+            _add(child.tail, pieces)
+
+
+def _add(text: str, pieces: list[str]) -> None:
+    ended = False
+    while pieces and pieces[-1] == _LINE_END:
+        pieces.pop()
+        ended = True
+    if ended and pieces and not pieces[-1].endswith("\n") and not text.startswith("\n"):
+        pieces.append("\n")
+    pieces.append(text)
 
 
 def links(root: Element) -> Iterator[str]:

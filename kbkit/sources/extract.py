@@ -90,7 +90,7 @@ def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Ex
     ballot: tuple[Region, ...] = ()
     if region is None:
         # a tree of its own, since trafilatura changes what it reads
-        kept = _trafilatura(parse(html))
+        kept = _trafilatura(html)
         region = body
         if kept.strip():
             region = landmark(covering(body, kept), body)
@@ -120,24 +120,25 @@ def _known(body: Element, regions: tuple[Region, ...]) -> Element | None:
     return None
 
 
-def _trafilatura(root: Element) -> str:
+def _trafilatura(html: str) -> str:
     """The text that trafilatura keeps of a page."""
     import trafilatura
 
     try:
         kept: Any = trafilatura.bare_extraction(
-            root, include_comments=False, include_tables=True, with_metadata=False, as_dict=False
+            html, include_comments=False, include_tables=True, with_metadata=False, as_dict=False
         )
     except Exception:  # whatever a hostile page breaks in it, the body remains
         return ""
-    return str(getattr(kept, "text", None) or "")
+    text = getattr(kept, "text", None)
+    return text if isinstance(text, str) else ""
 
 
 def _base(root: Element, url: str) -> str:
     for element in root.iter("base"):
         if href := element.get("href"):
             try:
-                return urljoin(url, href)
+                return str(urljoin(url, href))
             except ValueError:
                 break
     return url
@@ -166,10 +167,8 @@ def _canonical(root: Element, base: str) -> str:
 
 def _absolute(root: Element, base: str) -> list[str]:
     found = []
-    for href in links(root):
-        if href.startswith("#"):
-            continue
-        url = _joined(base, href.strip()).partition("#")[0]
+    for href in dict.fromkeys(href.strip().partition("#")[0] for href in links(root)):
+        url = _joined(base, href) if href else ""
         if url.startswith(("http://", "https://")) and len(url) < 4000:
             found.append(url)
     return found[:20_000]

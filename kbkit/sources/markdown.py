@@ -18,6 +18,7 @@ from kbkit.sources.dom import (
     anchor,
     classes,
     code_text,
+    drop,
     flat,
     language,
 )
@@ -51,6 +52,7 @@ _ADMONITIONS = frozenset(
         """)
 )
 _TITLES = frozenset({"admonition-title", "admonitiontitle", "alert-title", "callout-title"})
+_NOTE_LISTS = frozenset({"footnote", "citation"})
 _API_LISTS = frozenset(
     str.split("""
         class function method attribute data exception describe module property
@@ -134,6 +136,7 @@ class MarkdownWriter:
     def __init__(self, base: str, own_anchors: dict[Element, str] | None = None) -> None:
         self._base = base
         self._own = own_anchors or {}
+        self._urls: dict[str, str] = {}
         self._level = 0
         self._plain = 0  # inside a heading or term: no links, no emphasis
         self._in_link = False
@@ -254,6 +257,10 @@ class MarkdownWriter:
             blocks = self._blocks(child) if child.tag == "li" else self._block(child)
             if not blocks:
                 continue
+            if re.match(r"`{3}|[|>#]", blocks[0]):
+                # behind a list marker, readers that go by lines miss fences and tables; a
+                # no-break space is text enough to hold the marker
+                blocks.insert(0, "\xa0")
             marker = f"{number}." if element.tag == "ol" else "-"
             width = max(4, len(marker) + 1)
             tight = all(
@@ -270,12 +277,13 @@ class MarkdownWriter:
         out: list[str] = []
         base = self._level
         api = not _API_LISTS.isdisjoint(classes(element))
+        notes = not _NOTE_LISTS.isdisjoint(classes(element))
         terms: list[str] = []
         titled = False
         for child in _definition_parts(element):
             if child.tag == "dt":
                 place = anchor(child, self._own)
-                titled = bool(place) or api or "sig" in classes(child)
+                titled = not notes and (bool(place) or api or "sig" in classes(child))
                 if titled:
                     self._plain_terms(terms, [], out)
                     self._level = min(6, max(base, 1) + 1)
@@ -283,7 +291,7 @@ class MarkdownWriter:
                     if text:
                         out.append(self._titled(text, self._level, place))
                 elif text := self._line(child):
-                    terms.append(text)
+                    terms.append(f"[{text.strip('[]')}]" if notes else text)
             else:
                 blocks = self._blocks(child) if child.tag == "dd" else self._block(child)
                 if titled:
@@ -359,7 +367,7 @@ class MarkdownWriter:
             names = {name.lower() for name in classes(child)}
             if names & _TITLES or any("admonitionheading" in name for name in names):
                 title = self._line(child)
-                child.drop_tree()
+                drop(child)
                 break
         if not title and "admonition" not in " ".join(classes(element)):
             return self._blocks(element)
@@ -435,12 +443,18 @@ class MarkdownWriter:
         inner = text.strip()
         if not inner or not href or self._plain or self._in_link:
             return text
-        url = safe_url(href, self._base)
+        url = self._safe(href)
         if not url:
             return text
         before = " " if text[0].isspace() else ""
         after = " " if text[-1].isspace() else ""
         return f"{before}[{inner}]({url}){after}"
+
+    def _safe(self, href: str) -> str:
+        url = self._urls.get(href)
+        if url is None:
+            url = self._urls[href] = safe_url(href, self._base) if href else ""
+        return url
 
     def _emphasised(self, element: Element, mark: str) -> str:
         if mark in self._emphasis:
@@ -459,7 +473,7 @@ class MarkdownWriter:
         if not alt:
             return ""
         alt = re.sub(r"(?<!\\)([\[\]])", r"\\\1", escape(alt))
-        url = safe_url(element.get("src") or "", self._base) if element.get("src") else ""
+        url = self._safe(element.get("src") or "")
         if not url or self._plain or self._in_link:
             return alt
         return f"![{alt}]({url})"

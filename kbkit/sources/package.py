@@ -363,15 +363,16 @@ def _parameter(parameter: Any, kind: str) -> str:
         text += f": {parameter.annotation}"
     if parameter.default is not None and not stars:
         text += f" = {parameter.default}" if parameter.annotation else f"={parameter.default}"
-    return text
+    return str(text)
 
 
 def _file(item: Any) -> str:
     """Path of the source file from the folder that holds the package: the same everywhere."""
-    path = item.filepath
-    if isinstance(path, list):
-        path = path[0] if path else Path()
-    try:
-        return Path(path).relative_to(item.package.filepath.parent.parent).as_posix()
-    except (ValueError, AttributeError, TypeError):
-        return str(Path(path).name)
+    found = item.filepath
+    if isinstance(found, list):
+        found = found[0] if found else ""
+    path = Path(found)
+    top = item.package.filepath
+    if isinstance(top, Path) and path.is_relative_to(top.parent.parent):
+        return path.relative_to(top.parent.parent).as_posix()
+    return path.name

@@ -12,7 +12,7 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kbkit.sources.regions import SiteTemplate
+from kbkit.sources.regions import Region, SiteTemplate
 from kbkit.sources.workers import Job, Workers, perform
 
 if TYPE_CHECKING:
@@ -36,6 +36,17 @@ class Reading:
     final: bool
 
 
+@dataclass(slots=True)
+class _Page:
+    """A page on its way; ``tried`` are the regions that it was last read with."""
+
+    key: Any
+    url: str
+    body: bytes
+    charset: str
+    tried: tuple[Region, ...] = ()
+
+
 class Reader:
     """Reads the pages of one site.
 
@@ -51,11 +62,9 @@ class Reader:
         self._workers: Workers | None = None
         self._may_start = processes is None or processes > 1
         self._expected = expected
-        self._waiting: deque[tuple[Any, str, bytes, str]] = deque()
-        self._held: list[tuple[Any, str, bytes, str, Extracted]] = []
-        self._done: queue.SimpleQueue[tuple[tuple[Any, str, bytes, str], Extracted]] = (
-            queue.SimpleQueue()
-        )
+        self._waiting: deque[_Page] = deque()
+        self._held: list[tuple[_Page, Extracted]] = []
+        self._done: queue.SimpleQueue[tuple[_Page, Extracted]] = queue.SimpleQueue()
         self._running = 0
         self._ready: deque[Reading] = deque()
 
@@ -67,7 +76,7 @@ class Reader:
 
     def submit(self, key: Any, url: str, body: bytes, charset: str) -> None:
         """Take a page to read."""
-        self._waiting.append((key, url, body, charset))
+        self._waiting.append(_Page(key, url, body, charset))
 
     @property
     def pending(self) -> int:
@@ -82,8 +91,8 @@ class Reader:
     def settle(self) -> None:
         """No more pages come for now: give the last word on those held back."""
         held, self._held = self._held, []
-        for key, _, _, _, page in held:
-            self._ready.append(Reading(key, replace(page, ballot=()), final=True))
+        for item, page in held:
+            self._ready.append(Reading(item.key, replace(page, ballot=()), final=True))
 
     def poll(self, timeout: float, *, backlog: int = 0) -> Reading | None:
         """Read on, or wait for the workers.
@@ -137,30 +146,34 @@ class Reader:
             self._running += 1
             workers.submit(self._job(item), functools.partial(self._came, item))
 
-    def _came(self, item: tuple[Any, str, bytes, str], page: Extracted) -> None:
+    def _came(self, item: _Page, page: Extracted) -> None:
         self._done.put((item, page))
 
-    def _job(self, item: tuple[Any, str, bytes, str]) -> Job:
-        _, url, body, charset = item
-        return Job(url, body, charset, self._template.regions)
+    def _job(self, item: _Page) -> Job:
+        item.tried = self._template.regions
+        return Job(item.url, item.body, item.charset, item.tried)
 
-    def _take(self, item: tuple[Any, str, bytes, str], page: Extracted) -> None:
-        key, url, body, charset = item
+    def _take(self, item: _Page, page: Extracted) -> None:
+        """Take what a page says: it is final, or votes and waits for the template."""
+        last = Reading(item.key, replace(page, ballot=()), final=True)
         if not page.ballot:
-            self._ready.append(Reading(key, page, final=True))
+            self._ready.append(last)
             return
-        learning = not self._template.settled
+        if self._template.settled:
+            if set(self._template.regions) - set(item.tried):
+                # the template was found while this page was read without it
+                self._waiting.append(item)
+                return
+            self._template.vote(page.ballot)
+            self._ready.append(last)
+            return
         self._template.vote(page.ballot)
-        if not learning:
-            self._ready.append(Reading(key, replace(page, ballot=()), final=True))
-            return
-        self._held.append((key, url, body, charset, page))
-        self._ready.append(Reading(key, page, final=False))
+        self._held.append((item, page))
+        self._ready.append(Reading(item.key, page, final=False))
         if self._template.settled:
             held, self._held = self._held, []
-            if not self._template.regions:
-                for other, _, _, _, first in held:
-                    self._ready.append(Reading(other, replace(first, ballot=()), final=True))
-                return
-            for other, address, data, named, _ in held:
-                self._waiting.append((other, address, data, named))
+            if self._template.regions:
+                self._waiting.extend(other for other, _ in held)
+            else:
+                self._held = held
+                self.settle()

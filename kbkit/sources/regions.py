@@ -18,7 +18,7 @@ Signature = tuple[str, str, str, str]
 
 COVERED = 0.9  # share of the kept words that the content element has to hold
 LEARNED_FROM = 8  # pages that vote before a template is trusted
-_AGREED = 0.7  # share of the votes that a template needs
+_AGREED = 0.5  # share of the votes that a template needs
 _LANDMARK_IDS = frozenset(
     {"content", "main-content", "main", "apicontent", "bodycontent", "mw-content-text"}
 )
@@ -164,6 +164,9 @@ class SiteTemplate:
                 break
             counts = Counter(region for ballot in ballots for region in set(ballot))
             need = max(3, _AGREED * len(ballots))
+            inner = [votes for region, votes in counts.items() if region.signature[0] != "body"]
+            # as deep as (nearly) all go who agree at all: a few always go one level too deep
+            need = max(need, 0.9 * max(inner, default=0))
             agreed = [region for region, votes in counts.items() if votes >= need]
             if not agreed:
                 break

@@ -50,7 +50,7 @@ def region(html, xpath):
     body = found[0]
     for junk in body.xpath(
         ".//*[contains(concat(' ',@class,' '),' headerlink ') or @class='linenos' or @class='mark'"
-        " or @class='viewcode-link' or contains(@class,'copybtn')]"
+        " or @class='viewcode-link' or @class='viewcode-back' or contains(@class,'copybtn')]"
     ) + list(body.iter(*JUNK)):
         if junk.getparent() is not None and not (junk.tag == "a" and junk.get("id")):
             junk.drop_tree()
@@ -141,7 +141,7 @@ def measure(shares, html, markdown, xpath):
             right.append((level, text, bool(got & ids)))
     shares.add("anchors", [(l, t, True) for l, t, _ in right], [r for r in right if r[2]])
     anchors = {anchor for _, _, anchor in headings}
-    terms = [dt.get("id") for dt in body.xpath(".//dl/dt[@id]")]
+    terms = [dt.get("id") for dt in body.xpath(".//dl[not(contains(@class,'footnote'))]/dt[@id]")]
     shares.add("terms", terms, [term for term in terms if term in anchors])
     cells = []
     for table in body.iter("table"):
