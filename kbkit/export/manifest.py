@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,13 +76,15 @@ class Manifest:
         text = json.dumps({"format": _FORMAT, **asdict(self)}, ensure_ascii=False, indent=1)
         write_file(directory / MANIFEST, text.encode("utf-8", "replace"))
 
-    def nav_paths(self) -> Iterator[str]:
-        """The pages that the navigation names."""
+    def nav_titles(self) -> dict[str, str]:
+        """The pages that the navigation names, and their names there."""
+        titles: dict[str, str] = {}
         pending = list(self.nav)
         while pending:
             item = pending.pop()
-            yield str(item["path"])
+            titles[str(item["path"])] = str(item["title"])
             pending += item.get("children", ())
+        return titles
 
 
 def write_file(path: Path, data: bytes) -> None:

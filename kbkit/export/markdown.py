@@ -23,7 +23,9 @@ _HEADING_MARKS = re.compile(r"#{1,6}(?=[ \t]|$)")
 _ACTIVE = re.compile(r"[\\`<\]{]")
 _BACKTICKS = re.compile(r"`+")
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^\s<>]+)>")
-_DESTINATION = re.compile(r"\]\(\s*(?:<([^<>\n]*)>|((?:\\.|\((?:\\.|[^\s()\\])*\)|[^\s()\\<])*))")
+_DESTINATION = re.compile(
+    r"\]\(\s*(?:<([^<>\n]*)>|(?!<)((?:\\.|\((?:\\.|[^\s()\\])*\)|[^\s()\\])*))(?=[\s)])"
+)
 _DEFINITION = re.compile(r"[ >\t]{0,12}(\[(?:\\.|[^\]\\])+\]):[ \t]*(?:<([^<>]*)>|(\S+))")
 _CELLS = re.compile(r"((?<!\\)\|)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")

@@ -149,7 +149,7 @@ def _figures(info: KnowledgeBaseInfo, outline: Outline) -> list[str]:
         ("Updated", info.updated_at.date().isoformat()),
     ]
     table = [f"| {name} | {escape(value) or '-'} |" for name, value in rows]
-    return ["| | |", "| --- | --- |", *table, ""]
+    return [table[0], "| --- | --- |", *table[1:], ""]
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -88,13 +88,15 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
     def on_files(self, files: Files, config: MkDocsConfig) -> Files:
         """Take charge of the exported pages; all but the sections stay out of the navigation."""
         for prefix, manifest in self.exports.items():
-            in_nav = set(manifest.nav_paths())
+            titles = manifest.nav_titles()
             for path in manifest.files:
                 file = files.get_file_from_path(posixpath.normpath(posixpath.join(prefix, path)))
                 if file is not None:
-                    if path not in in_nav:
+                    if path not in titles:
                         file.inclusion = InclusionLevel.NOT_IN_NAV
-                    ExportedPage(None, file, config)
+                    # MkDocs puts titles into pages as they are
+                    title = html.escape(titles[path]) if path in titles else None
+                    ExportedPage(title, file, config)
         return files
 
     # After the search plugin, which is three times faster on plain code
@@ -116,7 +118,6 @@ def _nav(prefix: str, manifest: Manifest) -> list[dict[str, Any]]:
     """The navigation of one export in the form of ``mkdocs.yml``."""
 
     def entry(item: dict[str, Any]) -> dict[str, Any]:
-        # MkDocs puts titles into pages as they are
         title = html.escape(item["title"])
         path = posixpath.normpath(posixpath.join(prefix, item["path"]))
         if not item.get("children"):

@@ -29,6 +29,7 @@ def text(content: str, title: str = "Title") -> str:
         ("<https://h/out>", "<https://h/out>"),
         ("[a][r]\n\n[r]: other.html", "[a][r]\n\n[r]: other.md"),
         ("[a](javascript:alert(1))", "[a]()"),
+        ("[a](javascript:<b>alert(1)</b>)", "[a]()"),
         ("[a](java&#115;cript:alert(1))", "[a]()"),
         ("[r]: javascript:x", "\\[r]: javascript:x"),
         ("[r]: ftp://x\n\n[r]", "[r]: <>\n\n[r]"),
