@@ -57,6 +57,7 @@ SHORT_FORMS = {
     "voyage": _form("voyageai", "VoyageEmbedding"),
 }
 
+_PATH = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[:.]([A-Za-z_]\w*)")
 _SECRET_NAME = re.compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
 _SECRET_VALUE = re.compile(r"\b(?:sk|pk|hf|gsk|pa)[-_][\w*-]{4,}|(?i:bearer)\s+\S+")
 _LEAST_SECRET = 6  # shorter values would blot out ordinary words
@@ -124,7 +125,7 @@ class LlamaIndexEmbedder:
         install = f"pip install {package}" if package else "install its package"
         try:
             module = importlib.import_module(module_name)
-        except ImportError as error:
+        except Exception as error:  # importing runs a third party's code
             raise EmbedderError(
                 f"{self._spec.model}: cannot import {module_name} ({self._safe(error)}); {install}"
             ) from error
@@ -186,11 +187,8 @@ def _resolve(spec: LlamaIndexEmbedding) -> tuple[str, dict[str, Any], str]:
     if form and colon and model:
         arguments.setdefault(form.argument, model)
         path, package = form.path, form.package
-    elif "." in spec.model:
-        path, package = spec.model, ""
-        if not colon:
-            module, _, name = spec.model.rpartition(".")
-            path = f"{module}:{name}"
+    elif found := _PATH.fullmatch(spec.model):
+        path, package = f"{found[1]}:{found[2]}", ""
     else:
         raise EmbedderError(
             f"{spec.model}: not an embedding; write SHORT:MODEL with SHORT one of "

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from kbkit.models import ChunkSpan, DocumentType
+from kbkit.recipes import ChunkingSpec
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
-from kbkit.models import ChunkSpan, DocumentType
-from kbkit.recipes import ChunkingSpec
+    from kbkit.ingest.parser import SpanParser
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ANCHOR = r"(?<![ \t])[ \t]*\{#[^\s{}]+\}[ \t]*"
@@ -41,18 +44,22 @@ def chunk(content: str, document_type: DocumentType, spec: ChunkingSpec) -> list
         return []
     from llama_index.core.schema import Document, TextNode
 
-    from kbkit.ingest.parser import SpanParser, strategy_for
+    from kbkit.ingest.parser import strategy_for
 
     # The parser's models refuse lone surrogates; one character for another keeps offsets.
     text = _SURROGATE.sub("\ufffd", content)
-    parser = SpanParser(
-        strategy=strategy_for(text, document_type) if spec.strategy == "auto" else spec.strategy,
-        size=spec.size,
-        overlap=spec.overlap,
-        include_prev_next_rel=False,
+    strategy = strategy_for(text, document_type) if spec.strategy == "auto" else spec.strategy
+    nodes = _parser(strategy, spec.size, spec.overlap).get_nodes_from_documents(
+        [Document(id_="document", text=text)]
     )
-    nodes = parser.get_nodes_from_documents([Document(text=text)])
     return [_span(node) for node in nodes if isinstance(node, TextNode)]
+
+
+@lru_cache(maxsize=16)
+def _parser(strategy: str, size: int, overlap: int) -> SpanParser:
+    from kbkit.ingest.parser import SpanParser
+
+    return SpanParser(strategy=strategy, size=size, overlap=overlap, include_prev_next_rel=False)
 
 
 def _span(node: TextNode) -> ChunkSpan:

@@ -58,12 +58,12 @@ class Outline:
     Attributes:
         headings: In order.
         opaque: Ranges of fences, raw HTML and front matter, in order and apart.
-        pages: Offset and number of each page mark, in order.
+        pages: Start and end of each page mark and the number of the page behind it, in order.
     """
 
     headings: list[Heading] = field(default_factory=list)
     opaque: list[tuple[int, int]] = field(default_factory=list)
-    pages: list[tuple[int, int]] = field(default_factory=list)
+    pages: list[tuple[int, int, int]] = field(default_factory=list)
 
 
 _SPECIAL = re.compile(
@@ -153,7 +153,7 @@ class _Scanner:
         start = match.start("html")
         page = _PAGE_MARK.match(self._content, start)
         if page:
-            self._found.pages.append((start, int(page[1])))
+            self._found.pages.append((start, page.end(), int(page[1])))
             return
         tag = (match["tag"] or "").lower()
         close = re.compile(rf"</{tag}\s*>", re.IGNORECASE) if tag else re.compile("-->")
@@ -189,12 +189,12 @@ class _Scanner:
             return
         starts = [start for start, _ in self._found.opaque]
         number = 1
-        self._found.pages.append((0, 1))
+        self._found.pages.append((0, 0, 1))
         for match in re.finditer("\f", self._content):
             inside = bisect_right(starts, match.start()) - 1
             if inside < 0 or self._found.opaque[inside][1] <= match.start():
                 number += 1
-                self._found.pages.append((match.start(), number))
+                self._found.pages.append((match.start(), match.end(), number))
 
     def _name_headings(self) -> None:
         """Give every heading its path and anchor."""

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser, SentenceSplitter
@@ -18,6 +18,7 @@ from kbkit.models import DocumentType
 _WINDOW = 65_536  # characters that a sentence splitter sees at once, which bounds its memory
 _LEAST_ROOM = 50  # characters; a smaller rest of a chunk is not worth filling
 _SENTENCE = re.compile(r"[.!?…]+[\"')\]’”]*\s+(?![a-z])|[。！？]+[」』”’）]*\s*|\n\s*\n")
+_CLAUSE = re.compile(r"[,;:]\s+|\n")
 _TEXT = re.compile(r"\S")
 
 Span = tuple[int, int]
@@ -50,6 +51,7 @@ class SpanParser(NodeParser):
             for start, end in _spans(content, structure, self.strategy, self.size, self.overlap):
                 result.append(
                     TextNode(
+                        id_=f"{node.node_id}:{start}",
                         text=content[start:end],
                         start_char_idx=start,
                         end_char_idx=end,
@@ -117,7 +119,7 @@ def _segments(content: str, structure: Outline, strategy: str) -> Iterator[Span]
     if strategy in {"headings", "fixed", "sentence"}:
         marks = [(heading.start, heading.end, heading.level) for heading in structure.headings]
     elif strategy == "page":
-        marks = [(offset, _mark_end(content, offset), 0) for offset, _ in structure.pages]
+        marks = [(low, behind, 0) for low, behind, _ in structure.pages]
     else:
         marks = []
     start = 0
@@ -134,10 +136,6 @@ def _segments(content: str, structure: Outline, strategy: str) -> Iterator[Span]
     span = trim(content, start, len(content))
     if span[0] < span[1]:
         yield span
-
-
-def _mark_end(content: str, offset: int) -> int:
-    return content.index("-->", offset) + 3 if content.startswith("<!--", offset) else offset
 
 
 def _place(content: str, structure: Outline, start: int, end: int) -> dict[str, Any]:
@@ -157,13 +155,13 @@ def _place(content: str, structure: Outline, start: int, end: int) -> dict[str, 
     while (
         0 <= page < len(pages) - 1
         and pages[page + 1][0] < end
-        and not content[max(_mark_end(content, pages[page][0]), start) : pages[page + 1][0]].strip()
+        and not content[max(pages[page][1], start) : pages[page + 1][0]].strip()
     ):
         page += 1
     return {
         "heading_path": list(headings[index].path) if index >= 0 else [],
         "anchor": headings[index].anchor if index >= 0 else "",
-        "page": pages[page][1] if page >= 0 else None,
+        "page": pages[page][2] if page >= 0 else None,
     }
 
 
@@ -266,15 +264,39 @@ def _splitter(limit: int) -> SentenceSplitter:
         chunk_overlap=0,
         paragraph_separator="\n\n",
         tokenizer=str,  # sizes are in characters
-        chunking_tokenizer_fn=_split_sentences,
+        chunking_tokenizer_fn=partial(_small_pieces, limit=limit),
     )
 
 
-def _split_sentences(text: str) -> list[str]:
-    """Sentences with the white space behind them; joined, they are the text."""
-    starts = [0, *(match.end() for match in _SENTENCE.finditer(text))]
-    pieces = [text[low:high] for low, high in zip(starts, [*starts[1:], len(text)], strict=True)]
-    return [piece for piece in pieces if piece]
+def _small_pieces(text: str, limit: int) -> list[str]:
+    """Sentences, or clauses or words of one that is too long; joined, they are the text.
+
+    No piece is longer than the limit: the splitter's own way with such goes letter by letter,
+    which takes seconds for a megabyte without spaces.
+    """
+    pieces = []
+    for sentence in _split(_SENTENCE, text):
+        if len(sentence) <= limit:
+            pieces.append(sentence)
+            continue
+        for clause in _split(_CLAUSE, sentence):
+            start = 0
+            while len(clause) - start > limit:
+                space = clause.rfind(" ", start, start + limit) + 1
+                cut = space if space > start else start + limit
+                pieces.append(clause[start:cut])
+                start = cut
+            pieces.append(clause[start:])
+    return pieces
+
+
+def _split(behind: re.Pattern[str], text: str) -> Iterator[str]:
+    start = 0
+    for match in behind.finditer(text):
+        yield text[start : match.end()]
+        start = match.end()
+    if start < len(text):
+        yield text[start:]
 
 
 def _reach_back(content: str, earliest: int, start: int, sentences: bool) -> int:

