@@ -230,12 +230,13 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
 
     def _tell(self, hits: Hits) -> None:
         """Say how many hits there are, and what to do where there are none."""
+        asked = f"for “{render.plain(hits.query, 80)}” in {hits.seconds * 1000:.0f} ms"
         if hits:
             found = "1 hit" if len(hits) == 1 else f"{len(hits)} hits"
-            self._status.value = render.status(f"{found} in {hits.seconds * 1000:.0f} ms")
+            self._status.value = render.status(f"{found} {asked}")
             self._notice.value = ""
         elif hits.query:
-            self._status.value = render.status(f"No hits in {hits.seconds * 1000:.0f} ms")
+            self._status.value = render.status(f"No hits {asked}")
             self._notice.value = render.notice(
                 f"Nothing found for “{hits.query}”",
                 "Try other words, or search by meaning and words in all knowledge bases.",

@@ -53,7 +53,7 @@ def test_typing_finds_cards_in_order(workspace):
     assert [card.hit.title for card in shown(panel)] == ["Reading CSV files", "Opening files"]
     assert [card.hit for card in shown(panel)] == list(panel.hits)
     assert panel.query == "read a csv file"
-    assert status(panel).startswith("2 hits in ")
+    assert status(panel).startswith("2 hits for “read a csv file” in ")
     assert all(visible(card) for card in shown(panel))
     assert not any(visible(card) for card in panel.cards[2:])
     assert "<mark>CSV</mark>" in panel.cards[0]._body.value
@@ -267,7 +267,7 @@ def test_the_next_search_clears_an_error(scratch):
     scratch.create("garden").add("Roses", "Roses need sun.")
     panel.query_box.value = "roses"
     assert panel.error is None
-    assert "1 hit in" in status(panel)
+    assert "1 hit for" in status(panel)
 
 
 def test_an_unexpected_error_is_one_line_too(scratch, capfd):
