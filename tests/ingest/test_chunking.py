@@ -1,5 +1,6 @@
 """Chunking keeps its promises on any text, and knows documentation's structure."""
 
+import os
 import re
 import time
 from itertools import pairwise
@@ -12,6 +13,7 @@ from kbkit.ingest.chunking import chunk, embedded_text
 from kbkit.models import ChunkSpan, DocumentType
 from kbkit.recipes import ChunkingSpec
 
+EXAMPLES = int(os.environ.get("KBKIT_EXAMPLES", "40"))
 STRATEGIES = ["auto", "headings", "paragraph", "page", "fixed", "sentence"]
 
 words = st.text(st.sampled_from("abc Äß.!?,;*_`|{}<>-=~#\\[]()日。\t\r\f\x1c\u00a0"), max_size=40)
@@ -60,7 +62,7 @@ def check(content: str, spans: list[ChunkSpan], size: int) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @given(content=documents, size=st.integers(100, 400), share=st.sampled_from([0, 0, 3, 10]))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_spans_hold_all_text_in_order(strategy, content, size, share):
     overlap = size // share if share else 0
     check(content, chunk(content, DocumentType.OTHER, spec(strategy, size, overlap)), size)

@@ -1,0 +1,78 @@
+# Everything that is needed is set up on first use, in .venv.
+#   make demo     build the quickstart knowledge base and its site, offline
+#   make test     lint, types, layers, all tests with coverage
+#   make lint     the first half of that
+#   make bench    speed and quality, as tables
+#   make soak     the fault and property tests, ROUNDS times
+#   make site     the guides and the exported knowledge bases of WORKSPACE, in build/site
+#   make lab      JupyterLab on the notebooks
+#   make clean    remove what was built, and .venv
+
+PYTHON ?= python3
+WORKSPACE ?= kb
+ROUNDS ?= 10
+
+BIN := .venv/bin
+RUN := .venv/.run-installed
+DEV := .venv/.dev-installed
+COVERAGE := --cov --cov-report=
+
+.DELETE_ON_ERROR:
+.PHONY: demo test lint bench soak site lab clean
+
+demo: $(RUN)
+	$(BIN)/python recipes/demo.py
+
+# Browser tests run by themselves: JupyterLab and Chromium want both cores.
+test: lint
+	rm -f .coverage .coverage.*
+	$(BIN)/python -m pytest -n 2 -m "not browser" $(COVERAGE)
+	$(BIN)/python -m pytest -m browser $(COVERAGE) --cov-append
+	$(BIN)/coverage report
+
+lint: $(DEV)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(DEV)
+	set -e; for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+soak: $(DEV)
+	set -e; for round in $$(seq $(ROUNDS)); do \
+		echo "== round $$round of $(ROUNDS)"; \
+		KBKIT_EXAMPLES=1000 $(BIN)/python -m pytest -q tests/faults tests/ingest/test_chunking.py \
+			-o timeout=1800; \
+	done
+
+site: $(RUN)
+	$(BIN)/mkdocs build --strict
+	set -e; for html in "$(WORKSPACE)"/export/*/html; do \
+		if [ -d "$$html" ]; then \
+			name=$$(basename "$$(dirname "$$html")"); \
+			mkdir -p build/site/kb; rm -rf "build/site/kb/$$name"; \
+			cp -R "$$html" "build/site/kb/$$name"; \
+		fi; \
+	done
+
+lab: $(DEV)
+	$(BIN)/jupyter lab --notebook-dir=notebooks
+
+clean:
+	rm -rf .venv build dist .coverage .coverage.* .hypothesis .import_linter_cache \
+		.mypy_cache .pytest_cache .ruff_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+		"kbkit needs Python 3.11 or newer: make ... PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(RUN): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e .
+	touch $(RUN)
+
+$(DEV): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e . --group dev
+	touch $(RUN) $(DEV)

@@ -1,0 +1,50 @@
+"""Imports flow down only, and big libraries have one home each."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HOMES = {
+    "chromadb": {"stores/vectors.py"},
+    "trafilatura": {"sources/extract.py", "sources/web.py"},
+    "mkdocs": {"export/"},
+    "ipywidgets": {"panels/"},
+}
+
+
+def test_layers():
+    run = subprocess.run(
+        [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def imports(path: Path) -> set[str]:
+    """Top-level names of every module that a file imports, wherever in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert not node.level, f"{path}: relative import"
+            names.add(node.module.partition(".")[0])
+    return names
+
+
+@pytest.mark.parametrize("library", sorted(HOMES))
+def test_big_libraries_are_imported_at_home(library):
+    package = ROOT / "kbkit"
+    users = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        if library in imports(path)
+    }
+    strangers = {
+        user for user in users if not any(user.startswith(home) for home in HOMES[library])
+    }
+    assert not strangers
