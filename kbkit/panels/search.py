@@ -30,7 +30,7 @@ _MODES = (
     ("Meaning", Mode.DENSE.value),
     ("Words", Mode.LEXICAL.value),
 )
-_ALL = ("All", None)
+_ALL = ("All", "")  # not None, which would say that nothing is selected
 _LONGEST_QUERY = 1000
 
 
@@ -83,7 +83,7 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         self._kb = None if isinstance(target, Workspace) else target
         self._limit = limit
         self.rater = rater or Settings.from_environment().rater
-        self._asked: tuple[str, str | None, str] | None = None
+        self._asked: tuple[str, str, str] | None = None
         self._quiet = False
         self.error: Exception | None = None
 
@@ -183,7 +183,7 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         names = list(self._workspace)
         options = [_ALL, *((name, name) for name in names)]
         if list(self.kb_box.options) != options:
-            chosen = self.kb_box.value if self.kb_box.value in names else None
+            chosen = self.kb_box.value if self.kb_box.value in names else ""
             with self._silence():
                 self.kb_box.options = options
                 self.kb_box.value = chosen
@@ -195,7 +195,7 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         query = " ".join(self.query_box.value[:_LONGEST_QUERY].split())
         try:
             self._offer_knowledge_bases()
-            kb = self.kb_box.value if self.kb_box is not None else None
+            kb = self.kb_box.value if self.kb_box is not None else ""
             asked = (query, kb, self.mode_box.value)
             if asked == self._asked:
                 return
@@ -204,17 +204,17 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         except Exception as error:  # a panel has nobody to raise to: it shows what is wrong
             self._fail(error)
 
-    def _find(self, query: str, kb: str | None) -> Hits:
+    def _find(self, query: str, kb: str) -> Hits:
         if self._kb is not None:
             return self._kb.search(query, limit=self._limit, mode=self.mode)
         assert self._workspace is not None
-        kbs = None if kb is None else [kb]
+        kbs = [kb] if kb else None
         return self._workspace.search(query, kbs=kbs, limit=self._limit, mode=self.mode)
 
     def _show(self, hits: Hits) -> None:
         own = self._own_ratings(hits)
         words = {name: self._analyzer(name) for name in {hit.kb for hit in hits}}
-        several = self.kb_box is not None and self.kb_box.value is None
+        several = self.kb_box is not None and not self.kb_box.value
         for rank, (card, hit) in enumerate(zip(self.cards, hits, strict=False), 1):
             mine = own.get((hit.kb, hit.chunk.id), OwnRating())
             html = render.card(hit, rank, hits.query, words[hit.kb], kb=several, mine=mine)
@@ -254,8 +254,8 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             infos = [self._kb.describe()]
         else:
             assert self._workspace is not None
-            chosen = None if self.kb_box is None else self.kb_box.value
-            infos = [info for info in self._workspace.list() if chosen in (None, info.name)]
+            chosen = "" if self.kb_box is None else self.kb_box.value
+            infos = [info for info in self._workspace.list() if chosen in ("", info.name)]
         if not infos:
             return "This workspace has no knowledge base yet: make one with kbkit.build()."
         documents = sum(info.documents for info in infos)

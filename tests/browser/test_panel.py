@@ -223,6 +223,7 @@ def lab(server: tuple[str, Path], chromium: str) -> Iterator[Lab]:
         context = browser.new_context(viewport={"width": 1200, "height": 900})
         context.route("**/*", guard)
         page = context.new_page()
+        page.set_default_timeout(60_000)
         page.on("dialog", note_dialog)
         page.goto(f"{address}/doc/tree/panel.ipynb?token={TOKEN}")
         page.wait_for_function("window.jupyterapp")
@@ -235,6 +236,8 @@ def lab(server: tuple[str, Path], chromium: str) -> Iterator[Lab]:
 def test_typing_shows_cards(lab: Lab):
     lab.ask("how to read a csv file")
     assert lab.cards.count() >= 5
+    selected = "box => box.selectedOptions[0].label"
+    assert lab.panel.get_by_label("Knowledge base").evaluate(selected) == "All"
     first = lab.cards.first
     link = first.get_by_role("link", name="Reading CSV files")
     assert link.get_attribute("href") == "https://docs.example.org/library/csv.html#reading"

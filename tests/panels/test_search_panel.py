@@ -44,6 +44,7 @@ def test_starts_empty_and_says_what_there_is(workspace):
     panel = SearchPanel(workspace)
     assert shown(panel) == []
     assert "2 knowledge bases: 4 documents" in status(panel)
+    assert panel.kb_box.label == "All"
     assert "What would you like to know?" in text_of(panel._notice.value)
 
 
@@ -298,7 +299,7 @@ def test_the_selector_keeps_up_with_the_workspace(scratch):
     panel.kb_box.value = "kitchen"
     scratch.delete("kitchen")
     panel.search("water again")
-    assert panel.kb_box.value is None
+    assert panel.kb_box.label == "All"
     assert [hit.kb for hit in panel.hits] == ["garden"]
 
 
@@ -327,3 +328,15 @@ def test_limit_is_the_number_of_cards(workspace):
 def test_importing_the_package_does_not_import_ipywidgets():
     code = "import sys, kbkit.panels; sys.exit('ipywidgets' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_rating_can_be_taken_back_once(scratch):
+    garden = scratch["garden"]
+    chunk = next(garden.iter_chunks())
+    first = garden.rate(chunk.id, 2)
+    last = garden.rate(chunk.id, 5)
+    garden.unrate(last.id)
+    assert list(garden.iter_ratings([chunk.id])) == [first]
+    assert list(garden.iter_ratings(["other"])) == []
+    with pytest.raises(kbkit.KbkitError, match=f"no rating with id {last.id}"):
+        garden.unrate(last.id)
