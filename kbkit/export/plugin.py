@@ -8,7 +8,9 @@ people write are left to MkDocs.
 from __future__ import annotations
 
 import html
+import json
 import posixpath
+import re
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
@@ -24,11 +26,17 @@ from mkdocs.structure.toc import get_toc
 from kbkit.export.manifest import MANIFEST, Manifest
 from kbkit.export.render import Rendered, render
 
-_POLICY = (
+_MIXED = re.compile(r"\b(?=\w*[a-z0-9][A-Z]|\w*[A-Z]{2}[a-z])[A-Za-z0-9]+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+_HEAD = (
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'self' 'unsafe-inline' "
     "data: blob:; object-src 'none'; frame-src 'none'; base-uri 'none'; form-action 'self'\">"
+    "<style>.md-typeset .kb-meta{color:var(--md-default-fg-color--light);font-size:.68rem;"
+    "margin-top:-.8em;overflow-wrap:anywhere}</style>"
 )
-"""What a page may load: a second wall behind the renderer."""
+"""What exported pages have in their head: a policy of what they may load, which is a second wall
+behind the renderer, and the small print of where a page comes from."""
 
 
 class ExportedPage(Page):
@@ -81,7 +89,9 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         if "." in parts:
             config.nav = [*(config.nav or []), *parts.pop(".")]
         if parts:
-            exports = [{self.exports[prefix].title: nav} for prefix, nav in parts.items()]
+            exports = [
+                {html.escape(self.exports[prefix].title): nav} for prefix, nav in parts.items()
+            ]
             config.nav = [*(config.nav or []), {self.config.section: exports}]
         return config
 
@@ -108,10 +118,34 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         return context
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
-        """Forbid exported pages to load anything from elsewhere."""
+        """Forbid exported pages to load anything from elsewhere, and style their small print."""
         if isinstance(page, ExportedPage):
-            return output.replace("<head>", f"<head>{_POLICY}", 1)
+            return output.replace("<head>", f"<head>{_HEAD}", 1)
         return output
+
+    # After the search plugin, which writes the index
+    @event_priority(-100)
+    def on_post_build(self, *, config: MkDocsConfig) -> None:
+        """Let the search find the parts of names such as ``appendEvent``.
+
+        The search's own means, a separator before capitals, would lose the whole: nobody would
+        find ``DataFrame`` by "dataframe". So the parts go to a field of their own.
+        """
+        path = Path(config.site_dir, "search", "search_index.json")
+        if not path.exists():
+            return
+        index = json.loads(path.read_text(encoding="utf-8"))
+        index["config"]["fields"]["names"] = {"boost": 10.0}
+        for entry in index["docs"]:
+            if parts := name_parts(f"{entry['title']} {entry['text']}"):
+                entry["names"] = parts
+        path.write_text(json.dumps(index, separators=(",", ":")), encoding="utf-8")
+
+
+def name_parts(text: str) -> str:
+    """The parts of the names in a text that are written with capitals inside, each once."""
+    parts = {part for name in _MIXED.findall(text) for part in _HUMP.split(name)}
+    return " ".join(sorted(part for part in parts if len(part) > 1))
 
 
 def _nav(prefix: str, manifest: Manifest) -> list[dict[str, Any]]:

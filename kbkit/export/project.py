@@ -23,24 +23,11 @@ HTML = "site"
 MARKER = ".kbkit-site"
 """Marks a folder of HTML as one that a build may empty; MkDocs leaves names with dots alone."""
 
-SEPARATOR = (
-    r"[\s\-_,:;!?=+*/\\|\[\](){}\"'`~^%$#@]+|(?!\b)(?=[A-Z][a-z])|\.(?!\d)|&(?:lt|gt|amp|quot);"
-)
-"""Where the site search divides text: ``append_event``, ``appendEvent`` and ``os.path.join`` are
-found whole and by their parts, ``3.11`` stays whole."""
+SEPARATOR = r"[\s\-_,:;!?=+*/\\|\[\](){}\"'`~^%$#@<>]+|\.(?!\d)|&(?:lt|gt|amp|quot);"
+"""Where the site search divides text: ``append_event`` and ``os.path.join`` are found whole and
+by their parts, ``3.11`` stays whole. The parts of ``appendEvent`` are added by the plugin."""
 
 _HEADER = "# Written by kbkit; edit it and remove this line, and kbkit will not write it again.\n"
-
-_STYLE = """\
-/* Written by kbkit. Where a page comes from, in small print below its title. */
-.md-typeset .kb-meta {
-  color: var(--md-default-fg-color--light);
-  font-size: .68rem;
-  margin-top: -.8em;
-  overflow-wrap: anywhere;
-}
-"""
-STYLE = "stylesheets/kbkit.css"
 
 
 def theme() -> dict[str, Any]:
@@ -60,7 +47,7 @@ def theme() -> dict[str, Any]:
         ],
         # Pruning keeps thousands of pages from carrying the whole navigation
         "features": [
-            "navigation.prune", "navigation.indexes", "navigation.top", "toc.follow",
+            "navigation.sections", "navigation.prune", "navigation.top", "toc.follow",
             "search.suggest", "search.highlight", "content.code.copy",
         ],
     }  # fmt: skip
@@ -91,7 +78,6 @@ def write_project(directory: Path, info: KnowledgeBaseInfo, site: SiteSpec) -> P
         "use_directory_urls": False,
         "theme": theme(),
         "plugins": [{"search": {"lang": "en", "separator": SEPARATOR}}, "kbkit"],
-        "extra_css": [STYLE],
         "extra": {"generator": False},
     }
     if info.description:
@@ -99,13 +85,11 @@ def write_project(directory: Path, info: KnowledgeBaseInfo, site: SiteSpec) -> P
     if site.url:
         config["site_url"] = site.url
     path = directory / CONFIG
-    style = directory / DOCS / STYLE
     try:
+        (directory / DOCS).mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8").startswith(_HEADER):
             text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True, width=100)
             write_file(path, (_HEADER + text).encode())
-        if not style.exists():
-            write_file(style, _STYLE.encode())
     except OSError as error:
         raise ExportError(
             f"{directory}: cannot write the MkDocs project ({error.strerror or error}); "

@@ -119,6 +119,7 @@ def search(page: sync_api.Page, query: str) -> list[str]:
     [
         ("append_event", {"log.append_event", "log.appendEvent"}),
         ("appendEvent", {"log.append_event", "log.appendEvent"}),
+        ("appendevent", {"log.appendEvent"}),
         ("append", {"log.append_event", "log.appendEvent"}),
         ("os.path.join", {"log.parse"}),
         ("quokkas", {"log.other"}),

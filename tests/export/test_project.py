@@ -12,6 +12,7 @@ import yaml
 
 from kbkit.errors import ExportError
 from kbkit.export import build_site, export_site, open_server, write_project
+from kbkit.export.plugin import name_parts
 from kbkit.export.project import CONFIG, SEPARATOR
 from kbkit.recipes import SiteSpec
 
@@ -112,9 +113,7 @@ def test_the_search_index_has_the_pages_and_their_anchors(built):
     ("text", "parts"),
     [
         ("append_event", ["append", "event"]),
-        ("appendEvent", ["append", "Event"]),
         ("os.path.join", ["os", "path", "join"]),
-        ("HTMLParser", ["HTML", "Parser"]),
         ("Python 3.11", ["Python", "3.11"]),
         ("__init__()", ["init"]),
     ],
@@ -122,6 +121,20 @@ def test_the_search_index_has_the_pages_and_their_anchors(built):
 def test_the_search_divides_names_into_their_parts(text, parts):
     # JavaScript and Python read this pattern alike
     assert [part for part in re.split(SEPARATOR, text) if part] == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("appendEvent", "Event append"),
+        ("pandas.DataFrame.to_csv", "Data Frame"),
+        ("parse HTMLParser, getHTTPResponseCode", "Code HTML HTTP Parser Response get"),
+        ("Plain words and CAPITALS, v1 x2", ""),
+        ("a" * 50_000, ""),
+    ],
+)
+def test_parts_of_names_with_capitals_are_indexed(text, parts):
+    assert name_parts(text) == parts
 
 
 def test_a_failing_build_says_why(tmp_path, info):

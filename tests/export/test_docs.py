@@ -1,0 +1,144 @@
+"""The guides cannot drift: what they say is run, generated or compared with the code."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kbkit import config
+from kbkit.embedding import static
+from kbkit.export import export_pages
+from kbkit.export.manifest import MANIFEST
+from kbkit.export.project import SEPARATOR, theme
+from kbkit.recipes import SiteSpec, load_recipe
+
+ROOT = Path(__file__).parents[2]
+GUIDES = [ROOT / "README.md", *sorted((ROOT / "site").glob("*.md"))]
+BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
+
+
+def blocks(path: Path, language: str) -> list[tuple[str, str]]:
+    """Title and text of the code blocks of a guide in one language."""
+    found = BLOCK.findall(path.read_text("utf-8"))
+    return [(title, text) for kind, title, text in found if kind == language]
+
+
+def test_generated_parts_are_up_to_date():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "site/_generate.py"), "--check"],
+        check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in GUIDES if blocks(path, "python")], ids=lambda path: path.name
+)
+def test_python_in_guides_runs(path, tmp_path):
+    for title, text in blocks(path, "yaml"):
+        if title:
+            (tmp_path / title).write_text(text, encoding="utf-8")
+    code = "\n".join(text for _, text in blocks(path, "python"))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "KBKIT_WORKSPACE": str(tmp_path / "kb")}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False, capture_output=True, text=True, cwd=tmp_path, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("path", GUIDES, ids=lambda path: path.name)
+def test_recipes_in_guides_are_valid(path, tmp_path):
+    for _, text in blocks(path, "yaml"):
+        if "\nsources:" in text:
+            recipe = tmp_path / "recipe.yaml"
+            recipe.write_text(text, encoding="utf-8")
+            assert load_recipe(recipe).name
+
+
+def commands() -> list[tuple[str, str]]:
+    """Every kbkit command that a guide shows, with the guide's name."""
+    return [
+        (path.name, line.removeprefix("$ "))
+        for path in GUIDES
+        for _, text in blocks(path, "console")
+        for line in text.splitlines()
+        if line.startswith("$ kbkit ")
+    ]
+
+
+@pytest.mark.parametrize(("guide", "line"), commands())
+def test_commands_in_guides_exist(guide, line):
+    reference = (ROOT / "site/cli.md").read_text("utf-8")
+    _, name, *arguments = shlex.split(line)
+    part = reference.split(f"## kbkit {name} {{#{name}}}")
+    assert len(part) == 2, f"{guide}: {line}"
+    options = part[1].split("\n## ")[0]
+    for argument in arguments:
+        if argument.startswith("-"):
+            assert f"`{argument}`" in options, f"{guide}: {line}"
+
+
+def test_every_setting_is_documented():
+    source = Path(config.__file__).read_text("utf-8")
+    documented = (ROOT / "site/settings.md").read_text("utf-8")
+    names = set(re.findall(r"KBKIT_[A-Z_]+", source))
+    assert names
+    assert names == set(re.findall(r"\| `(KBKIT_[A-Z_]+)` \|", documented))
+    elsewhere = {
+        name
+        for path in (ROOT / "kbkit").rglob("*.py")
+        for name in re.findall(r"KBKIT_[A-Z_]+", path.read_text("utf-8"))
+    }
+    assert elsewhere == names
+
+
+def test_the_weights_are_the_documented_ones():
+    assert static.WEIGHTS_SHA256 in (ROOT / "site/embedders.md").read_text("utf-8")
+
+
+def test_the_published_site_searches_and_looks_like_exported_ones():
+    settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
+    assert settings["plugins"][0]["search"]["separator"] == SEPARATOR
+    assert settings["theme"] == theme()
+
+
+def test_links_of_the_readme_lead_somewhere():
+    text = (ROOT / "README.md").read_text("utf-8")
+    for target in re.findall(r"(?<!!)\[[^\]]*\]\(([^)#:]+)\)", text):
+        assert (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize("exports", [0, 2])
+def test_the_published_site_builds_strictly(tmp_path, document, info, exports):
+    """With the repository's own mkdocs.yml, with and without knowledge bases in site/kb."""
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    shutil.copytree(ROOT / "site", tmp_path / "site", ignore=shutil.ignore_patterns("kb"))
+    for number in range(exports):
+        pages = [document(f"https://h/{part}/{n}", f"word{number} [x](/a/1)", title=f"{part} {n}")
+                 for part in "ab" for n in range(4)]  # fmt: skip
+        target = tmp_path / "site/kb" / f"kb{number}"
+        export_pages(info(f"kb{number}"), pages, target, SiteSpec(title=f"Base <{number}>"))
+        assert (target / MANIFEST).exists()
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict"],
+        check=False, capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "true"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    built = tmp_path / "build/site"
+    home = (built / "index.html").read_text("utf-8")
+    assert not re.search(r'(?:src|<link[^>]*href)="(?:https?:)?//(?!kbkit\.github\.io)', home)
+    assert ("Knowledge bases" in home) == (exports > 0)
+    assert ("Base &lt;1&gt;" in home) == (exports > 1)
+    assert "Base <" not in home
+    assert (built / "kb/kb1/pages/h/a/1/index.html").exists() == (exports > 1)
+    assert not (built / "_generate.py").exists()
