@@ -106,7 +106,12 @@ def flat(element: Element) -> str:
 def clean(body: Element) -> None:
     """Remove what is never content: scripts, controls, furniture, hidden parts. In place."""
     doomed = list(body.iter(*_DROPPED_TAGS))
-    doomed.extend(link for link in body.iter("a") if _is_self_link(link))
+    for link in body.iter("a"):
+        if _is_self_link(link):
+            doomed.append(link)
+        elif _names_place(link) and "#" in (link.get("href") or "") and _is_mark(link):
+            # it says where the heading is, so it stays, but not its pilcrow
+            link.text = None
     verdicts: dict[tuple[Any, ...], bool] = {}
     for element in _MARKED(body):
         key = (element.tag, *element.attrib.values(), *element.attrib)
@@ -160,6 +165,10 @@ def _is_self_link(link: Element) -> bool:
     href = link.get("href")
     if not href or "#" not in href or _names_place(link):
         return False
+    return _is_mark(link)
+
+
+def _is_mark(link: Element) -> bool:
     return len(link) == 0 and (link.text or "").strip().lower() in _SELF_LINK_TEXTS
 
 

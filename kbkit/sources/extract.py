@@ -6,13 +6,15 @@ trafilatura's choice lies in is written out whole by `MarkdownWriter`.
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
 
 from kbkit.sources.dom import Element, anchor, clean, flat, links, parse, self_links
-from kbkit.sources.markdown import MarkdownWriter, escape
+from kbkit.sources.inline import escape
+from kbkit.sources.markdown import MarkdownWriter
 from kbkit.sources.regions import Region, chain, covering, find, landmark, words
 
 _SUFFIX = re.compile(r"\s+(?:[—–|·•»]|::|-)\s+[^—–|·•»]{1,80}$")
@@ -99,7 +101,8 @@ def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Ex
     content = MarkdownWriter(base, own).write(region).strip()
     if not re.search(r"\w", content):
         return Extracted(title=title, reason="no text", **about)
-    if title and not re.search(r"(?m)^# ", content[:5000]):
+    inside = heading is not None and (region is heading or region in heading.iterancestors())
+    if title and not inside:
         place = anchor(heading, own) if heading is not None else ""
         mark = f" {{#{place}}}" if place else ""
         content = f"# {escape(title)}{mark}\n\n{content}"
@@ -124,6 +127,10 @@ def _trafilatura(html: str) -> str:
     """The text that trafilatura keeps of a page."""
     import trafilatura
 
+    # it logs errors about pages without text, which would go to the user's terminal
+    logger = logging.getLogger("trafilatura")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.CRITICAL)
     try:
         kept: Any = trafilatura.bare_extraction(
             html, include_comments=False, include_tables=True, with_metadata=False, as_dict=False

@@ -28,6 +28,7 @@ MAX_REDIRECTS = 10
 RETRIES = 3
 RETRY_AFTER_MOST = 60.0
 _RETRIED = frozenset({429, 502, 503, 504})
+_LOCATION = b"kbkit-location"
 _REASONS = {
     400: "Bad Request",
     401: "Unauthorized, it wants a login",
@@ -99,7 +100,11 @@ class _Transport(httpx.BaseTransport):
         response = self._pool.handle_request(inner)
         return httpx.Response(
             status_code=response.status,
-            headers=response.headers,
+            headers=[
+                # httpx would already fail on a redirect that it cannot make a request of
+                (_LOCATION if name.lower() == b"location" else name, value)
+                for name, value in response.headers
+            ],
             stream=_Body(response),
             extensions={"network_stream": response.extensions.get("network_stream")},
         )
@@ -231,7 +236,9 @@ class Fetcher:
         """One address with retries; gives the response and where it redirects to."""
         for attempt in range(RETRIES + 1):
             response, location, again = self._once(url, headers, limit, truncate)
-            if not again or attempt == RETRIES or self._stop():
+            # a host that is not there rarely comes up within seconds
+            most = RETRIES if response.status else 1
+            if not again or attempt >= most or self._stop():
                 return response, location
             wait = 0.5 * 2**attempt * (1 + random.random() / 4)  # noqa: S311 - jitter
             if response.retry_after is not None:
@@ -292,7 +299,7 @@ class Fetcher:
         if status == 304:
             return replace(response, outcome=Outcome.UNCHANGED), "", False
         if status in (301, 302, 303, 307, 308):
-            location = raw.headers.get("location", "").strip()
+            location = raw.headers.get(_LOCATION.decode(), "").strip()
             reason = "" if location else f"HTTP {status} without an address to go to"
             return replace(response, outcome=Outcome.FAILED, reason=reason), location, False
         if status in (404, 410):

@@ -8,7 +8,6 @@ HTML: text that would read as markup is escaped, and links lead to http, https o
 from __future__ import annotations
 
 import re
-from urllib.parse import urljoin, urlsplit
 
 from kbkit.sources.dom import (
     BLOCKS,
@@ -22,29 +21,24 @@ from kbkit.sources.dom import (
     flat,
     language,
 )
+from kbkit.sources.inline import (
+    BREAK,
+    SPACE,
+    code_span,
+    escape,
+    fence,
+    folded,
+    formula,
+    guard,
+    indent,
+    inline_math,
+    quote,
+    safe_url,
+)
 from kbkit.sources.tables import grid, pipe_table
 
 _EMPHASIS = {"em": "*", "i": "*", "cite": "*", "var": "*", "dfn": "*", "strong": "**", "b": "**"}
 _CODE = frozenset({"code", "tt", "kbd", "samp"})
-_BREAK = "\x00"
-_SPACE = re.compile(r"[ \t\n\r\f\v\xa0]+")
-_AROUND_BREAK = re.compile(rf" *{_BREAK}[ {_BREAK}]*")
-_SPECIAL = re.compile(r"[\\`*_<&~\[\]{]")
-_ESCAPES = re.compile(
-    r"""(?P<slash>[\\`]|~~
-      | (?<=\S)\*|\*(?=\S)
-      | (?<![A-Za-z0-9])_|_(?![A-Za-z0-9])
-      | \](?=[(\[:]|\Z)
-      | \{(?=:|\s*[#.]|\s*[\w-]+\s*=))
-      | (?P<less><(?=[A-Za-z/!?]|\Z))
-      | (?P<amp>&(?=\#?\w+;))""",
-    re.VERBOSE,
-)
-_LINE_START = re.compile(
-    r"^(?:(?P<mark>\#{1,6}(?=\s|$)|[-+*](?=\s|$)|>|={3,}|-{3,}|`{3}|~{3}|!{3}|\?{3}|:{3}|\|)"
-    r"|(?P<number>\d{1,9})(?=[.)](?:\s|$)))",
-    re.MULTILINE,
-)
 _ADMONITIONS = frozenset(
     str.split("""
         admonition admonitionblock theme-admonition alert callout note warning tip hint
@@ -60,69 +54,6 @@ _API_LISTS = frozenset(
         member enum
         """)
 )
-
-
-def fence(code: str, language: str = "") -> str:
-    """A fenced code block; the fence is longer than any run of backticks inside."""
-    longest = max((len(run) for run in re.findall(r"`{3,}", code)), default=2)
-    ticks = "`" * (longest + 1)
-    return f"{ticks}{language}\n{code}\n{ticks}"
-
-
-def escape(text: str) -> str:
-    """Escape what Markdown would take for markup in plain text."""
-    if not _SPECIAL.search(text):
-        return text
-    return _ESCAPES.sub(_escaped, text)
-
-
-def _escaped(match: re.Match[str]) -> str:
-    if match.lastgroup == "less":
-        return "&lt;"
-    if match.lastgroup == "amp":
-        return "&amp;"
-    found = match.group()
-    if found == "\\":
-        # a backslash before anything but punctuation is itself
-        following = match.string[match.end() : match.end() + 1]
-        return found if following.isalnum() or following.isspace() else "\\\\"
-    return "\\" + found
-
-
-def code_span(text: str) -> str:
-    """Inline code, whatever backticks it holds."""
-    text = _SPACE.sub(" ", text).strip()
-    if not text:
-        return ""
-    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
-    if not longest:
-        return f"`{text}`"
-    ticks = "`" * (longest + 1)
-    return f"{ticks} {text} {ticks}"
-
-
-def indent(block: str, prefix: str) -> str:
-    """Indent the lines of a block; empty lines stay empty."""
-    return "\n".join(prefix + line if line else line for line in block.split("\n"))
-
-
-def quote(block: str) -> str:
-    """A block as a quotation."""
-    return "\n".join(f"> {line}" if line else ">" for line in block.split("\n"))
-
-
-def safe_url(href: str, base: str) -> str:
-    """An absolute address that may stand in a link, or ``""``."""
-    try:
-        url = urljoin(base, href.strip())
-        scheme = urlsplit(url).scheme.lower()
-    except ValueError:
-        return ""
-    if scheme not in ("http", "https", "mailto"):
-        return ""
-    return re.sub(
-        r"[\s()<>\\\"'`\[\]{}|\x00-\x1f]", lambda found: f"%{ord(found.group()):02X}", url
-    )[:4000]
 
 
 class MarkdownWriter:
@@ -171,10 +102,10 @@ class MarkdownWriter:
 
     @staticmethod
     def _paragraph(run: list[str], out: list[str]) -> None:
-        text = _folded("".join(run))
+        text = folded("".join(run))
         run.clear()
         if text:
-            out.append(_LINE_START.sub(_guarded, text))
+            out.append(guard(text))
 
     def _block(self, element: Element) -> list[str]:
         tag = element.tag
@@ -231,7 +162,7 @@ class MarkdownWriter:
     def _line(self, element: Element) -> str:
         """The content of a heading or term in one line, without links and emphasis."""
         self._plain += 1
-        text = _folded(self._children(element)).replace("  \n", " ")
+        text = folded(self._children(element)).replace("  \n", " ")
         self._plain -= 1
         return text
 
@@ -375,7 +306,7 @@ class MarkdownWriter:
         return [quote("\n\n".join(inner))] if inner else []
 
     def _math(self, element: Element) -> list[str]:
-        text = _formula(flat(element))
+        text = formula(flat(element))
         return [f"$$\n{text}\n$$"] if text else []
 
     def _children(self, element: Element) -> str:
@@ -400,7 +331,7 @@ class MarkdownWriter:
     def _inline(self, element: Element) -> str:
         tag = element.tag
         if tag == "br":
-            return _BREAK
+            return BREAK
         if tag == "a":
             return self._link(element)
         if tag in _CODE:
@@ -410,9 +341,9 @@ class MarkdownWriter:
         if tag == "img":
             return self._image(element)
         if tag == "math":
-            return _inline_math(element)
+            return inline_math(element)
         if tag == "span" and "math" in classes(element):
-            text = _formula(flat(element))
+            text = formula(flat(element))
             return f"${text}$" if text else ""
         if tag == "sup":
             text = self._children(element)
@@ -435,7 +366,7 @@ class MarkdownWriter:
         if self._in_link or self._plain:
             return self._children(element)
         self._in_link = True
-        text = _folded(self._children(element), strip=False)
+        text = folded(self._children(element), strip=False)
         self._in_link = False
         return self._linked(text, element.get("href"))
 
@@ -462,14 +393,14 @@ class MarkdownWriter:
         self._emphasis.add(mark)
         text = self._children(element)
         self._emphasis.discard(mark)
-        inner = text.strip(" \t\r\n\xa0" + _BREAK)
+        inner = text.strip(" \t\r\n\xa0" + BREAK)
         if not inner:
             return text
         before, _, after = text.partition(inner)
         return f"{before}{mark}{inner}{mark}{after}"
 
     def _image(self, element: Element) -> str:
-        alt = _SPACE.sub(" ", element.get("alt") or "").strip()
+        alt = SPACE.sub(" ", element.get("alt") or "").strip()
         if not alt:
             return ""
         alt = re.sub(r"(?<!\\)([\[\]])", r"\\\1", escape(alt))
@@ -477,19 +408,6 @@ class MarkdownWriter:
         if not url or self._plain or self._in_link:
             return alt
         return f"![{alt}]({url})"
-
-
-def _folded(text: str, *, strip: bool = True) -> str:
-    """Fold white space; breaks become hard line breaks."""
-    text = _SPACE.sub(" ", text)
-    if _BREAK in text:
-        text = _AROUND_BREAK.sub(_BREAK, text).strip(_BREAK + " ").replace(_BREAK, "  \n")
-    return text.strip() if strip else text
-
-
-def _guarded(match: re.Match[str]) -> str:
-    number = match.group("number")
-    return f"{number}\\" if number else "\\" + match.group()
 
 
 def _definition_parts(element: Element) -> list[Element]:
@@ -522,17 +440,3 @@ def _is_layout(table: Element, rows: list[list[Element | None]]) -> bool:
     if next(table.iterdescendants("table", "h1", "h2", "h3", "dl", "blockquote"), None) is not None:
         return True
     return any("\n" in code_text(pre).strip() for pre in table.iterdescendants("pre"))
-
-
-def _formula(text: str) -> str:
-    """TeX between whatever delimiters the page uses, as it stands between dollars."""
-    text = re.sub(r"^\\[(\[]|\\[)\]]$", "", text.strip()).strip(" $")
-    return text.replace("<", r"\lt ").replace("`", "'")
-
-
-def _inline_math(element: Element) -> str:
-    for note in element.iter("annotation"):
-        if "tex" in (note.get("encoding") or "").lower():
-            text = _formula(flat(note))
-            return f"${text}$" if text else ""
-    return escape(flat(element))

@@ -16,7 +16,7 @@ from kbkit.models import DocumentType, SourceDocument
 from kbkit.recipes import PackageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.docstrings import summary, to_markdown
-from kbkit.sources.markdown import code_span, escape, fence
+from kbkit.sources.inline import code_span, escape, fence
 
 _TESTS = frozenset({"tests", "test", "testing_data", "conftest", "_tests", "_testing"})
 _OWN_PAGE = 400  # characters of docstring that make a method a document of its own

@@ -167,10 +167,9 @@ class Reader:
             self._template.vote(page.ballot)
             self._ready.append(last)
             return
-        self._template.vote(page.ballot)
         self._held.append((item, page))
         self._ready.append(Reading(item.key, page, final=False))
-        if self._template.settled:
+        if self._template.vote(page.ballot):
             held, self._held = self._held, []
             if self._template.regions:
                 self._waiting.extend(other for other, _ in held)

@@ -143,13 +143,18 @@ class SiteTemplate:
         """Whether enough pages have voted."""
         return len(self._votes) >= LEARNED_FROM
 
-    def vote(self, ballot: tuple[Region, ...]) -> None:
-        """Take a page's vote: its content element and all around it, innermost first."""
-        if not ballot or len(self._votes) > 500:
-            return
+    def vote(self, ballot: tuple[Region, ...]) -> bool:
+        """Take a page's vote: its content element and all around it, innermost first.
+
+        Returns:
+            Whether enough pages have voted.
+        """
+        if len(self._votes) > 500:
+            return True
         self._votes.append(ballot)
         if len(self._votes) >= LEARNED_FROM and len(self._votes) % LEARNED_FROM == 0:
             self._count()
+        return self.settled
 
     def _count(self) -> None:
         """Choose the innermost regions that most pages agree on.

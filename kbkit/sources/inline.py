@@ -1,0 +1,127 @@
+"""Pieces of Markdown: escaped text, code spans and fences, safe links, formulas."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+BREAK = "\x00"
+SPACE = re.compile(r"[ \t\n\r\f\v\xa0]+")
+_AROUNDBREAK = re.compile(rf" *{BREAK}[ {BREAK}]*")
+_SPECIAL = re.compile(r"[\\`*_<&~\[\]{]")
+_ESCAPES = re.compile(
+    r"""(?P<slash>[\\`]|~~
+      | (?<=\S)\*|\*(?=\S)
+      | (?<![A-Za-z0-9])_|_(?![A-Za-z0-9])
+      | \](?=[(\[:]|\Z)
+      | \{(?=:|\s*[#.]|\s*[\w-]+\s*=))
+      | (?P<less><(?=[A-Za-z/!?]|\Z))
+      | (?P<amp>&(?=\#?\w+;))""",
+    re.VERBOSE,
+)
+_LINE_START = re.compile(
+    r"^(?:(?P<mark>\#{1,6}(?=\s|$)|[-+*](?=\s|$)|>|={3,}|-{3,}|`{3}|~{3}|!{3}|\?{3}|:{3}|\|)"
+    r"|(?P<number>\d{1,9})(?=[.)](?:\s|$)))",
+    re.MULTILINE,
+)
+
+
+def fence(code: str, language: str = "") -> str:
+    """A fenced code block; the fence is longer than any run of backticks inside."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", code)), default=2)
+    ticks = "`" * (longest + 1)
+    return f"{ticks}{language}\n{code}\n{ticks}"
+
+
+def escape(text: str) -> str:
+    """Escape what Markdown would take for markup in plain text."""
+    if not _SPECIAL.search(text):
+        return text
+    return _ESCAPES.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    if match.lastgroup == "less":
+        return "&lt;"
+    if match.lastgroup == "amp":
+        return "&amp;"
+    found = match.group()
+    if found == "\\":
+        # a backslash before anything but punctuation is itself
+        following = match.string[match.end() : match.end() + 1]
+        return found if following.isalnum() or following.isspace() else "\\\\"
+    return "\\" + found
+
+
+def code_span(text: str) -> str:
+    """Inline code, whatever backticks it holds."""
+    text = SPACE.sub(" ", text).strip()
+    if not text:
+        return ""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    if not longest:
+        return f"`{text}`"
+    ticks = "`" * (longest + 1)
+    return f"{ticks} {text} {ticks}"
+
+
+def indent(block: str, prefix: str) -> str:
+    """Indent the lines of a block; empty lines stay empty."""
+    return "\n".join(prefix + line if line else line for line in block.split("\n"))
+
+
+def quote(block: str) -> str:
+    """A block as a quotation."""
+    return "\n".join(f"> {line}" if line else ">" for line in block.split("\n"))
+
+
+def safe_url(href: str, base: str) -> str:
+    """An absolute address that may stand in a link, or ``""``."""
+    try:
+        url = urljoin(base, href.strip())
+        scheme = urlsplit(url).scheme.lower()
+    except ValueError:
+        return ""
+    if scheme not in ("http", "https", "mailto"):
+        return ""
+    return re.sub(
+        r"[\s()<>\\\"'`\[\]{}|\x00-\x1f]", lambda found: f"%{ord(found.group()):02X}", url
+    )[:4000]
+
+
+def folded(text: str, *, strip: bool = True) -> str:
+    """Fold white space; breaks become hard line breaks."""
+    text = SPACE.sub(" ", text)
+    if BREAK in text:
+        text = _AROUNDBREAK.sub(BREAK, text).strip(BREAK + " ").replace(BREAK, "  \n")
+    return text.strip() if strip else text
+
+
+def _guarded(match: re.Match[str]) -> str:
+    number = match.group("number")
+    return f"{number}\\" if number else "\\" + match.group()
+
+
+def formula(text: str) -> str:
+    """TeX between whatever delimiters the page uses, as it stands between dollars."""
+    text = re.sub(r"^\\[(\[]|\\[)\]]$", "", text.strip()).strip(" $")
+    return text.replace("<", r"\lt ").replace("`", "'")
+
+
+def inline_math(element: Any) -> str:
+    """A ``math`` element as the TeX that it was made from, or else as its text."""
+    for note in element.iter("annotation"):
+        if "tex" in (note.get("encoding") or "").lower():
+            text = formula(_flat(note))
+            return f"${text}$" if text else ""
+    return escape(_flat(element))
+
+
+def guard(text: str) -> str:
+    """Escape what would begin a block at the starts of a paragraph's lines."""
+    return _LINE_START.sub(_guarded, text)
+
+
+def _flat(element: Any) -> str:
+    return " ".join("".join(element.itertext()).split())

@@ -1,0 +1,89 @@
+"""A real server on loopback whose pages a test writes down, and misbehaves as it is told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+
+class Site:
+    """Pages by path: text, or a function that gets the request handler and answers itself."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, str | bytes | Callable[[BaseHTTPRequestHandler], None]] = {}
+        self.headers: dict[str, dict[str, str]] = {}
+        self.asked: list[str] = []
+        self.requests: list[tuple[str, dict[str, str]]] = []
+        self.unasked = threading.Lock()
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                with site.unasked:
+                    site.asked.append(self.path)
+                    site.requests.append((self.path, dict(self.headers)))
+                page = site.pages.get(self.path)
+                if callable(page):
+                    self.close_connection = True
+                    page(self)
+                    return
+                status = 404 if page is None else 200
+                body = page.encode() if isinstance(page, str) else page
+                body = b"nothing here" if body is None else body
+                headers = {"Content-Type": "text/html; charset=utf-8"}
+                headers |= site.headers.get(self.path, {})
+                etag = headers.get("ETag")
+                if etag and self.headers.get("If-None-Match") == etag:
+                    status, body = 304, b""
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, request: object, client_address: object) -> None:
+                pass  # clients that hang up are part of the tests
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def count(self, path: str) -> int:
+        return self.asked.count(path)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """An empty site: every page is a 404 until the test writes it."""
+    served = Site()
+    thread = threading.Thread(target=served.server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    yield served
+    served.server.shutdown()
+    served.server.server_close()
+
+
+@pytest.fixture
+def page() -> Callable[..., str]:
+    """Writes a page with a title, some text and links."""
+
+    def write(title: str, *links: str, head: str = "", text: str = "") -> str:
+        anchors = " ".join(f'<a href="{link}">{link}</a>' for link in links)
+        prose = text or f"This page is about {title}, and says so in a whole sentence."
+        return (
+            f"<html><head><title>{title} - Site</title>{head}</head><body><main>"
+            f"<h1>{title}</h1><p>{prose}</p><p>{anchors}</p></main></body></html>"
+        )
+
+    return write

@@ -1,0 +1,157 @@
+"""Files, mirrors and JSON lines: what is read, what is skipped, and why."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kbkit.errors import SourceError
+from kbkit.models import DocumentType
+from kbkit.recipes import FilesSource, JsonlSource, MirrorSource
+from kbkit.sources import open_source
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.doctype import detect
+
+
+def events(spec, base: Path) -> dict[str, SourceEvent]:
+    return {event.uri: event for event in open_source(spec).events(SourceContext(base=base))}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    docs = tmp_path / "docs"
+    (docs / "deep").mkdir(parents=True)
+    (docs / "a.md").write_text("---\ntitle: The A\ntags: [x, y]\nowner: me\n---\n# A\n\nText.\n")
+    (docs / "deep" / "b-c.txt").write_text("just text\n")
+    (docs / "page.html").write_text("<title>P</title><h1>Page</h1><p>Some words here.</p>")
+    (docs / "code.md").write_text("```\n# not a heading\n```\n\n## Real one {#real}\n")
+    (docs / "empty.md").write_text(" \n")
+    (docs / "binary.txt").write_bytes(b"\x00\x01\x02")
+    (docs / "latin.txt").write_bytes("Grüße aus Köln, schöne Stadt".encode("cp1252"))
+    (docs / "tool.bin").write_bytes(b"x")
+    return tmp_path
+
+
+def test_a_folder_is_read_whole(folder: Path) -> None:
+    found = events(FilesSource(path="docs", tags=("all",)), folder)
+    document = found["docs/a.md"].document
+    assert (document.title, document.tags) == ("The A", ("all", "x", "y"))
+    assert document.content == "# A\n\nText.\n"
+    assert document.metadata == {"owner": "me"}
+    assert found["docs/deep/b-c.txt"].document.title == "b c"
+    assert found["docs/page.html"].document.content == "# Page\n\nSome words here.\n"
+    assert found["docs/code.md"].document.title == "Real one"
+    assert found["docs/empty.md"].reason == "no text"
+    assert found["docs/binary.txt"].reason == "binary data, not text"
+    assert "Grüße" in found["docs/latin.txt"].document.content
+    assert "docs/tool.bin" not in found
+
+
+def test_globs_and_single_files(folder: Path) -> None:
+    assert set(events(FilesSource(path="docs/**/*.txt"), folder)) == {
+        "docs/deep/b-c.txt", "docs/binary.txt", "docs/latin.txt",
+    }  # fmt: skip
+    assert set(events(FilesSource(path=str(folder / "docs" / "a.md")), folder)) == {"docs/a.md"}
+    assert "not read" in events(FilesSource(path="docs/tool.bin"), folder)["docs/tool.bin"].reason
+
+
+def test_no_file_is_a_clear_error(folder: Path) -> None:
+    with pytest.raises(SourceError, match="no such file or folder"):
+        events(FilesSource(path="nothing/*.md"), folder)
+
+
+@pytest.mark.parametrize(
+    "front", ["---\n: : :\n---\n", "---\n- a\n---\n", "---\na: &a [*a]\n---\n", "---\nopen"]
+)
+def test_odd_front_matter_is_text(tmp_path: Path, front: str) -> None:
+    (tmp_path / "x.md").write_text(front + "\n# Title\n")
+    assert events(FilesSource(path="x.md"), tmp_path)["x.md"].document.content
+
+
+def test_a_mirror_stands_for_a_site(folder: Path) -> None:
+    site = folder / "site"
+    (site / "sub dir").mkdir(parents=True)
+    text = "<p>Words enough for a paragraph of text.</p>"
+    (site / "index.html").write_text(f'<h1>Home</h1>{text}<a href="sub dir/x.html">x</a>')
+    (site / "sub dir" / "x.html").write_text(f"<h1>X</h1>{text}")
+    (site / "old.html").write_text(f"<h1>Old</h1>{text}")
+    (site / "empty.html").write_text("")
+    (folder / "secret.html").write_text(f"<h1>Secret</h1>{text}")
+    (site / "leak.html").symlink_to(folder / "secret.html")
+    (site / "loop.html").symlink_to(site / "loop.html")
+    spec = MirrorSource(path="site", base_url="https://docs.example/v1", exclude=("/old*",))
+    found = events(spec, folder)
+    base = "https://docs.example/v1/"
+    assert found[base + "index.html"].document.title == "Home"
+    assert f"({base}sub%20dir/x.html)" in found[base + "index.html"].document.content
+    assert found[base + "sub%20dir/x.html"].document.title == "X"
+    assert found[base + "leak.html"].reason == "a link that leads out of the folder"
+    assert found[base + "loop.html"].document is None
+    assert found[base + "empty.html"].reason == "empty page"
+    assert base + "old.html" not in found
+    with pytest.raises(SourceError, match="no such folder"):
+        events(MirrorSource(path="nowhere", base_url="https://docs.example/"), folder)
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    lines = [
+        {"uri": "a", "title": "A", "text": "One.", "tags": ["t"], "document_type": "faq"},
+        {"uri": "b", "text": "Two.", "metadata": {"n": 1}},
+        {"uri": "a", "title": "again", "text": "x"},
+        {"uri": "c", "title": "no text"},
+        {"uri": "d", "text": "x", "colour": "red"},
+        {"uri": "e", "text": "x", "document_type": "novel"},
+        {"uri": "f", "text": "x", "tags": "t"},
+        {"uri": 1, "text": "x"},
+        [1],
+    ]
+    text = "\n".join(json.dumps(line) for line in lines)
+    (tmp_path / "x.jsonl").write_bytes(
+        b"\xef\xbb\xbf"
+        + text.encode()
+        + b'\n\n{"uri": "g"\n\xff\xfe\n'
+        + b'{"uri":"h","text":"\\ud800ok"}'
+    )
+    spec = JsonlSource(path="x.jsonl", tags=("all",))
+    found = list(open_source(spec).events(SourceContext(base=tmp_path)))
+    read = {event.uri: event.document for event in found if event.outcome is Outcome.FETCHED}
+    assert sorted(read) == ["a", "b", "h"]
+    assert (read["a"].document_type, read["a"].tags) == (DocumentType.FAQ, ("all", "t"))
+    assert (read["b"].title, read["b"].metadata) == ("b", {"n": 1})
+    read["h"].content.encode()
+    said = [event.reason for event in found if event.reason]
+    assert said == [
+        "line 3: uri is the same as in line 1",
+        "line 4: text is missing",
+        "line 5: unknown key 'colour'; the keys are uri, title, text, document_type, tags, "
+        "metadata",
+        "line 6: document_type: 'novel' is none of manual, tutorial, api_spec, faq, policy, "
+        "reference, other",
+        "line 7: tags: not a list of texts",
+        "line 8: uri: not a text",
+        "line 9: not a JSON object",
+        "line 11: not JSON (Expecting ',' delimiter at column 1)",
+        "line 12: not UTF-8",
+    ]
+    with pytest.raises(SourceError, match="cannot be read"):
+        list(open_source(JsonlSource(path="no.jsonl")).events(SourceContext(base=tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("uri", "title", "content", "kind"),
+    [
+        ("https://x/tutorial/first.html", "First", "", DocumentType.TUTORIAL),
+        ("https://x/docs/faq.html", "Anything", "", DocumentType.FAQ),
+        ("https://x/library/json.html", "json", "", DocumentType.REFERENCE),
+        ("https://x/p", "Privacy policy", "", DocumentType.POLICY),
+        ("https://x/p", "REST API", "", DocumentType.API_SPEC),
+        ("docs/user-guide/x.md", "X", "", DocumentType.MANUAL),
+        ("https://x/p", "X", "## Why?\n\na\n\n## How?\n\n## When?\n\n## Who?\n", DocumentType.FAQ),
+        ("https://x/p", "X", "GET /a\nPOST /b\nGET /c\nPUT /d\nDELETE /e\n", DocumentType.API_SPEC),
+        ("https://x/p", "X", "Nothing special.", DocumentType.OTHER),
+    ],
+)
+def test_document_types_are_told_by_simple_rules(uri, title, content, kind) -> None:
+    assert detect(uri, title, content) is kind
