@@ -69,7 +69,8 @@ class SpanParser(NodeParser):
                  for node in nodes if isinstance(node, TextNode)]  # fmt: skip
         nodes = super()._postprocess_parsed_nodes(nodes, parent_doc_map)
         for node, start, end in exact:
-            node.start_char_idx, node.end_char_idx = start, end
+            if node.start_char_idx != start:
+                node.start_char_idx, node.end_char_idx = start, end
         return nodes
 
 
