@@ -48,11 +48,11 @@ soak: $(DEV)
 
 site: $(RUN)
 	$(BIN)/mkdocs build --strict
-	set -e; for html in "$(WORKSPACE)"/export/*/html; do \
-		if [ -d "$$html" ]; then \
-			name=$$(basename "$$(dirname "$$html")"); \
+	set -e; for built in "$(WORKSPACE)"/export/*/site; do \
+		if [ -d "$$built" ]; then \
+			name=$$(basename "$$(dirname "$$built")"); \
 			mkdir -p build/site/kb; rm -rf "build/site/kb/$$name"; \
-			cp -R "$$html" "build/site/kb/$$name"; \
+			cp -R "$$built" "build/site/kb/$$name"; \
 		fi; \
 	done
 

@@ -348,7 +348,7 @@ def serve_site(
     folder = Path(site)
     if not folder.is_dir():
         with _workspace(context) as workspace:
-            folder = workspace[site].site_directory() / "html"
+            folder = workspace[site].site_directory() / "site"
     with open_server(folder, port) as server:
         _say(f"serving {folder} at http://127.0.0.1:{server.server_address[1]}/ (Ctrl+C ends it)")
         with suppress(KeyboardInterrupt):

@@ -28,7 +28,7 @@ from kbkit.models import (
     SourceDocument,
 )
 from kbkit.recipes import AnySource, KnowledgeBaseConfig, Question, parse_source
-from kbkit.retrieval.retriever import Retriever
+from kbkit.retrieval.retriever import Retriever, search
 from kbkit.sources import open_source
 from kbkit.stores import catalog, ratings, registry, runs
 from kbkit.stores.database import Database
@@ -277,7 +277,7 @@ class KnowledgeBase:
             ConfigError: The query is empty, or limit or mode is wrong.
             NotFoundError: The knowledge base was deleted.
         """
-        return self._retriever.search(query, limit, mode)
+        return search([self.retriever], query, limit, mode)
 
     def evaluate(self, questions: Sequence[Question], mode: str | Mode = Mode.HYBRID) -> Evaluation:
         """Measure by page how well search answers questions whose answers are known."""
@@ -463,7 +463,8 @@ class KnowledgeBase:
     # --- inside -------------------------------------------------------------------------------
 
     @cached_property
-    def _retriever(self) -> Retriever:
+    def retriever(self) -> Retriever:
+        """What finds candidates in it; `Workspace.search` ranks those of several together."""
         resources = self._resources
         return Retriever(resources.database, resources.vectors, self.id, self._sound_embedder)
 

@@ -165,14 +165,23 @@ class ScoreParts:
     Attributes:
         cosine: Cosine of query and chunk vectors, -1 to 1 (0 in lexical mode).
         bm25: BM25 score with the knowledge base's statistics, 0 or more.
-        dense: ``cosine`` after normalisation and weighting: its share of the score.
-        lexical: ``bm25`` after normalisation and weighting: its share of the score.
+        dense: What ``cosine``, normalised and weighted, adds to the score.
+        lexical: What ``bm25``, normalised and weighted, adds to the score.
+        document: What other passages found in the same document add.
+        title: What the query's words in the document's title add.
     """
 
     cosine: float
     bm25: float
     dense: float
     lexical: float
+    document: float = 0.0
+    title: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The score."""
+        return self.dense + self.lexical + self.document + self.title
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,18 +264,20 @@ class Hits(Sequence[Hit]):
     def to_frame(self) -> pd.DataFrame:
         """The hits as a DataFrame, one row a hit, indexed by rank from 1.
 
-        The score's parts are columns of their own: ``cosine``, ``bm25``, ``dense``, ``lexical``.
+        The score's parts are columns of their own: ``cosine``, ``bm25``, ``dense``, ``lexical``,
+        ``document``, ``title_match``.
         """
         import pandas as pd
 
         rows = []
         for values in self.to_dicts():
             parts = values.pop("parts")
+            parts["title_match"] = parts.pop("title")  # "title" is the document's
             rows.append({**values, **parts})
         columns = [
             "score", "kb", "title", "heading_path", "snippet", "url", "document_type", "tags",
-            "cosine", "bm25", "dense", "lexical", "uri", "anchor", "document_id", "chunk_id",
-            "start", "end", "page", "fetched_at", "text",
+            "cosine", "bm25", "dense", "lexical", "document", "title_match", "uri", "anchor",
+            "document_id", "chunk_id", "start", "end", "page", "fetched_at", "text",
         ]  # fmt: skip
         frame = pd.DataFrame(rows, columns=columns)
         frame.index = pd.RangeIndex(1, len(frame) + 1, name="rank")

@@ -212,8 +212,14 @@ AnyEmbedding = Annotated[
 class RetrievalSpec(Spec):
     """How a query is answered."""
 
-    dense_weight: float = Field(default=0.3, ge=0, le=1)
-    """Share of the dense score in the hybrid score; the rest is BM25."""
+    dense_weight: float = Field(default=0.4, ge=0, le=1)
+    """Share of the dense score in a chunk's own score; the rest is BM25."""
+    document_weight: float = Field(default=0.5, ge=0, le=5)
+    """Weight of what else was found in the same document, beside 1 for the chunk itself."""
+    title_weight: float = Field(default=0.2, ge=0, le=5)
+    """Weight of the query's words that stand in the document's title, likewise."""
+    per_document: int = Field(default=3, ge=1)
+    """Hits of one document before those of other documents come first."""
     candidates: int = Field(default=100, ge=1, le=10_000)
     """Chunks that each leg hands to the reranking."""
 
@@ -402,7 +408,8 @@ def _read(path: Path) -> str:
 
 
 def _repeated_keys(root: yaml.Node) -> list[yaml.Node]:
-    repeated, waiting, done = [], [root], set()
+    repeated: list[yaml.Node] = []
+    waiting, done = [root], set[int]()
     while waiting:
         node = waiting.pop()
         if id(node) in done:  # an alias may lead back to where it stands
@@ -449,7 +456,7 @@ def _problem(path: Path, root: yaml.Node, item: Any) -> str:
 def _nearest_key(loc: tuple[Any, ...]) -> str:
     """Which keys may stand where an unknown one stood, the likeliest first."""
     model = _model_at(loc[:-1])
-    keys = [name for name in model.model_fields] if model else []
+    keys = list(model.model_fields) if model else []
     close = difflib.get_close_matches(str(loc[-1]), keys, n=1)
     if close:
         return f"; did you mean {close[0]!r}?"

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from functools import cache, lru_cache
+from collections.abc import Callable
+from functools import cache
+from itertools import chain
 
 from kbkit.errors import ConfigError
 
 # A token: word characters, joined by single marks that occur inside identifiers, versions,
 # options and qualified names; also the names that end in marks (C++, C#).
 _TOKEN = re.compile(
-    r"(?<![\w-])--?[A-Za-z][\w-]*"  # --dry-run, -v
-    r"|[^\W\d_](?:\+\+|#)(?!\w)"  # C++, C#
-    r"|\w+(?:(?:[.\-'’]|::)\w+)*",
-    re.UNICODE,
+    r"[^\W\d_](?:\+\+|#)(?!\w)"  # C++, C#
+    r"|\w+(?:(?:[.\-'’]|::)\w+)*"
+    r"|(?<![\w-])--?[A-Za-z][\w-]*"  # --dry-run, -v
 )
-_PART = re.compile(r"[^\W_]+", re.UNICODE)
+_PART = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(
     r"(?<=[a-z])(?=[A-Z])"  # appendEvent
     r"|(?<=[A-Z\d])(?=[A-Z][a-z])"  # HTTPServer, utf8Decode
@@ -33,16 +34,149 @@ _SPACELESS = re.compile(
 )
 _CONTRACTION = re.compile(r"([^\W\d_]+?)(?:n't|'(?:s|t|re|ve|ll|d|m))")
 _LONGEST_TERM = 64
+_MOST_REMEMBERED = 300_000
 
 _ENGLISH_STOP_WORDS = frozenset(
-    """a about above after again against all am an and any are as at be because been before being
-    below between both but by ca can cannot could did do does doing down during each few for from
-    further get gets had has have having he her here hers him his how i if in into is it its
-    itself just me more most my no nor not of off on once only or other our out over own same she
-    should so some such than that the their them then there these they this those through to too
-    under until up use used using very was we were what when where which while who whom why will
-    with wo would you your""".split()
+    [
+        "a",
+        "about",
+        "above",
+        "after",
+        "again",
+        "against",
+        "all",
+        "am",
+        "an",
+        "and",
+        "any",
+        "are",
+        "as",
+        "at",
+        "be",
+        "because",
+        "been",
+        "before",
+        "being",
+        "below",
+        "between",
+        "both",
+        "but",
+        "by",
+        "ca",
+        "can",
+        "cannot",
+        "could",
+        "did",
+        "do",
+        "does",
+        "doing",
+        "down",
+        "during",
+        "each",
+        "few",
+        "for",
+        "from",
+        "further",
+        "get",
+        "gets",
+        "had",
+        "has",
+        "have",
+        "having",
+        "he",
+        "her",
+        "here",
+        "hers",
+        "him",
+        "his",
+        "how",
+        "i",
+        "if",
+        "in",
+        "into",
+        "is",
+        "it",
+        "its",
+        "itself",
+        "just",
+        "me",
+        "more",
+        "most",
+        "my",
+        "no",
+        "nor",
+        "not",
+        "of",
+        "off",
+        "on",
+        "once",
+        "only",
+        "or",
+        "other",
+        "our",
+        "out",
+        "over",
+        "own",
+        "same",
+        "she",
+        "should",
+        "so",
+        "some",
+        "such",
+        "than",
+        "that",
+        "the",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "this",
+        "those",
+        "through",
+        "to",
+        "too",
+        "under",
+        "until",
+        "up",
+        "use",
+        "used",
+        "using",
+        "very",
+        "was",
+        "we",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "who",
+        "whom",
+        "why",
+        "will",
+        "with",
+        "wo",
+        "would",
+        "you",
+        "your",
+    ]
 )
+
+
+class _Memory(dict[str, tuple[str, ...]]):
+    """Remembers the terms of tokens, as many as a large site has different ones."""
+
+    def __init__(self, terms_of: Callable[[str], tuple[str, ...]]) -> None:
+        super().__init__()
+        self._terms_of = terms_of
+
+    def __missing__(self, token: str) -> tuple[str, ...]:
+        terms = self._terms_of(token)
+        if len(self) < _MOST_REMEMBERED:
+            self[token] = terms
+        return terms
 
 
 class Analyzer:
@@ -65,15 +199,13 @@ class Analyzer:
         self.language = language
         self._stop_words = _ENGLISH_STOP_WORDS if language == "english" else frozenset[str]()
         stem = Stemmer.Stemmer(language, 0).stemWord
-        self._stem = lru_cache(maxsize=200_000)(stem)
-        self._token_terms = lru_cache(maxsize=200_000)(self._terms_of_token)
+        self._stem = stem
+        self._token_terms = _Memory(self._terms_of_token)
 
     def terms(self, text: str) -> list[str]:
         """The terms of a text, in order, with repetitions; stop words are left out."""
-        terms: list[str] = []
-        for match in _TOKEN.finditer(unicodedata.normalize("NFKC", text)):
-            terms.extend(self._token_terms(match[0]))
-        return terms
+        tokens = _TOKEN.findall(unicodedata.normalize("NFKC", text))
+        return list(chain.from_iterable(map(self._token_terms.__getitem__, tokens)))
 
     def _terms_of_token(self, token: str) -> tuple[str, ...]:
         folded = token.casefold().replace("’", "'")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import sqlite3
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +17,7 @@ from kbkit.errors import ConflictError, InvalidNameError, NotFoundError, Workspa
 from kbkit.knowledge_base import KnowledgeBase, Resources
 from kbkit.models import Hits, KnowledgeBaseInfo, Mode
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseConfig, check_name
-from kbkit.retrieval.retriever import check_query
+from kbkit.retrieval.retriever import search
 from kbkit.stores import registry
 from kbkit.stores.database import Database
 from kbkit.stores.locks import FolderLocks
@@ -159,16 +158,12 @@ class Workspace:
             ConfigError: The query is empty, or limit or mode is wrong.
             NotFoundError: A name is not there, or the workspace is empty.
         """
-        start = time.perf_counter()
-        check_query(query, limit, mode)
         names = list(dict.fromkeys(kbs)) if kbs else list(self)
         if not names:
             raise NotFoundError(
                 f"{self.path}: has no knowledge base yet; make one with `kbkit new`"
             )
-        found = [hit for name in names for hit in self[name].search(query, limit, mode)]
-        found.sort(key=lambda hit: -hit.score)
-        return Hits(query, tuple(found[:limit]), time.perf_counter() - start)
+        return search([self[name].retriever for name in names], query, limit, mode)
 
     def close(self) -> None:
         """Let go of the folder; the workspace cannot be used any more."""

@@ -9,7 +9,9 @@ from kbkit.models import DocumentState
 from kbkit.recipes import ChunkingSpec, JsonlSource, KnowledgeBaseConfig, StorageSpec
 from kbkit.stores import vectors as vector_store
 
-TEA = "# Tea\n\n## Green {#green}\n\nSteep two minutes.\n\n## Black {#black}\n\nSteep four minutes.\n"
+TEA = (
+    "# Tea\n\n## Green {#green}\n\nSteep two minutes.\n\n## Black {#black}\n\nSteep four minutes.\n"
+)
 
 
 @pytest.fixture
@@ -63,7 +65,8 @@ def test_every_mode_ranks_and_tells_how(kb):
         hits = kb.search("bake bread", mode=mode)
         assert hits[0].title == "Bread"
         parts = hits[0].parts
-        assert hits[0].score == pytest.approx(parts.dense + parts.lexical)
+        assert hits[0].score == pytest.approx(parts.total)
+        assert parts.title > 0
         assert (parts.dense > 0) == (mode != "lexical")
         assert (parts.lexical > 0) == (mode != "dense")
 
@@ -170,7 +173,18 @@ def test_an_empty_query_is_an_error(kb, query):
 
 @pytest.mark.parametrize(
     "query",
-    ['"', "NEAR(a b)", "a* OR b", "-", "terms:x", "the of and", "🙂", "日本語", "x" * 100_000, "\0"],
+    [
+        '"',
+        "NEAR(a b)",
+        "a* OR b",
+        "-",
+        "terms:x",
+        "the of and",
+        "🙂",
+        "日本語",
+        "x" * 100_000,
+        "\0",
+    ],
 )
 def test_odd_queries_get_an_answer(kb, query):
     kb.add("Tea", TEA)

@@ -8,8 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from kbkit.models import PageVisit as PageVisit
-from kbkit.models import SourceDocument
+from kbkit.models import PageVisit, SourceDocument
 
 
 class Outcome(StrEnum):

@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kbkit.sources.base import Outcome, PageVisit
+from kbkit.models import PageVisit
+from kbkit.sources.base import Outcome
 from kbkit.sources.fetch import Fetcher, Response, pause
 from kbkit.sources.robots import Robots
 from kbkit.sources.urls import origin

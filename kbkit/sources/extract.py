@@ -15,10 +15,15 @@ from urllib.parse import urljoin
 from kbkit.sources.dom import Element, anchor, clean, flat, links, parse, self_links
 from kbkit.sources.inline import escape
 from kbkit.sources.markdown import MarkdownWriter
-from kbkit.sources.regions import Region, chain, covering, find, landmark, words
+from kbkit.sources.regions import Region, chain, covering, find, landmark, prune, words
 
 _SUFFIX = re.compile(r"\s+(?:[—–|·•»]|::|-)\s+[^—–|·•»]{1,80}$")
 _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
+_GENERATORS = re.compile(
+    r"sphinx|docutils|mkdocs|docusaurus|docbook|asciidoc|antora|javadoc|rustdoc|vitepress|hugo"
+    r"|gitbook|doxygen|starlight|mdbook|jekyll",
+    re.IGNORECASE,
+)
 _DEEP = "nested too deeply to be read"
 
 
@@ -97,6 +102,8 @@ def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Ex
         if kept.strip():
             region = landmark(covering(body, kept), body)
             ballot = chain(region)
+            if not _is_documentation(root, region, own):
+                prune(region, kept)
     heading, title = _title(root, body, region)
     content = MarkdownWriter(base, own).write(region).strip()
     if not re.search(r"\w", content):
@@ -121,6 +128,16 @@ def _known(body: Element, regions: tuple[Region, ...]) -> Element | None:
         if inside >= 0.3 * total or inside >= 300 or (inside >= 20 and total < 200):
             return element
     return None
+
+
+def _is_documentation(root: Element, region: Element, own: dict[Element, str]) -> bool:
+    """Whether a page that no template is known for looks like documentation."""
+    if own or next(region.iter("pre"), None) is not None:
+        return True
+    for element in root.iter("meta"):
+        if (element.get("name") or "").lower() == "generator":
+            return bool(_GENERATORS.search(element.get("content") or ""))
+    return next((True for term in region.iter("dt") if term.get("id")), False)
 
 
 def _trafilatura(html: str) -> str:
@@ -190,15 +207,15 @@ def _joined(base: str, href: str) -> str:
 
 def _title(root: Element, body: Element, region: Element) -> tuple[Element | None, str]:
     """The heading that names the page, if there is one, and the page's title."""
+    named = next((text for element in root.iter("title") if (text := flat(element))), "")
     for place in (region, body):
         for heading in place.iter("h1"):
             text = flat(heading).rstrip("¶# ")
-            if text:
+            # outside of the content, a heading may as well be the name of the site
+            if text and (place is region or not named or text in named):
                 return heading, text[:500]
-    for element in root.iter("title"):
-        text = flat(element)
-        if text:
-            return None, (_SUFFIX.sub("", text) or text)[:500]
+    if named:
+        return None, (_SUFFIX.sub("", named) or named)[:500]
     for heading in region.iter("h2", "h3"):
         if text := flat(heading).rstrip("¶# "):
             return heading, text[:500]

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from kbkit.sources.dom import Element
+from kbkit.sources.dom import HEADINGS, Element, drop
 
 Signature = tuple[str, str, str, str]
 """Tag, id, class and role: what tells an element from others in a template."""
@@ -19,6 +19,11 @@ Signature = tuple[str, str, str, str]
 COVERED = 0.9  # share of the kept words that the content element has to hold
 LEARNED_FROM = 8  # pages that vote before a template is trusted
 _AGREED = 0.5  # share of the votes that a template needs
+_ARTICLE = 0.9  # kept share of a region below which its blocks are judged one by one
+_LONG = 100  # words that trafilatura has to keep before it may judge
+_WHOLE = 0.6  # kept share of a block that stays as it is
+_NOTHING = 0.15  # kept share of a block that goes
+_STAY = frozenset({"br", "img", "hr", "pre"})
 _LANDMARK_IDS = frozenset(
     {"content", "main-content", "main", "apicontent", "bodycontent", "mw-content-text"}
 )
@@ -109,13 +114,64 @@ def landmark(element: Element, body: Element) -> Element:
             or around.get("role") in ("main", "article")
             or (around.get("id") or "").lower() in _LANDMARK_IDS
             or around.get("itemprop") == "articleBody"
+            # the heading that names the page belongs to its content
+            or (next(best.iter("h1"), None) is None and next(around.iter("h1"), None) is not None)
         )
-        if sum(words(around).values()) > inside * 1.25 + 15:
+        if sum(words(around).values()) > inside * 1.25 + 25:
             break
         if marked:
             best = around
         around = around.getparent()
     return best
+
+
+def prune(region: Element, kept: str) -> None:
+    """Take out of a region what trafilatura left out, if that is a good part of it.
+
+    Articles are mixed with teasers and comments that no template tells from the text. Short
+    blocks stay, and so does all where trafilatura left out little: what documentation loses
+    is worse than what it carries along.
+
+    Args:
+        region: The content element; changed in place.
+        kept: The text that trafilatura kept.
+    """
+    found = _WORD.findall(kept)
+    triples = set(zip(found, found[1:], found[2:], strict=False))
+    share = _kept_share(region, triples)
+    if share is not None and share < _ARTICLE and len(found) >= _LONG:
+        _prune(region, triples)
+
+
+def _prune(element: Element, triples: set[tuple[str, str, str]]) -> None:
+    follows = False  # whether the block behind is kept: a heading stays with it
+    for child in reversed(list(element)):
+        if not isinstance(child.tag, str) or child.tag in _STAY:
+            continue
+        share = _kept_share(child, triples)
+        if share is None:
+            keep = True
+        elif child.tag in HEADINGS:
+            keep = share > _NOTHING or follows
+        else:
+            keep = share > _NOTHING
+            if keep and share < _WHOLE:
+                _prune(child, triples)
+        if not keep and next(child.iter("pre"), None) is not None:
+            _prune(child, triples)
+            keep = True
+        follows = keep
+        if not keep:
+            drop(child)
+
+
+def _kept_share(element: Element, known: set[tuple[str, str, str]]) -> float | None:
+    """Share of the word triples of an element that a text holds; ``None`` without any."""
+    found = _WORD.findall(" ".join(element.itertext()))
+    triples = list(zip(found, found[1:], found[2:], strict=False))
+    if not triples:
+        return None
+    return sum(triple in known for triple in triples) / len(triples)
 
 
 def _signature(element: Element) -> Signature:

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from urllib.parse import unquote, urlsplit
 
-from kbkit.models import SourceDocument
+from kbkit.models import PageVisit, SourceDocument
 from kbkit.recipes import CrawlSource, PageSource
-from kbkit.sources.base import Outcome, PageVisit, SourceContext, SourceEvent
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import decode
 from kbkit.sources.doctype import detect
 from kbkit.sources.downloads import Downloads, Pace, Task

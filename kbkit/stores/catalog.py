@@ -57,6 +57,7 @@ class Candidate:
     seq: int
     id: str
     document_id: str
+    title: str
     terms: str
     length: int
     vector: NDArray[np.float32]
@@ -441,17 +442,18 @@ def candidates(
         for part in _parts(keys):
             found = connection.execute(
                 sa.select(
-                    chunks.c.seq, chunks.c.id, chunks.c.document_id, chunks.c.terms,
-                    chunks.c.length, vectors.c.vector,
+                    chunks.c.seq, chunks.c.id, chunks.c.document_id, documents.c.title,
+                    chunks.c.terms, chunks.c.length, vectors.c.vector,
                 )
                 .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
+                .join(documents, documents.c.id == chunks.c.document_id)
                 .where(chunks.c.kb_id == kb_id, column.in_(part))
             )  # fmt: skip
             rows.update((row.seq, row) for row in found)
     ordered = [rows[seq] for seq in sorted(rows)]
     matrix = unpack([row.vector for row in ordered], dimensions)
     return [
-        Candidate(row.seq, row.id, row.document_id, row.terms, row.length, matrix[i])
+        Candidate(row.seq, row.id, row.document_id, row.title, row.terms, row.length, matrix[i])
         for i, row in enumerate(ordered)
     ]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ sync_api = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.browser
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 HOSTILE = Path(__file__).parents[1] / "export" / "hostile.yaml"
 FLAGS = [
     "--disable-gpu",
@@ -64,13 +64,10 @@ def site(tmp_path_factory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[sync_api.Browser]:
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        pytest.skip("Chromium is not installed")
+def browser(chromium) -> Iterator[sync_api.Browser]:
     with sync_api.sync_playwright() as playwright:
         running = playwright.chromium.launch(
-            executable_path=path, args=FLAGS, chromium_sandbox=False
+            executable_path=chromium, args=FLAGS, chromium_sandbox=False
         )
         yield running
         running.close()
@@ -160,13 +157,13 @@ def test_a_hostile_document_does_nothing(page):
     assert search(page, "append_event")
 
 
-def test_light_and_dark(page, tmp_path):
+def test_light_and_dark(page):
     page.emulate_media(color_scheme="light")
     page.goto("/index.html")
     background = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(background)
-    page.screenshot(path=tmp_path / "light.png")
+    page.screenshot(path=SCREENSHOTS / "site-light.png")
     page.locator("label[for=__palette_1]").click()
     page.wait_for_timeout(300)
     assert page.evaluate(background) != light
-    page.screenshot(path=tmp_path / "dark.png")
+    page.screenshot(path=SCREENSHOTS / "site-dark.png")

@@ -98,6 +98,7 @@ def test_a_new_workspace_may_be_opened_by_several_at_once(tmp_path):
 
 def hold_source(folder, lines, started, release):
     with kbkit.open(folder) as workspace:
+
         def wait(_):
             started.set()
             release.wait(60)

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from kbkit.models import DocumentType
+from kbkit.models import DocumentType, PageVisit
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources import open_source
-from kbkit.sources.base import Outcome, PageVisit, SourceContext, SourceEvent
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 
 
 class Memory:
