@@ -12,7 +12,7 @@ from typing import Any
 from kbkit.feedback.evaluate import Evaluation
 from kbkit.ingest.pipeline import OnProgress
 from kbkit.models import IngestReport, KnowledgeBaseInfo, Progress
-from kbkit.recipes import Question, Recipe, load_recipe
+from kbkit.recipes import Question, Recipe, golden_questions, load_recipe
 from kbkit.workspace import Workspace
 
 
@@ -119,7 +119,7 @@ def build(
     """
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe)
-    questions = recipe.golden_questions()  # read before the work, since they may be wrong
+    questions = golden_questions(recipe)  # read before the work, since they may be wrong
     if isinstance(workspace, Workspace):
         return _build(recipe, questions, workspace, site=site, on_progress=on_progress, stop=stop)
     with Workspace(workspace) as opened:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +13,7 @@ from kbkit.embedding import open_embedder
 from kbkit.embedding.base import Embedder
 from kbkit.errors import ConfigError, ConflictError, EmbedderError, NotFoundError
 from kbkit.feedback.evaluate import Evaluation, evaluate
+from kbkit.frames import chunks_frame, documents_frame, info_html, ratings_frame
 from kbkit.ingest.pipeline import OnProgress, Pipeline, Stop
 from kbkit.models import (
     Chunk,
@@ -30,7 +29,7 @@ from kbkit.models import (
 from kbkit.recipes import AnySource, KnowledgeBaseConfig, Question, parse_source
 from kbkit.retrieval.retriever import Retriever, search
 from kbkit.sources import open_source
-from kbkit.stores import catalog, ratings, registry, runs
+from kbkit.stores import catalog, contents, ratings, registry, runs
 from kbkit.stores.database import Database
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.registry import KnowledgeBaseRow
@@ -216,7 +215,7 @@ class KnowledgeBase:
             NotFoundError: There is no such document.
         """
         with self._resources.database.write() as connection:
-            found = catalog.get_document(connection, self.id, document)
+            found = contents.get_document(connection, self.id, document)
             catalog.delete_document(connection, self.id, found.id)
         self._resources.vectors.apply(self.id)
 
@@ -303,7 +302,7 @@ class KnowledgeBase:
             raise ConfigError(f"score={score!r}: rate with a whole number from 1 to 5")
         with self._resources.database.write() as connection:
             registry.get_by_id(connection, self.id)
-            target_type = catalog.kind_of(connection, self.id, target)
+            target_type = contents.kind_of(connection, self.id, target)
             if target_type is None:
                 raise NotFoundError(f"{self.name}: has no chunk or document with id {target!r}")
             return ratings.add(
@@ -344,44 +343,25 @@ class KnowledgeBase:
             NotFoundError: There is no such document.
         """
         with self._resources.database.read() as connection:
-            return catalog.get_document(connection, self.id, document)
+            return contents.get_document(connection, self.id, document)
 
     def iter_documents(self, *, gone: bool = True) -> Iterator[Document]:
         """All documents in order of URI, those that are gone from their source with ``gone``."""
         with self._resources.database.read() as connection:
-            yield from catalog.iter_documents(connection, self.id, gone=gone)
+            yield from contents.iter_documents(connection, self.id, gone=gone)
 
     def iter_chunks(self, document_id: str | None = None) -> Iterator[Chunk]:
         """All chunks, or those of one document, in document order."""
         with self._resources.database.read() as connection:
-            yield from catalog.iter_chunks(connection, self.id, document_id)
+            yield from contents.iter_chunks(connection, self.id, document_id)
 
     def documents(self) -> pd.DataFrame:
         """All documents as a DataFrame, indexed by id; ``content`` is the Markdown."""
-        import pandas as pd
-
-        columns = [
-            "id", "uri", "title", "document_type", "tags", "state", "fetched_at", "metadata",
-            "content",
-        ]  # fmt: skip
-        rows = [document.to_dict() for document in self.iter_documents()]
-        frame = pd.DataFrame(rows, columns=columns).set_index("id")
-        frame["fetched_at"] = pd.to_datetime(frame["fetched_at"], utc=True)
-        for name in ("document_type", "state"):
-            frame[name] = frame[name].astype("category")
-        return frame
+        return documents_frame(self.iter_documents())
 
     def chunks(self) -> pd.DataFrame:
         """All chunks as a DataFrame, indexed by id."""
-        import pandas as pd
-
-        columns = [
-            "id", "document_id", "position", "start", "end", "heading_path", "anchor", "page",
-            "text",
-        ]  # fmt: skip
-        frame = pd.DataFrame([asdict(chunk) for chunk in self.iter_chunks()], columns=columns)
-        frame["page"] = frame["page"].astype("Int64")
-        return frame.set_index("id")
+        return chunks_frame(self.iter_chunks())
 
     def iter_ratings(self, targets: Collection[str] | None = None) -> Iterator[Rating]:
         """All ratings, oldest first, or those of some chunks and documents, given by id."""
@@ -391,15 +371,7 @@ class KnowledgeBase:
 
     def ratings(self) -> pd.DataFrame:
         """All ratings as a DataFrame, oldest first, indexed by id."""
-        import pandas as pd
-
-        columns = [
-            "id", "target", "target_type", "score", "query", "rater", "note", "created_at",
-        ]  # fmt: skip
-        rows = [asdict(rating) for rating in self.iter_ratings()]
-        frame = pd.DataFrame(rows, columns=columns).set_index("id")
-        frame["created_at"] = pd.to_datetime(frame["created_at"], utc=True)
-        return frame
+        return ratings_frame(self.iter_ratings())
 
     def export(
         self,
@@ -439,26 +411,7 @@ class KnowledgeBase:
         return f"<KnowledgeBase {self.name!r} in {str(self._resources.folder)!r}>"
 
     def _repr_html_(self) -> str:
-        info = self.describe()
-        age = datetime.now(UTC) - info.updated_at
-        rows = {
-            "documents": f"{info.documents:,}",
-            "chunks": f"{info.chunks:,}",
-            "types": ", ".join(f"{name} {n:,}" for name, n in info.document_types.items()),
-            "sources": ", ".join(info.source_types),
-            "embedder": info.embedder,
-            "updated": f"{info.updated_at:%Y-%m-%d %H:%M} UTC ({age.days} days ago)",
-        }
-        body = "".join(
-            f"<tr><th style='text-align:left'>{key}</th>"
-            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
-            for key, value in rows.items()
-            if value
-        )
-        return (
-            f"<p><b>{html.escape(info.name)}</b> {html.escape(info.description)}</p>"
-            f"<table>{body}</table>"
-        )
+        return info_html(self.describe())
 
     # --- inside -------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 import pytest
 
 from kbkit.errors import RecipeError
-from kbkit.recipes import load_questions, load_recipe
+from kbkit.recipes import golden_questions, load_questions, load_recipe
 
 GOOD = """\
 name: docs
@@ -23,7 +23,7 @@ def test_a_recipe_says_where_it_stands(tmp_path):
     write(tmp_path, "# comment\nHow?\ta.html, b.html\n", "questions.tsv")
     recipe = load_recipe(path)
     assert recipe.path == path
-    (question,) = recipe.golden_questions()
+    (question,) = golden_questions(recipe)
     assert question.relevant == ("a.html", "b.html")
 
 

@@ -198,16 +198,25 @@ def _remove(directory: Path, path: str) -> bool:
 
 def _nav(outline: Outline) -> Iterator[dict[str, Any]]:
     """The navigation: the home page and as many sections as it has room for, large ones first."""
-    root = outline.root
-    chosen = sorted(root.sections, key=lambda section: -section.size)[:NAV_SIZE]
-    deep = len(root.sections) + sum(len(section.sections) for section in root.sections) <= NAV_SIZE
+    sections = outline.root.sections
+    chosen = _largest(sections, NAV_SIZE)
+    inner = _largest(
+        [inner for section in sections for inner in section.sections], NAV_SIZE - len(chosen)
+    )
     yield {"title": "Home", "path": HOME}
-    for section in root.sections:
-        if section in chosen:
+    for section in sections:
+        if section.folders in chosen:
             entry = _nav_entry(outline, section)
-            if deep and section.sections:
-                entry["children"] = [_nav_entry(outline, inner) for inner in section.sections]
+            below = [part for part in section.sections if part.folders in inner]
+            if below:
+                entry["children"] = [_nav_entry(outline, part) for part in below]
             yield entry
+
+
+def _largest(sections: list[Section], number: int) -> set[tuple[str, ...]]:
+    """The folders of the largest sections."""
+    ranked = sorted(sections, key=lambda section: -section.size)
+    return {section.folders for section in ranked[:number]}
 
 
 def _nav_entry(outline: Outline, section: Section) -> dict[str, Any]:

@@ -82,8 +82,10 @@ class Manifest:
         pending = list(self.nav)
         while pending:
             item = pending.pop()
-            titles[str(item["path"])] = str(item["title"])
-            pending += item.get("children", ())
+            children = item.get("children", ())
+            # A section's own page stands below its name, as the first of its entries
+            titles[str(item["path"])] = "Overview" if children else str(item["title"])
+            pending += children
         return titles
 
 

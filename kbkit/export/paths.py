@@ -45,7 +45,7 @@ def uri_parts(uri: str) -> tuple[tuple[str, ...], str]:
         *folders, name = [part for part in split.path.split(".") if part] or ["index"]
         return tuple(folders), name
     if split.scheme in {"http", "https"}:
-        place = f"{host}_{port}" if port else host
+        place = f"{host}:{port}" if port else host
         path = split.path
     else:
         place, path = split.scheme or "files", f"{split.netloc}/{split.path}"

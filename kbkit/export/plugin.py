@@ -156,6 +156,6 @@ def _nav(prefix: str, manifest: Manifest) -> list[dict[str, Any]]:
         path = posixpath.normpath(posixpath.join(prefix, item["path"]))
         if not item.get("children"):
             return {title: path}
-        return {title: [{"Overview": path}, *map(entry, item["children"])]}
+        return {title: [path, *map(entry, item["children"])]}
 
     return [entry(item) for item in manifest.nav]

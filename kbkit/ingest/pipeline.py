@@ -31,7 +31,7 @@ from kbkit.models import (
 from kbkit.recipes import KnowledgeBaseConfig
 from kbkit.sources.base import Outcome, Source, SourceContext, SourceEvent
 from kbkit.sources.doctype import detect
-from kbkit.stores import catalog, runs
+from kbkit.stores import catalog, contents, runs
 from kbkit.stores.catalog import NewChunk
 from kbkit.stores.database import Database
 from kbkit.stores.locks import FolderLocks
@@ -154,7 +154,7 @@ class Pipeline:
                 tally.interrupted = True
                 break
             with self.database.read() as connection:
-                document = catalog.get_document(connection, self.kb_id, document_id)
+                document = contents.get_document(connection, self.kb_id, document_id)
                 source_id, run_id = catalog.origin(connection, document_id)
             source_document = SourceDocument(
                 document.uri, document.title, document.content, document.document_type,
@@ -331,7 +331,7 @@ class Pipeline:
         if missing:
             with tally.timed("embed"):
                 matrix = self.embedder.embed_passages(list(missing.values()))
-            packed.update(zip(missing, catalog.pack(matrix), strict=True))
+            packed.update(zip(missing, contents.pack(matrix), strict=True))
             tally.counts["chunks_embedded"] += len(missing)
         return packed
 

@@ -17,8 +17,8 @@ from kbkit.recipes import KnowledgeBaseConfig
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores
 from kbkit.retrieval.fusion import Scores, Weights, fuse, ranking
 from kbkit.retrieval.snippet import snippet
-from kbkit.stores import catalog, lexical, registry
-from kbkit.stores.catalog import Candidate
+from kbkit.stores import contents, lexical, registry
+from kbkit.stores.contents import Candidate
 from kbkit.stores.database import Database
 from kbkit.stores.registry import KnowledgeBaseRow
 from kbkit.stores.vectors import VectorIndex
@@ -82,7 +82,7 @@ class Retriever:
                 ids, seqs = self.vectors.nearest(connection, row, vector, size)
             if mode is not Mode.DENSE:
                 seqs += lexical.candidates(connection, self.kb_id, frequencies, size)
-            candidates = catalog.candidates(
+            candidates = contents.candidates(
                 connection, self.kb_id, row.dimensions, seqs=seqs, ids=ids
             )
             statistics = self._statistics(connection, row, frequencies)
@@ -102,14 +102,14 @@ class Retriever:
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
         """Chunks with their documents, by ``seq``; those that have gone meanwhile are missing."""
         with self.database.read() as connection:
-            return catalog.get_chunks(connection, seqs)
+            return contents.get_chunks(connection, seqs)
 
     def _statistics(
         self, connection: sa.Connection, row: KnowledgeBaseRow, frequencies: dict[str, int]
     ) -> CorpusStatistics:
         with self._mutex:
             if row.version not in self._sizes:
-                self._sizes = {row.version: catalog.corpus_size(connection, row.id)}
+                self._sizes = {row.version: contents.corpus_size(connection, row.id)}
             chunks, length = self._sizes[row.version]
         return CorpusStatistics(chunks, length / chunks if chunks else 0.0, frequencies)
 

@@ -11,13 +11,8 @@ them the client is opened afresh. Opening and writing happen under one lock.
 from __future__ import annotations
 
 import contextlib
-import shutil
-import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -26,7 +21,8 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from kbkit.errors import ConflictError
-from kbkit.stores import catalog, registry
+from kbkit.stores import contents, registry
+from kbkit.stores.chroma import ChromaFolder, ask, create
 from kbkit.stores.database import Database
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.registry import KnowledgeBaseRow
@@ -47,68 +43,17 @@ _READER_LOCK_SECONDS = 0.02
 """How long a search waits for that, before it does without."""
 
 
-@dataclass(slots=True)
-class _OpenChroma:
-    """What this process has open of one Chroma folder.
-
-    chromadb itself shares one system for each folder and process, so two workspaces on one
-    folder must agree on how far it has come.
-
-    Attributes:
-        opened_at: By knowledge base id, ``applied_seq`` when the client was opened.
-        collections: By knowledge base id, those that were used.
-        users: Number of `VectorIndex` objects that share this.
-    """
-
-    folder: Path
-    client: ClientAPI | None = None
-    opened_at: dict[str, int] = field(default_factory=dict)
-    collections: dict[str, Collection] = field(default_factory=dict)
-    mutex: threading.RLock = field(default_factory=threading.RLock)
-    users: int = 0
-
-    @classmethod
-    def of(cls, folder: Path) -> _OpenChroma:
-        """The one of a folder, for one more user."""
-        with _registry_mutex:
-            shared = _registry.setdefault(folder, cls(folder))
-            shared.users += 1
-            return shared
-
-    def release(self) -> None:
-        """One user less; the last one closes the client."""
-        with _registry_mutex:
-            self.users -= 1
-            if self.users == 0:
-                _registry.pop(self.folder, None)
-                self.forget()
-
-    def forget(self) -> None:
-        """Close the client and all that was known through it."""
-        with self.mutex:
-            if self.client is not None:
-                self.client.close()  # type: ignore[attr-defined]  # its stubs lack it
-            self.client = None
-            self.collections.clear()
-            self.opened_at.clear()
-
-
-_registry: dict[Path, _OpenChroma] = {}
-_registry_mutex = threading.Lock()
-
-
 class VectorIndex:
     """All Chroma collections of one workspace, as this process sees them."""
 
     def __init__(self, folder: Path, database: Database, locks: FolderLocks) -> None:
-        self._folder = folder
         self._database = database
         self._locks = locks
-        self._open_chroma = _OpenChroma.of(folder)
+        self._chroma = ChromaFolder.of(folder)
 
     def close(self) -> None:
         """Let go of Chroma."""
-        self._open_chroma.release()
+        self._chroma.release()
 
     def apply(self, kb_id: str, on_progress: Callable[[int], None] | None = None) -> int:
         """Bring a collection level with the catalog.
@@ -129,7 +74,7 @@ class VectorIndex:
             return done
         with self._writing():
             row = self._row(kb_id)
-            if self._open_chroma.opened_at.get(kb_id, 0) != row.applied_seq:
+            if self._chroma.opened_at.get(kb_id, 0) != row.applied_seq:
                 self._open()  # another process wrote since
             collection = self._sound_collection(row)
             while batch := self._outbox(kb_id):
@@ -146,7 +91,7 @@ class VectorIndex:
             if connection.execute(sa.select(dropped_collections)).first() is None:
                 return
         with self._writing():
-            self._drop_marked(self._open_chroma.client or self._open())
+            self._drop_marked(self._chroma.client or self._open())
 
     def nearest(
         self, connection: sa.Connection, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int
@@ -165,33 +110,33 @@ class VectorIndex:
         """
         if not query.any():
             return [], []
-        with self._open_chroma.mutex:
+        with self._chroma.mutex:
             if not self._usable(row) or self._behind(connection, row) > _REOPEN_BEHIND:
                 # while another process writes, what is open has to do: the rest is scored below
                 with contextlib.suppress(ConflictError):
                     self._refresh(row.id)
             ids = self._query(row, query, k)
-            known = self._open_chroma.opened_at.get(row.id, 0) if self._usable(row) else 0
+            known = self._chroma.opened_at.get(row.id, 0) if self._usable(row) else 0
         return ids, _nearest_of_new(connection, row, query, k, known)
 
     def _usable(self, row: KnowledgeBaseRow) -> bool:
-        collection = self._open_chroma.collections.get(row.id)
+        collection = self._chroma.collections.get(row.id)
         return collection is not None and collection.name == row.collection
 
     def _query(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> list[str]:
-        if not self._usable(row) or not self._open_chroma.opened_at.get(row.id):
+        if not self._usable(row) or not self._chroma.opened_at.get(row.id):
             return []
         try:
-            return _ask(self._open_chroma.collections[row.id], query, k)
+            return ask(self._chroma.collections[row.id], query, k)
         except Exception:  # Chroma raises many kinds; opening afresh mends or rebuilds
             with self._writing():
                 self._open()
                 collection = self._sound_collection(self._row(row.id))
-            return _ask(collection, query, k)
+            return ask(collection, query, k)
 
     def _behind(self, connection: sa.Connection, row: KnowledgeBaseRow) -> int:
         """Chunks in the collection by now that this process's client does not know."""
-        known = self._open_chroma.opened_at.get(row.id, 0)
+        known = self._chroma.opened_at.get(row.id, 0)
         if row.applied_seq <= known:
             return 0
         return connection.execute(
@@ -204,53 +149,49 @@ class VectorIndex:
         """Open the client and a collection as they are now on disk."""
         with self._writing(wait=_READER_LOCK_SECONDS):
             row = self._row(kb_id)
-            if row.applied_seq != self._open_chroma.opened_at.get(kb_id, -1):
+            if row.applied_seq != self._chroma.opened_at.get(kb_id, -1):
                 self._open()
             self._sound_collection(row)
 
     @contextlib.contextmanager
     def _writing(self, wait: float = _LOCK_SECONDS) -> Iterator[None]:
         task = "writing to the Chroma index"
-        with self._open_chroma.mutex, self._locks.hold("chroma", wait=wait, task=task):
+        with self._chroma.mutex, self._locks.hold("chroma", wait=wait, task=task):
             yield
 
     def _open(self) -> ClientAPI:
         """Open the client afresh; the lock must be held."""
-        chromadb = _import_chromadb()
-        self._open_chroma.forget()
-        settings = chromadb.config.Settings(anonymized_telemetry=False)
-        try:
-            client: ClientAPI = chromadb.PersistentClient(str(self._folder), settings=settings)
-        except Exception:  # half-written or damaged: derived data, so make it anew
-            # chromadb would hand the half-started system out again
-            systems = chromadb.api.shared_system_client.SharedSystemClient._identifier_to_system
-            systems.pop(str(self._folder), None)
-            shutil.rmtree(self._folder, ignore_errors=True)
-            client = chromadb.PersistentClient(str(self._folder), settings=settings)
-        self._open_chroma.client = client
+        client = self._chroma.reopen()
         with self._database.read() as connection:
             rows = connection.execute(
                 sa.select(knowledge_bases.c.id, knowledge_bases.c.applied_seq)
             )
-            self._open_chroma.opened_at = {row.id: row.applied_seq for row in rows}
+            self._chroma.opened_at = {row.id: row.applied_seq for row in rows}
         return client
 
     def _sound_collection(self, row: KnowledgeBaseRow) -> Collection:
         """The collection, rebuilt if it does not hold what the catalog says it does."""
         if self._usable(row):
-            return self._open_chroma.collections[row.id]
-        client = self._open_chroma.client or self._open()
+            return self._chroma.collections[row.id]
+        collection = self._get(row)
+        if collection is None and row.applied_seq > 0:
+            self._open()  # perhaps it is only this process's client that is out of date
+            collection = self._get(row)
+        if collection is None:
+            if row.applied_seq > 0:
+                return self._rebuild(row)
+            collection = create(self._chroma.client or self._open(), row.collection)
+        self._chroma.collections[row.id] = collection
+        return collection
+
+    def _get(self, row: KnowledgeBaseRow) -> Collection | None:
+        """The collection as it is on disk, ``None`` where it is not there or not sound."""
+        client = self._chroma.client or self._open()
         try:
             collection = client.get_collection(row.collection, embedding_function=None)
-            sound = self._sound(collection, row)
-        except Exception:
-            collection, sound = None, row.applied_seq == 0
-        if not sound:
-            return self._rebuild(row)
-        if collection is None:
-            collection = _create(client, row.collection)
-        self._open_chroma.collections[row.id] = collection
-        return collection
+            return collection if self._sound(collection, row) else None
+        except Exception:  # Chroma raises many kinds of errors for a damaged folder
+            return None
 
     def _sound(self, collection: Collection, row: KnowledgeBaseRow) -> bool:
         """Whether the collection can hold what it should, as far as counting and asking tell."""
@@ -264,17 +205,17 @@ class VectorIndex:
         if collection.count() < expected:
             return False
         if expected:
-            _ask(collection, np.ones(row.dimensions, dtype=np.float32), 1)  # also reads the files
+            ask(collection, np.ones(row.dimensions, dtype=np.float32), 1)  # also reads the files
         return True
 
     def _rebuild(self, row: KnowledgeBaseRow) -> Collection:
-        client = self._open_chroma.client or self._open()
+        client = self._chroma.client or self._open()
         with self._database.write() as connection:
             restart(connection, registry.get_by_id(connection, row.id))
         row = self._row(row.id)
-        collection = _create(client, row.collection)
-        self._open_chroma.opened_at[row.id] = 0
-        self._open_chroma.collections[row.id] = collection
+        collection = create(client, row.collection)
+        self._chroma.opened_at[row.id] = 0
+        self._chroma.collections[row.id] = collection
         while batch := self._outbox(row.id):
             self._apply_batch(collection, self._row(row.id), batch)
         self._drop_marked(client)
@@ -325,8 +266,8 @@ class VectorIndex:
         last = {entry.chunk_id: entry for entry in batch}  # a later entry of a chunk wins
         present = [entry for entry in last.values() if entry.vector is not None]
         absent = [entry.chunk_id for entry in last.values() if entry.vector is None]
-        assert self._open_chroma.client is not None
-        most = self._open_chroma.client.get_max_batch_size()
+        assert self._chroma.client is not None
+        most = self._chroma.client.get_max_batch_size()
         for start in range(0, len(absent), most):
             collection.delete(ids=absent[start : start + most])
         with_text = bool(row.config.get("storage", {}).get("text_in_chroma"))
@@ -334,7 +275,7 @@ class VectorIndex:
             part = present[start : start + most]
             collection.upsert(
                 ids=[entry.chunk_id for entry in part],
-                embeddings=catalog.unpack([entry.vector for entry in part], row.dimensions),
+                embeddings=contents.unpack([entry.vector for entry in part], row.dimensions),
                 metadatas=[_metadata(entry) for entry in part],
                 documents=[entry.text for entry in part] if with_text else None,
             )
@@ -344,28 +285,7 @@ class VectorIndex:
                 outbox.delete().where(outbox.c.kb_id == row.id, outbox.c.id <= batch[-1].id)
             )
             registry.set_applied(connection, row.id, applied)
-        self._open_chroma.opened_at[row.id] = applied
-
-
-def _import_chromadb() -> ModuleType:
-    """Import chromadb without the grammars that its import may bring.
-
-    chromadb imports jsonschema, which, where JupyterLab has installed rfc3987-syntax, compiles
-    38 grammars to check IRIs: 2 seconds for something that nothing here uses. jsonschema does
-    without that package when it is missing, so it is hidden for the moment.
-    """
-    slow = "rfc3987_syntax"
-    hide = slow not in sys.modules
-    if hide:
-        sys.modules[slow] = None  # type: ignore[assignment]  # documented: makes import fail
-    try:
-        import chromadb
-        import chromadb.api.shared_system_client
-        import chromadb.config
-    finally:
-        if hide:
-            del sys.modules[slow]
-    return chromadb
+        self._chroma.opened_at[row.id] = applied
 
 
 def restart(connection: sa.Connection, row: KnowledgeBaseRow) -> None:
@@ -400,21 +320,8 @@ def _nearest_of_new(
     ).all()
     if not found:
         return []
-    scores = catalog.unpack([entry.vector for entry in found], row.dimensions) @ query
+    scores = contents.unpack([entry.vector for entry in found], row.dimensions) @ query
     return [found[i].seq for i in np.argsort(-scores, kind="stable")[:k]]
-
-
-def _ask(collection: Collection, query: NDArray[np.float32], k: int) -> list[str]:
-    result = collection.query(query_embeddings=query[None, :], n_results=k, include=[])
-    return list(result["ids"][0])
-
-
-def _create(client: ClientAPI, name: str) -> Collection:
-    return client.create_collection(
-        name,
-        embedding_function=None,  # its default would download a model
-        configuration={"hnsw": {"space": "cosine", "ef_search": 200}},
-    )
 
 
 def _metadata(entry: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from kbkit.export.paths import PART_BYTES, assign_paths, collision_key, safe_par
     ("uri", "path"),
     [
         ("https://docs.python.org/3/library/os.path.html", "docs.python.org/3/library/os.path"),
-        ("http://127.0.0.1:8000/guide/", "127.0.0.1_8000/guide/index"),
+        ("http://127.0.0.1:8000/guide/", "127.0.0.1-8000/guide/index"),
         ("https://example.org", "example.org/index"),
         ("https://example.org/a?page=2", "example.org/a-page-2"),
         ("python:pandas.DataFrame.merge", "pandas/DataFrame/merge"),

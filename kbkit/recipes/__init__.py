@@ -1,0 +1,58 @@
+"""Recipes: YAML files that describe a knowledge base from its sources to its site."""
+
+from __future__ import annotations
+
+from kbkit.recipes.loading import golden_questions, load_questions, load_recipe, parse_source
+from kbkit.recipes.schema import (
+    AnyEmbedding,
+    AnySource,
+    ChunkingSpec,
+    CrawlSource,
+    FetchSpec,
+    FilesSource,
+    JsonlSource,
+    KnowledgeBaseConfig,
+    LlamaIndexEmbedding,
+    MirrorSource,
+    OnnxEmbedding,
+    PackageSource,
+    PageSource,
+    Question,
+    Recipe,
+    RetrievalSpec,
+    SiteSpec,
+    SourceSpec,
+    Spec,
+    StaticEmbedding,
+    StorageSpec,
+    check_name,
+)
+
+__all__ = [
+    "AnyEmbedding",
+    "AnySource",
+    "ChunkingSpec",
+    "CrawlSource",
+    "FetchSpec",
+    "FilesSource",
+    "JsonlSource",
+    "KnowledgeBaseConfig",
+    "LlamaIndexEmbedding",
+    "MirrorSource",
+    "OnnxEmbedding",
+    "PackageSource",
+    "PageSource",
+    "Question",
+    "Recipe",
+    "RetrievalSpec",
+    "SiteSpec",
+    "SourceSpec",
+    "Spec",
+    "StaticEmbedding",
+    "StorageSpec",
+    "check_name",
+    "golden_questions",
+    "load_questions",
+    "load_recipe",
+    "parse_source",
+]

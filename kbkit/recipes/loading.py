@@ -1,0 +1,188 @@
+"""Reads recipes and golden questions from files; a problem is named with its line and field."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from kbkit.errors import RecipeError
+from kbkit.recipes.schema import (
+    AnySource,
+    CrawlSource,
+    FilesSource,
+    JsonlSource,
+    LlamaIndexEmbedding,
+    MirrorSource,
+    OnnxEmbedding,
+    PackageSource,
+    PageSource,
+    Question,
+    Recipe,
+    Spec,
+    StaticEmbedding,
+)
+
+
+def parse_source(values: Mapping[str, Any]) -> AnySource:
+    """A source part of a recipe out of JSON values that it was written as."""
+    source: AnySource = TypeAdapter(AnySource).validate_python(values)
+    return source
+
+
+def load_recipe(path: str | Path) -> Recipe:
+    """Read and check a recipe.
+
+    Raises:
+        RecipeError: The file cannot be read, is not YAML, or says something that cannot be; every
+            problem is named with its line and field.
+    """
+    path = Path(path)
+    text = _read(path)
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        values = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise RecipeError([f"{path}:{line}: not YAML: {error.problem}"]) from error
+    except yaml.YAMLError as error:
+        raise RecipeError([f"{path}:1: not YAML: {error}"]) from error
+    if not isinstance(root, yaml.MappingNode):
+        raise RecipeError([f"{path}:1: a recipe is a mapping of keys such as name and sources"])
+    twice = [
+        f"{path}:{key.start_mark.line + 1}: {key.value}: given twice; keep one"
+        for key in _repeated_keys(root)
+    ]
+    if twice:
+        raise RecipeError(twice)
+    try:
+        recipe = Recipe.model_validate(values)
+    except ValidationError as error:
+        problems = [_problem(path, root, item) for item in error.errors()]
+        raise RecipeError(problems) from error
+    recipe._path = path
+    return recipe
+
+
+def golden_questions(recipe: Recipe) -> tuple[Question, ...]:
+    """A recipe's golden questions, read from their file where they stand in one.
+
+    Raises:
+        RecipeError: The file cannot be read or has a wrong line.
+    """
+    if isinstance(recipe.questions, str):
+        return load_questions(recipe.path.parent / recipe.questions)
+    return recipe.questions
+
+
+def load_questions(path: Path) -> tuple[Question, ...]:
+    """Read golden questions from a TSV file: question, tab, relevant pages separated by commas.
+
+    Raises:
+        RecipeError: The file cannot be read, is empty, or has a wrong line.
+    """
+    questions = []
+    for number, line in enumerate(_read(path).splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        question, _, pages = line.partition("\t")
+        relevant = tuple(page.strip() for page in pages.split(",") if page.strip())
+        if not question.strip() or not relevant:
+            raise RecipeError(
+                [f"{path}:{number}: not a question, a tab, and pages separated by commas"]
+            )
+        questions.append(Question(question=question.strip(), relevant=relevant))
+    if not questions:
+        raise RecipeError([f"{path}:1: no questions; write one a line, or name another file"])
+    return tuple(questions)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise RecipeError([f"{path}: {error.strerror}; name a file that can be read"]) from error
+    except UnicodeDecodeError as error:
+        raise RecipeError([f"{path}: not UTF-8 text (byte {error.start}); save it as UTF-8"]) from (
+            error
+        )
+
+
+def _repeated_keys(root: yaml.Node) -> list[yaml.Node]:
+    repeated: list[yaml.Node] = []
+    waiting, done = [root], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in done:  # an alias may lead back to where it stands
+            continue
+        done.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            waiting.extend(node.value)
+        elif isinstance(node, yaml.MappingNode):
+            seen: set[str] = set()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode):
+                    if key.value in seen:
+                        repeated.append(key)
+                    seen.add(key.value)
+                waiting.append(value)
+    return repeated
+
+
+def _problem(path: Path, root: yaml.Node, item: Any) -> str:
+    """One line on one of pydantic's findings: file, line, field, what is wrong."""
+    node, field = root, []
+    line = root.start_mark.line + 1
+    for part in item["loc"]:
+        if isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+            node = node.value[part]
+            line = node.start_mark.line + 1
+            field.append(f"[{part}]")
+        elif isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                if key.value == part:
+                    node, line = value, key.start_mark.line + 1
+                    field.append(f".{part}")
+                    break
+            else:
+                if item["type"] == "missing" and part == item["loc"][-1]:
+                    field.append(f".{part}")
+    message = item["msg"].removeprefix("Value error, ")
+    message = message[0].lower() + message[1:]
+    if item["type"] == "extra_forbidden":
+        message = "unknown key" + _nearest_key(item["loc"])
+    return f"{path}:{line}: {''.join(field).lstrip('.') or 'recipe'}: {message}"
+
+
+def _nearest_key(loc: tuple[Any, ...]) -> str:
+    """Which keys may stand where an unknown one stood, the likeliest first."""
+    model = _model_at(loc[:-1])
+    keys = list(model.model_fields) if model else []
+    close = difflib.get_close_matches(str(loc[-1]), keys, n=1)
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return f"; there are {', '.join(keys)}" if keys else ""
+
+
+def _model_at(loc: tuple[Any, ...]) -> type[Spec] | None:
+    """The part of the schema that pydantic's location names."""
+    tagged = {
+        model.model_fields["type"].default: model
+        for model in (
+            CrawlSource, PageSource, MirrorSource, FilesSource, JsonlSource, PackageSource,
+            StaticEmbedding, OnnxEmbedding, LlamaIndexEmbedding,
+        )
+    }  # fmt: skip
+    model: type[Spec] | None = Recipe
+    for part in loc:
+        if part in tagged:
+            model = tagged[part]
+        elif model is not None and isinstance(part, str) and part in model.model_fields:
+            annotation: Any = model.model_fields[part].annotation
+            is_model = isinstance(annotation, type) and issubclass(annotation, Spec)
+            model = annotation if is_model else None
+    return model
