@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from markdown_it.common.utils import unescapeAll
 from markdown_it.token import Token
 
-ANCHOR = re.compile(r"[ \t]*\{#([^\s{}\"'<>]+)\}[ \t]*$")
+ANCHOR = re.compile(r"(?<![ \t])[ \t]*\{#([^\s{}\"'<>]+)\}[ \t]*$")
 """The anchor behind a heading's text."""
 
 _HEADING_MARKS = re.compile(r"#{1,6}(?=[ \t]|$)")
@@ -99,7 +99,7 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
 
 def _words(text: str) -> str:
     """Text without markup and case, to compare a heading with a title."""
-    text = re.sub(r"\[((?:\\.|[^\]\\])*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"\[((?:\\.|[^\[\]\\])*)\]\([^()]*\)", r"\1", text)
     return " ".join(re.sub(r"[`*_\\¶]", "", text).split()).casefold()
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kbkit.export.markdown import prepare
 from kbkit.export.render import render
 
 
@@ -51,6 +52,17 @@ def test_only_known_tags_come_out(markdown):
              "em", "strong", "s", "hr", "br", "table", "thead", "tbody", "tr", "th", "td", "a",
              "div", "span"}  # fmt: skip
     assert set(re.findall(r"</?([a-zA-Z0-9]+)", html(markdown))) <= known
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    ["[" * 50_000, "](" * 25_000, "# x" + " " * 50_000 + "{#a", "# " + "[](a" * 12_500,
+     "".join("`" * n + " " for n in range(300)), ">" * 50_000, "![[" * 16_000, "**a" * 16_000],
+    ids=lambda bomb: bomb[:4],
+)  # fmt: skip
+@pytest.mark.timeout(20)
+def test_text_made_to_take_long_does_not(bomb):
+    html(prepare(bomb, title="t", rewrite=str).text)
 
 
 def test_links_to_pages_are_resolved_and_others_marked():
