@@ -165,6 +165,17 @@ _ENGLISH_STOP_WORDS = frozenset(
 )
 
 
+_LINK = re.compile(
+    r"!?\[((?:[^\[\]\n]|\[[^\[\]\n]*\])*)\]"  # text, with one level of brackets in it
+    r"\((?:<[^<>\n]*>|[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)(?:\s+\"[^\"\n]*\")?\)"
+)
+
+
+def without_link_targets(markdown: str) -> str:
+    """Markdown whose links and images are only their text."""
+    return _LINK.sub(r"\1", markdown) if "](" in markdown else markdown
+
+
 class _Memory(dict[str, tuple[str, ...]]):
     """Remembers the terms of tokens, as many as a large site has different ones."""
 

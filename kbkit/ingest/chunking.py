@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from kbkit.models import ChunkSpan, DocumentType
 from kbkit.recipes import ChunkingSpec
+from kbkit.text import without_link_targets
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
@@ -71,7 +72,10 @@ def _span(node: TextNode) -> ChunkSpan:
 
 
 def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
-    """What search reads of a chunk: title, heading path, and the text without anchors.
+    """What search reads of a chunk: title, heading path, and the text as a person sees it.
+
+    Anchors of headings and targets of links are left out: addresses are long, and would be found
+    for words that nobody reads there.
 
     Args:
         title: The document's title; not said again by a heading path that begins with it.
@@ -79,7 +83,7 @@ def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
         text: The chunk.
     """
     headings = heading_path[1:] if tuple(heading_path[:1]) == (title,) else heading_path
-    lines = (title, " > ".join(headings), without_anchors(text))
+    lines = (title, " > ".join(headings), without_link_targets(without_anchors(text)))
     return "\n".join(line for line in lines if line)
 
 

@@ -208,7 +208,7 @@ class RetrievalSpec(Spec):
     """Weight of what else was found in the same document, beside 1 for the chunk itself."""
     title_weight: float = Field(default=0.2, ge=0, le=5)
     """Weight of the query's words that stand in the document's title, likewise."""
-    per_document: int = Field(default=3, ge=1)
+    per_document: int = Field(default=2, ge=1)
     """Hits of one document before those of other documents come first."""
     candidates: int = Field(default=100, ge=1, le=10_000)
     """Chunks that each leg hands to the reranking."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from kbkit.text import Analyzer
+from kbkit.text import Analyzer, without_link_targets
 
 _HEADING = re.compile(r"^#{1,6}\s.*$", re.MULTILINE)
 _FENCE = re.compile(r"^\s*(?:`{3,}|~{3,}).*$", re.MULTILINE)
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
 _MARKS = re.compile(r"\*\*|__|`+|(?<!\w)\*|\*(?!\w)|\\(?=[^\w\s])")
 _WORD = re.compile(r"\S+")
 
@@ -17,7 +16,7 @@ _WORD = re.compile(r"\S+")
 def plain(markdown: str) -> str:
     """Markdown as one line of text: no headings, fences, emphasis marks or link targets."""
     text = _FENCE.sub("", _HEADING.sub("", markdown))
-    return " ".join(_MARKS.sub("", _LINK.sub(r"\1", text)).split())
+    return " ".join(_MARKS.sub("", without_link_targets(text)).split())
 
 
 def snippet(markdown: str, terms: Collection[str], analyzer: Analyzer, length: int = 240) -> str:
