@@ -5,13 +5,14 @@ from __future__ import annotations
 import html
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from kbkit.feedback.evaluate import Evaluation
-from kbkit.ingest.pipeline import OnProgress
 from kbkit.models import IngestReport, KnowledgeBaseInfo, Progress
+from kbkit.progress import OnProgress, shown
 from kbkit.recipes import Question, Recipe, golden_questions, load_recipe
 from kbkit.workspace import Workspace
 
@@ -109,7 +110,7 @@ def build(
         recipe: A recipe, or the file it stands in.
         workspace: A workspace, or its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``.
         site: Also export the site and build it with MkDocs.
-        on_progress: Called as the work goes on.
+        on_progress: Called as the work goes on; by default notebooks show a bar.
         stop: Asked often; true ends the work cleanly, after the ingest at the latest.
 
     Raises:
@@ -120,10 +121,11 @@ def build(
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe)
     questions = golden_questions(recipe)  # read before the work, since they may be wrong
-    if isinstance(workspace, Workspace):
-        return _build(recipe, questions, workspace, site=site, on_progress=on_progress, stop=stop)
-    with Workspace(workspace) as opened:
-        return _build(recipe, questions, opened, site=site, on_progress=on_progress, stop=stop)
+    with ExitStack() as stack:
+        tell = stack.enter_context(shown(on_progress))
+        if not isinstance(workspace, Workspace):
+            workspace = stack.enter_context(Workspace(workspace))
+        return _build(recipe, questions, workspace, site=site, on_progress=tell, stop=stop)
 
 
 def _build(

@@ -21,8 +21,8 @@ from kbkit.errors import ConfigError, KbkitError, SourceError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from kbkit.ingest.pipeline import OnProgress
     from kbkit.models import Hits, IngestReport, KnowledgeBaseInfo
+    from kbkit.progress import OnProgress
     from kbkit.recipes import AnySource
     from kbkit.workspace import Workspace
 

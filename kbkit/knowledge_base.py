@@ -14,7 +14,7 @@ from kbkit.embedding.base import Embedder
 from kbkit.errors import ConfigError, ConflictError, EmbedderError, NotFoundError
 from kbkit.feedback.evaluate import Evaluation, evaluate
 from kbkit.frames import chunks_frame, documents_frame, info_html, ratings_frame
-from kbkit.ingest.pipeline import OnProgress, Pipeline, Stop
+from kbkit.ingest.pipeline import Pipeline, Stop
 from kbkit.models import (
     Chunk,
     Document,
@@ -26,6 +26,7 @@ from kbkit.models import (
     Rating,
     SourceDocument,
 )
+from kbkit.progress import OnProgress, shown
 from kbkit.recipes import AnySource, KnowledgeBaseConfig, Question, parse_source
 from kbkit.retrieval.retriever import Retriever, search
 from kbkit.sources import open_source
@@ -115,7 +116,7 @@ class KnowledgeBase:
         Args:
             sources: Parts of a recipe, such as ``CrawlSource(url="https://...")``.
             base: Folder that relative paths start from.
-            on_progress: Called after each document.
+            on_progress: Called after each document; by default notebooks show a bar.
             stop: Asked often; true ends the work cleanly.
 
         Returns:
@@ -480,4 +481,5 @@ class KnowledgeBase:
         self, rows: Sequence[SourceRow], on_progress: OnProgress | None, stop: Stop
     ) -> IngestReport:
         pairs = [(row, open_source(parse_source(row.spec))) for row in rows]
-        return self._pipeline().run(pairs, on_progress=on_progress, stop=stop)
+        with shown(on_progress) as tell:
+            return self._pipeline().run(pairs, on_progress=tell, stop=stop)

@@ -28,6 +28,7 @@ from kbkit.models import (
     Progress,
     SourceDocument,
 )
+from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseConfig
 from kbkit.sources.base import Outcome, Source, SourceContext, SourceEvent
 from kbkit.sources.doctype import detect
@@ -39,7 +40,6 @@ from kbkit.stores.runs import SourceRow
 from kbkit.stores.vectors import VectorIndex
 from kbkit.text import analyzer
 
-OnProgress = Callable[[Progress], None]
 Stop = Callable[[], bool]
 
 _INDEX_EVERY = 4_000

@@ -1,0 +1,47 @@
+"""Progress of long work: a bar in notebooks, and nothing where nobody asked for one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from kbkit.models import Progress
+
+OnProgress = Callable[[Progress], None]
+
+_LONGEST = 60
+
+
+@contextmanager
+def shown(on_progress: OnProgress | None) -> Iterator[OnProgress | None]:
+    """The callback that a caller gave; without one, a tqdm bar when this is a notebook's kernel.
+
+    Args:
+        on_progress: What the caller gave.
+
+    Yields:
+        What the work is to call, or ``None``.
+    """
+    if on_progress is not None or not _in_kernel():
+        yield on_progress
+        return
+    from tqdm.auto import tqdm
+
+    with tqdm(unit="", leave=False) as bar:
+
+        def tell(progress: Progress) -> None:
+            if bar.desc != f"{progress.stage}: ":
+                bar.reset(progress.total)
+                bar.set_description(progress.stage, refresh=False)
+            bar.set_postfix_str(progress.message[-_LONGEST:], refresh=False)
+            bar.update(progress.done - bar.n)
+
+        yield tell
+
+
+def _in_kernel() -> bool:
+    """Whether this process is the kernel of a notebook; IPython is not imported to find out."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and hasattr(shell, "kernel")

@@ -1,0 +1,36 @@
+import subprocess
+import sys
+
+from kbkit.progress import shown
+
+
+def test_a_caller_s_own_callback_is_used_as_it_is():
+    def mine(progress):
+        pass
+
+    with shown(mine) as tell:
+        assert tell is mine
+
+
+def test_outside_a_notebook_nothing_is_shown():
+    with shown(None) as tell:
+        assert tell is None
+
+
+def test_in_a_kernel_a_bar_follows_the_stages():
+    """A real IPython shell with the attribute that marks a kernel."""
+    code = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.kernel = object()
+from kbkit.progress import shown
+with shown(None) as tell:
+    for n in range(3):
+        tell(Progress("crawl", n, 10, "http://x/" + "y" * 100))
+    tell(Progress("index", 5))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "crawl" in done.stderr
+    assert "index" in done.stderr
