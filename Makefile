@@ -4,7 +4,7 @@
 #   make lint     the first half of that
 #   make bench    speed and quality, as tables
 #   make soak     the fault and property tests, ROUNDS times
-#   make site     the guides and the exported knowledge bases of WORKSPACE, in build/site
+#   make site     the guides and the exported knowledge bases of WORKSPACE, as one site
 #   make lab      JupyterLab on the notebooks
 #   make clean    remove what was built, and .venv
 
@@ -46,15 +46,15 @@ soak: $(DEV)
 			-o timeout=1800; \
 	done
 
+# Pages of knowledge bases go into the guides' folder, so that one site has one search.
 site: $(RUN)
-	$(BIN)/mkdocs build --strict
-	set -e; for built in "$(WORKSPACE)"/export/*/site; do \
-		if [ -d "$$built" ]; then \
-			name=$$(basename "$$(dirname "$$built")"); \
-			mkdir -p build/site/kb; rm -rf "build/site/kb/$$name"; \
-			cp -R "$$built" "build/site/kb/$$name"; \
+	set -e; for docs in "$(WORKSPACE)"/export/*/docs; do \
+		if [ -d "$$docs" ]; then \
+			name=$$(basename "$$(dirname "$$docs")"); \
+			mkdir -p site/kb; rm -rf "site/kb/$$name"; cp -R "$$docs" "site/kb/$$name"; \
 		fi; \
 	done
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lab: $(DEV)
 	$(BIN)/jupyter lab --notebook-dir=notebooks

@@ -31,10 +31,10 @@ def shown(on_progress: OnProgress | None) -> Iterator[OnProgress | None]:
     with tqdm(unit="", leave=False) as bar:
 
         def tell(progress: Progress) -> None:
+            bar.set_postfix_str(progress.message[-_LONGEST:], refresh=False)
             if bar.desc != f"{progress.stage}: ":
                 bar.reset(progress.total)
-                bar.set_description(progress.stage, refresh=False)
-            bar.set_postfix_str(progress.message[-_LONGEST:], refresh=False)
+                bar.set_description(progress.stage)
             bar.update(progress.done - bar.n)
 
         yield tell

@@ -6,6 +6,7 @@ source is the API of the installed pandas. Nothing is fetched from anywhere else
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -30,8 +31,11 @@ def main() -> None:
     """Build, ask, tell where the site lies."""
     start = time.perf_counter()
     print("Building kbkit's documentation with MkDocs ...", flush=True)
-    mkdocs = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir"]
-    subprocess.run([*mkdocs, str(DOCS)], cwd=ROOT, check=True)
+    mkdocs = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(DOCS)]
+    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(mkdocs, cwd=ROOT, env=quiet, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"demo: MkDocs cannot build the documentation:\n{done.stderr}")
     print("Building recipes/quickstart.yaml: crawl, chunk, embed, index, export ...", flush=True)
     with serve_folder(DOCS, PORT), kbkit.open(WORKSPACE) as workspace:
         report = kbkit.build(ROOT / "recipes" / "quickstart.yaml", workspace)

@@ -23,6 +23,7 @@ def test_in_a_kernel_a_bar_follows_the_stages():
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 shell.kernel = object()
+from kbkit.models import Progress
 from kbkit.progress import shown
 with shown(None) as tell:
     for n in range(3):
