@@ -1,7 +1,9 @@
+import time
+
 import pytest
 
 from kbkit.errors import ConfigError
-from kbkit.text import Analyzer, analyzer
+from kbkit.text import Analyzer, analyzer, without_link_targets
 
 
 @pytest.mark.parametrize(
@@ -51,3 +53,22 @@ def test_unknown_language_names_those_there_are():
 
 def test_nothing_gives_nothing():
     assert analyzer().terms(" \n…\x00— ") == []
+
+
+@pytest.mark.parametrize(
+    ("markdown", "text"),
+    [
+        ("[a](x) and ![b](y 'z') and [c](<d e> \"f\")", "a and b and c"),
+        ("[os.path[0]](a.html#f(x))", "os.path[0]"),
+        ("[not a link] (x) [nor] [this]: y", "[not a link] (x) [nor] [this]: y"),
+    ],
+)
+def test_links_are_read_by_their_text(markdown, text):
+    assert without_link_targets(markdown) == text
+
+
+@pytest.mark.parametrize("part", ["[", "[]", "[[]", "[a](", '[a](b "', "[a](<", "!["])
+def test_text_made_of_brackets_takes_no_time(part):
+    start = time.perf_counter()
+    without_link_targets(part * (50_000 // len(part)) + "](x)")
+    assert time.perf_counter() - start < 1.5

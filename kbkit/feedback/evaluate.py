@@ -117,22 +117,23 @@ def score(question: Question, pages: Sequence[str]) -> Answer:
         pages: URIs, best first, each once.
     """
     gains = []
-    open_ = list(question.relevant)
+    relevant = list(dict.fromkeys(question.relevant))  # a page counts once
+    open_ = relevant.copy()
     for uri in pages[:DEPTH]:
         match = next((suffix for suffix in open_ if _is_page(uri, suffix)), None)
         if match is None:
             gains.append(0)
             continue
-        gains.append(2 if match == question.relevant[0] else 1)
+        gains.append(2 if match == relevant[0] else 1)
         open_.remove(match)
-    ideal = [2] + [1] * (len(question.relevant) - 1)
+    ideal = [2] + [1] * (len(relevant) - 1)
     first = next((rank for rank, gain in enumerate(gains, 1) if gain), None)
     return Answer(
         question=question.question,
         relevant=question.relevant,
         pages=tuple(pages[:DEPTH]),
         ndcg=_dcg(gains) / _dcg(ideal[:DEPTH]),
-        recall=sum(gain > 0 for gain in gains) / len(question.relevant),
+        recall=sum(gain > 0 for gain in gains) / len(relevant),
         reciprocal_rank=1 / first if first else 0.0,
     )
 
@@ -140,7 +141,7 @@ def score(question: Question, pages: Sequence[str]) -> Answer:
 def _is_page(uri: str, suffix: str) -> bool:
     """Whether a URI ends with a page's path, beginning at a boundary of the path."""
     uri = uri.split("#", 1)[0]
-    suffix = suffix.lstrip("/")
+    suffix = suffix.split("#", 1)[0].lstrip("/")
     return uri == suffix or uri.endswith("/" + suffix) or uri.endswith(":" + suffix)
 
 

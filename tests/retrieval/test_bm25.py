@@ -1,0 +1,113 @@
+"""BM25 against a textbook version of it over a whole corpus."""
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbkit.retrieval.bm25 import K1, B, CorpusStatistics, bm25_scores
+
+CORPUS = [
+    "tea leaf steep water tea",
+    "water boil kettle",
+    "bread flour water salt yeast bread bread",
+    "salt",
+    "kettle tea water cup saucer spoon sugar milk tea tea",
+]
+
+
+def statistics(corpus):
+    texts = [text.split() for text in corpus]
+    return CorpusStatistics(
+        chunks=len(texts),
+        average_length=sum(map(len, texts)) / len(texts),
+        document_frequencies=Counter(term for text in texts for term in set(text)),
+    )
+
+
+def textbook(query, corpus):
+    """The sum over the query's distinct terms, written down as in the book."""
+    texts = [text.split() for text in corpus]
+    mean = sum(map(len, texts)) / len(texts)
+    scores = []
+    for text in texts:
+        score = 0.0
+        for term in set(query):
+            holding = sum(term in other for other in texts)
+            if not holding:
+                continue
+            idf = math.log(1 + (len(texts) - holding + 0.5) / (holding + 0.5))
+            tf = text.count(term)
+            score += idf * tf * (K1 + 1) / (tf + K1 * (1 - B + B * len(text) / mean))
+        scores.append(score)
+    return scores
+
+
+def scored(query, corpus, chosen=None):
+    """Scores of the chosen texts of a corpus, with the statistics of all of it."""
+    texts = corpus if chosen is None else [corpus[i] for i in chosen]
+    return bm25_scores(query, texts, [len(text.split()) for text in texts], statistics(corpus))
+
+
+@pytest.mark.parametrize("query", ["tea", "water salt", "tea kettle bread", "water tea tea milk"])
+def test_scores_are_those_of_the_textbook(query):
+    terms = query.split()
+    assert scored(terms, CORPUS) == pytest.approx(textbook(terms, CORPUS))
+
+
+words = st.sampled_from(["a", "b", "c", "dd", "e.f", "--g"])
+
+
+@given(
+    corpus=st.lists(st.lists(words, min_size=1, max_size=12).map(" ".join), min_size=1, max_size=8),
+    query=st.lists(words | st.just("unknown"), max_size=5),
+)
+def test_scores_are_those_of_the_textbook_whatever_the_corpus(corpus, query):
+    assert scored(query, corpus) == pytest.approx(textbook(query, corpus))
+
+
+def test_a_candidate_scores_the_same_whoever_else_is_a_candidate():
+    query = ["tea", "water"]
+    whole = scored(query, CORPUS)
+    assert scored(query, CORPUS, [4]) == pytest.approx(whole[[4]])
+    assert scored(query, CORPUS, [4, 0]) == pytest.approx(whole[[4, 0]])
+
+
+def test_a_term_in_every_chunk_still_counts():
+    assert CorpusStatistics(10, 5.0, {"the": 10}).idf("the") > 0
+    once, twice = scored(["x"], ["x y", "x x"])
+    assert 0 < once < twice
+
+
+def test_idf_stays_above_0_when_statistics_are_a_moment_older_than_frequencies():
+    assert CorpusStatistics(10, 5.0, {"the": 12}).idf("the") >= 0
+
+
+def test_the_rarer_term_counts_more():
+    figures = CorpusStatistics(1000, 10.0, {"rare": 2, "common": 900})
+    assert figures.idf("rare") > figures.idf("common") > 0
+
+
+@pytest.mark.parametrize(
+    ("query", "candidates"),
+    [([], ["tea"]), (["tea"], []), ([], []), (["coffee"], ["tea", "water"]), (["tea"], ["", ""])],
+)
+def test_nothing_in_common_scores_0(query, candidates):
+    scores = bm25_scores(
+        query, candidates, [len(c.split()) for c in candidates], statistics(CORPUS)
+    )
+    assert scores.shape == (len(candidates),)
+    assert not scores.any()
+
+
+def test_an_empty_knowledge_base_has_no_scores():
+    assert bm25_scores(["tea"], [], [], CorpusStatistics(0, 0.0, {})).shape == (0,)
+
+
+def test_scores_are_floats_one_a_candidate():
+    scores = scored(["tea"], CORPUS)
+    assert scores.dtype == np.float64
+    assert scores.shape == (len(CORPUS),)

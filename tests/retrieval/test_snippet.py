@@ -1,0 +1,146 @@
+"""Snippets show why a chunk was found, in few characters and without marks."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbkit.retrieval.snippet import plain, snippet
+from kbkit.text import analyzer
+
+ENGLISH = analyzer("english")
+FILLER = "nothing of interest stands in these words at all "
+
+
+def cut(markdown, query, length=240):
+    return snippet(markdown, ENGLISH.terms(query), ENGLISH, length)
+
+
+def bare(shown):
+    return shown.removeprefix("… ").removesuffix(" …")
+
+
+def test_a_short_text_is_shown_whole():
+    assert cut("Steep the **tea** for *two* minutes.", "tea") == "Steep the tea for two minutes."
+
+
+@pytest.mark.parametrize("before", [0, 3, 40])
+@pytest.mark.parametrize("after", [0, 3, 40])
+def test_the_window_has_the_terms_wherever_they_stand(before, after):
+    text = FILLER * before + "Steep black tea for four minutes. " + FILLER * after
+    shown = cut(text, "how long does black tea steep")
+    assert "black tea" in shown
+    assert len(bare(shown)) <= 240
+    assert shown.startswith("… ") == (not text.startswith(bare(shown)))
+    assert shown.endswith(" …") == (not text.strip().endswith(bare(shown)))
+
+
+def test_the_window_with_most_different_terms_wins():
+    text = "tea tea tea tea. " + FILLER * 10 + "Green tea in water. " + FILLER * 10
+    assert "Green tea in water" in cut(text, "green tea water")
+
+
+def test_words_are_found_in_another_form():
+    assert "steeping" in cut(FILLER * 20 + "steeping leaves " + FILLER * 20, "steeps")
+
+
+@pytest.mark.parametrize("length", [40, 120, 240])
+@pytest.mark.parametrize("long", ["x" * 5_000, "/".join(["usr"] * 500)])
+def test_a_long_word_beside_the_terms_does_not_push_them_out(length, long):
+    for text in (f"{long} tea {long}", f"a {long} tea", f"tea {long}", FILLER * 9 + f"{long} tea"):
+        shown = cut(text, "tea", length)
+        assert "tea" in shown, text[:40]
+        assert len(bare(shown)) <= length
+
+
+def test_a_term_that_is_a_long_word_itself_is_shown():
+    word = "/usr/share/" + "deep/" * 30 + "kettle"
+    assert "deep/kettle" in cut(FILLER * 10 + word + " " + FILLER * 10, "kettle", 100)
+
+
+def test_a_script_without_spaces_is_cut_at_its_terms():
+    text = "これは長い文章です" * 60 + "緑茶を二分間蒸らす" + "これは長い文章です" * 60
+    shown = cut(text, "緑茶", 60)
+    assert "緑茶を" in shown
+    assert len(bare(shown)) <= 60
+
+
+def test_nothing_found_shows_the_beginning():
+    shown = cut("Begin here. " + FILLER * 20, "zebra")
+    assert shown.startswith("Begin here.")
+    assert shown.endswith(" …")
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown"),
+    [
+        ("## Tea {#tea}\n\nSteep it.", "Steep it."),
+        ("See [the manual](https://x.org/a 'Title') now.", "See the manual now."),
+        ('See [it](x.html "A title").', "See it."),
+        ("An ![image](a.png) here.", "An image here."),
+        ("A [![badge](a.svg)](b.html) here.", "A badge here."),
+        ("A [call](x.html#f(a)) here.", "A call here."),
+        ("Call `f(x)` or ``g`h``.", "Call f(x) or g`h."),
+        ("The `__init__` takes `**kwargs`.", "The __init__ takes **kwargs."),
+        ("It is **bold**, __bold__, *soft* and _soft_.", "It is bold, bold, soft and soft."),
+        ("```python\n# say it\nx = a * b ** c\n```\n", "# say it x = a * b ** c"),
+        ("~~~\nx = `1`\n~~~", "x = `1`"),
+        ("- one\n- two\n  * three\n1. four", "one two three four"),
+        ("> quoted\n> twice", "quoted twice"),
+        ("| a | b |\n| --- | :-: |\n| 1 | 2 |", "a b 1 2"),
+        (r"A \*star\* and \_line\_.", "A *star* and _line_."),
+        ("snake_case and 2 * 3 * 4 stay", "snake_case and 2 * 3 * 4 stay"),
+        ("## Only a heading {#x}", "Only a heading"),
+        ("", ""),
+    ],
+)
+def test_markdown_becomes_plain_text(markdown, shown):
+    assert plain(markdown) == shown
+
+
+def test_markup_in_the_text_stays_text():
+    """Whoever shows a snippet escapes it; here nothing is lost or added."""
+    assert cut("<script>alert(1)</script> tea", "tea") == "<script>alert(1)</script> tea"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "[" * 20_000,
+        "![" * 10_000,
+        "[a](" * 5_000,
+        "[[]" * 7_000,
+        "[]" * 10_000,
+        '[a](b "' * 3_000,
+        "`" * 20_000,
+        "` `` " * 4_000,
+        "*" * 20_000,
+        "_" * 20_000,
+        "#" * 20_000,
+        "> " * 10_000,
+        "\\" * 20_000,
+        "|" * 20_000,
+        "| - " * 5_000,
+        "```\n" * 5_000,
+        "- " * 10_000,
+        " " * 20_000,
+        "\0\x1b\u202e" * 5_000,
+    ],
+    ids=lambda text: ascii(text[:6]),
+)
+def test_hostile_text_takes_no_time(hostile):
+    start = time.perf_counter()
+    shown = cut(hostile + " tea", "tea")
+    assert time.perf_counter() - start < 1
+    assert len(bare(shown)) <= 240
+
+
+@given(
+    st.text(alphabet="ab tea\n`*_[]()!#|>-\\", max_size=400),
+    st.integers(10, 60),
+)
+def test_a_snippet_is_one_line_within_bounds(markdown, length):
+    shown = cut(markdown, "tea", length)
+    assert len(bare(shown)) <= length
+    assert "\n" not in shown
