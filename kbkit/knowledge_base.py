@@ -170,19 +170,20 @@ class KnowledgeBase:
         title: str,
         content: str,
         *,
-        uri: str = "",
+        source: str = "",
         document_type: DocumentType | str | None = None,
         tags: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
     ) -> Added:
-        """Add one document of Markdown text, or replace the one with the same URI.
+        """Add one document of Markdown text, or replace the one with the same source.
 
         It is searchable when the call returns.
 
         Args:
             title: Its title.
             content: Its text, Markdown.
-            uri: What identifies it; by default ``text:`` and the title.
+            source: URI of where it comes from, which identifies it; by default ``text:`` and the
+                title.
             document_type: Its type; detected by default.
             tags: Free labels.
             metadata: JSON values to keep with it.
@@ -191,21 +192,52 @@ class KnowledgeBase:
             ConfigError: Title or content is empty, or the type is unknown.
             EmbedderError: The embedder failed.
         """
-        if not title.strip() or not content.strip():
-            raise ConfigError("a document needs a title and content; give both")
-        try:
-            known_type = None if document_type is None else DocumentType(document_type)
-        except ValueError:
-            types = ", ".join(DocumentType)
-            raise ConfigError(f"document_type={document_type!r}: choose one of {types}") from None
         document = SourceDocument(
-            uri=uri or f"text:{title.strip()}",
+            uri=source or f"text:{title.strip()}",
             title=title.strip(),
             content=content,
-            document_type=known_type,
+            document_type=_known_type(document_type),
             tags=tuple(tags),
             metadata=metadata or {},
         )
+        return self._put(document)
+
+    def update(
+        self,
+        document: str,
+        *,
+        title: str | None = None,
+        content: str | None = None,
+        document_type: DocumentType | str | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Added:
+        """Change a document, given by id or URI; what is not named stays.
+
+        The change is searchable when the call returns. A document of a crawled or read source is
+        what its source says again when that source next changes it.
+
+        Raises:
+            ConfigError: Title or content is empty, or the type is unknown.
+            NotFoundError: There is no such document.
+            EmbedderError: The embedder failed.
+        """
+        old = self.document(document)
+        new_type = _known_type(document_type)
+        return self._put(
+            SourceDocument(
+                uri=old.uri,
+                title=old.title if title is None else title.strip(),
+                content=old.content if content is None else content,
+                document_type=old.document_type if new_type is None else new_type,
+                tags=old.tags if tags is None else tuple(tags),
+                metadata=old.metadata if metadata is None else metadata,
+            )
+        )
+
+    def _put(self, document: SourceDocument) -> Added:
+        if not document.title or not document.content.strip():
+            raise ConfigError("a document needs a title and content; give both")
         document_id, _ = self._pipeline().store(document)
         return Added(document_id, sum(1 for _ in self.iter_chunks(document_id)))
 
@@ -483,3 +515,13 @@ class KnowledgeBase:
         pairs = [(row, open_source(parse_source(row.spec))) for row in rows]
         with shown(on_progress) as tell:
             return self._pipeline().run(pairs, on_progress=tell, stop=stop)
+
+
+def _known_type(document_type: DocumentType | str | None) -> DocumentType | None:
+    if document_type is None:
+        return None
+    try:
+        return DocumentType(document_type)
+    except ValueError:
+        types = ", ".join(DocumentType)
+        raise ConfigError(f"document_type={document_type!r}: choose one of {types}") from None

@@ -211,7 +211,7 @@ def test_frames_have_types_and_an_index(kb):
 
 def test_reprs_show_hostile_text_as_text(kb):
     nasty = "<script>alert(1)</script>"
-    kb.add(nasty, f"# {nasty}\n\n{nasty} tea", uri="javascript:alert(1)")
+    kb.add(nasty, f"# {nasty}\n\n{nasty} tea", source="javascript:alert(1)")
     for shown in (kb.search("tea")._repr_html_(), kb._repr_html_()):
         assert "<script>" not in shown
         assert "href='javascript:" not in shown
@@ -235,3 +235,29 @@ def test_documents_of_a_source_that_a_recipe_dropped_go(kb, tmp_path):
     kb.sync([a, b])
     kb.sync([a])
     assert set(kb.documents().title) == {"A", "Mine"}
+
+
+def test_a_document_is_updated_and_deleted_by_id(kb):
+    added = kb.add("Tea", TEA, tags=["drinks"], metadata={"by": "me"})
+    kept = {chunk.id for chunk in kb.iter_chunks()}
+    changed = kb.update(added.document_id, content=TEA + "\n## White {#white}\n\nSteep long.\n")
+    assert changed.document_id == added.document_id
+    assert kept < {chunk.id for chunk in kb.iter_chunks()}
+    document = kb.document(added.document_id)
+    assert (document.tags, document.metadata) == (("drinks",), {"by": "me"})
+    assert kb.search("white tea")[0].chunk.anchor == "white"
+    kb.update(document.uri, title="Infusions", tags=[])
+    assert kb.search("infusions")[0].title == "Infusions"
+    assert kb.document(added.document_id).tags == ()
+    kb.delete_document(added.document_id)
+    assert len(kb.search("white tea")) == 0
+    with pytest.raises(NotFoundError):
+        kb.update(added.document_id, title="Gone")
+
+
+@pytest.mark.parametrize("wrong", [{"title": " "}, {"content": "\n"}, {"document_type": "novel"}])
+def test_a_document_cannot_become_nothing(kb, wrong):
+    added = kb.add("Tea", TEA)
+    with pytest.raises(ConfigError):
+        kb.update(added.document_id, **wrong)
+    assert kb.document(added.document_id).title == "Tea"

@@ -33,7 +33,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
             uri="https://docs.example.org/open.html",
         )
         notes = workspace.create("notes")
-        notes.add(HOSTILE_TITLE, HOSTILE_TEXT, uri="javascript:boom()")
+        notes.add(HOSTILE_TITLE, HOSTILE_TEXT, source="javascript:boom()")
         notes.add("Baking bread", "Flour, water, salt and time make a good bread.")
         yield workspace
 
