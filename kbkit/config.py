@@ -10,6 +10,7 @@ from pathlib import Path
 from kbkit.errors import ConfigError
 
 DEFAULT_USER_AGENT = "kbkit/0.1 (+https://kbkit.github.io/kbkit/)"
+_LONGEST = 86_400  # a day, in seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,9 @@ def _positive(variables: Mapping[str, str], name: str, default: float) -> float:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not value > 0:
-        raise ConfigError(f"{name}={text}: not a number above 0; set it to seconds, or unset it")
+    if not 0 < value <= _LONGEST:  # sockets refuse what is much longer
+        raise ConfigError(
+            f"{name}={text}: not a number above 0 and at most {_LONGEST:,}; set it to seconds, "
+            "or unset it"
+        )
     return value

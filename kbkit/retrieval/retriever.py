@@ -135,7 +135,8 @@ def search(
     """
     start = time.perf_counter()
     mode = _checked(query, limit, mode)
-    query = query[:LONGEST_QUERY]
+    # lone surrogates, as broken bytes of a command line become, can be neither stored nor read
+    query = query[:LONGEST_QUERY].encode("utf-8", "replace").decode()
     pools = [retriever.pool(query, limit, mode) for retriever in retrievers]
     ranked = _ranked(pools, mode)[:limit]
     found = {

@@ -129,10 +129,13 @@ class VectorIndex:
         try:
             return ask(self._chroma.collections[row.id], query, k)
         except Exception:  # Chroma raises many kinds; opening afresh mends or rebuilds
-            with self._writing():
-                self._open()
-                collection = self._sound_collection(self._row(row.id))
-            return ask(collection, query, k)
+            try:
+                with self._writing(wait=_READER_LOCK_SECONDS):
+                    self._open()
+                    return ask(self._sound_collection(self._row(row.id)), query, k)
+            except ConflictError:
+                self._chroma.forget()  # all is scored from the catalog for now
+                return []
 
     def _behind(self, connection: sa.Connection, row: KnowledgeBaseRow) -> int:
         """Chunks in the collection by now that this process's client does not know."""
@@ -156,7 +159,9 @@ class VectorIndex:
     @contextlib.contextmanager
     def _writing(self, wait: float = _LOCK_SECONDS) -> Iterator[None]:
         task = "writing to the Chroma index"
-        with self._chroma.mutex, self._locks.hold("chroma", wait=wait, task=task):
+        # the mutex comes second, so that threads can search while this one waits for the lock;
+        # who has the mutex already must not wait for long
+        with self._locks.hold("chroma", wait=wait, task=task), self._chroma.mutex:
             yield
 
     def _open(self) -> ClientAPI:
