@@ -44,12 +44,14 @@ _DROPPED = frozenset(
 )
 
 
-def to_markdown(docstring: Any, level: int) -> str:
+def to_markdown(docstring: Any) -> str:
     """Write a docstring as Markdown.
+
+    Its sections (parameters, returns, examples) begin with a line in bold, not with a heading:
+    they are parts of one entry, which search is to find as a whole.
 
     Args:
         docstring: A griffe ``Docstring``.
-        level: Level of the headings of its sections.
 
     Returns:
         Markdown without a newline at its end; empty when there is nothing to say.
@@ -61,7 +63,7 @@ def to_markdown(docstring: Any, level: int) -> str:
         sections = docstring.parse(style, warnings=False)
     except Exception:  # a docstring that breaks its parser is still text
         return rst(docstring.value)
-    blocks = [_section(section, "#" * min(level, 6)) for section in sections]
+    blocks = [_section(section) for section in sections]
     return "\n\n".join(block for block in blocks if block.strip())
 
 
@@ -125,7 +127,7 @@ def rst(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip("\n")
 
 
-def _section(section: Any, hashes: str) -> str:
+def _section(section: Any) -> str:
     kind = section.kind.value
     title = section.title or _TITLES.get(kind, "")
     if kind == "text":
@@ -135,15 +137,15 @@ def _section(section: Any, hashes: str) -> str:
             fence(value, "pycon") if part.value == "examples" else rst(value)
             for part, value in section.value
         ]
-        return "\n\n".join([f"{hashes} {title}", *parts])
+        return "\n\n".join([f"**{title}**", *parts])
     if kind == "admonition":
-        return _admonition(section, hashes)
+        return _admonition(section)
     if kind == "deprecated":
         return quote(f"**Deprecated since version {section.value.version}**\n\n"
                      + rst(section.value.description))  # fmt: skip
     values = section.value if isinstance(section.value, list) else [section.value]
     items = [item for value in values if (item := _item(value))]
-    return "\n\n".join([f"{hashes} {title}", "\n".join(items)]) if items else ""
+    return "\n\n".join([f"**{title}**", "\n".join(items)]) if items else ""
 
 
 _TITLES = {
@@ -165,13 +167,13 @@ _TITLES = {
 }
 
 
-def _admonition(section: Any, hashes: str) -> str:
+def _admonition(section: Any) -> str:
     title = section.title or section.value.kind.replace("-", " ").capitalize()
     text = section.value.description
     if title.lower().startswith("see also"):
-        return f"{hashes} {title}\n\n{_see_also(text)}"
+        return f"**{title}**\n\n{_see_also(text)}"
     if title.lower() in ("notes", "references", "examples", "warnings", "methods", "attributes"):
-        return f"{hashes} {title}\n\n{rst(text)}"
+        return f"**{title}**\n\n{rst(text)}"
     return quote(f"**{title}**\n\n{rst(text)}")
 
 

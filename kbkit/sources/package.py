@@ -248,7 +248,7 @@ def _module_page(entry: _Entry) -> str:
         return ""
     blocks = [_heading(1, entry.path)]
     if item.docstring:
-        blocks.append(to_markdown(item.docstring, 2))
+        blocks.append(to_markdown(item.docstring))
     kinds = (("Modules", "is_module"), ("Classes", "is_class"), ("Functions", "is_function"))
     for title, kind in kinds:
         lines = [
@@ -270,10 +270,10 @@ def _class_page(entry: _Entry, methods: list[tuple[str, Any]]) -> str:
     if bases:
         blocks.append("Bases: " + ", ".join(code_span(base) for base in bases))
     if item.docstring:
-        blocks.append(to_markdown(item.docstring, 2))
+        blocks.append(to_markdown(item.docstring))
     initial = item.members.get("__init__")
     if initial is not None and initial.docstring and not initial.is_alias:
-        blocks.append(to_markdown(initial.docstring, 2))
+        blocks.append(to_markdown(initial.docstring))
     attributes = _attributes(item)
     if attributes:
         blocks.append("## Attributes\n\n" + "\n".join(attributes))
@@ -285,19 +285,19 @@ def _class_page(entry: _Entry, methods: list[tuple[str, Any]]) -> str:
         if not _has_own_page(method):
             path = f"{entry.path}.{name}"
             blocks.append(_heading(3 if apart else 2, path))
-            blocks.extend(_body(path, method, 4))
+            blocks.extend(_body(path, method))
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
 def _function_page(path: str, item: Any) -> str:
     if not item.docstring:
         return ""
-    return "\n\n".join([_heading(1, path), *_body(path, item, 2)]) + "\n"
+    return "\n\n".join([_heading(1, path), *_body(path, item)]) + "\n"
 
 
-def _body(path: str, item: Any, level: int) -> list[str]:
+def _body(path: str, item: Any) -> list[str]:
     signature = "" if item.is_attribute else fence(_signature(path, item), "python")
-    text = to_markdown(item.docstring, level)
+    text = to_markdown(item.docstring)
     return [block for block in (signature, text) if block]
 
 

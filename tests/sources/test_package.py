@@ -123,8 +123,8 @@ def test_a_class_is_written_with_its_methods(toykit) -> None:
         "```python\nclass toykit.Engine(speed: int = 3, *, quiet=False)\n```\n"
     )
     for part in (
-        "## Parameters\n\n-   `speed` (`int`): How fast.",
-        "## Examples\n\n```pycon\n>>> Engine(3).run(\"a<b>c\")\n'done'\n```",
+        "**Parameters**\n\n-   `speed` (`int`): How fast.",
+        "**Examples**\n\n```pycon\n>>> Engine(3).run(\"a<b>c\")\n'done'\n```",
         "-   `power` (`int`): How strong.",
         "-   `toykit.Engine.run`: Run it.",
         "### toykit.Engine.short {#toykit.Engine.short}",
@@ -140,7 +140,7 @@ def test_styles_of_docstrings(toykit) -> None:
     found = documents("toykit")
     run = found["toykit.Engine.run"].content
     assert "toykit.Engine.run(what: str, /, *args, **options) -> str" in run
-    assert "## Parameters\n\n-   `what` (`str`): the thing" in run
+    assert "**Parameters**\n\n-   `what` (`str`): the thing" in run
     helper = found["toykit.helper"].content
     assert "-   `a`: The first.\n-   `b` (`int`): The second." in helper
     assert "```\nhelper(1)\n```" in helper
@@ -174,6 +174,6 @@ def test_pandas_in_seconds() -> None:
     assert {"pandas.DataFrame", "pandas.DataFrame.merge", "pandas.read_csv"} <= set(found)
     assert not any(title.startswith(("pandas.core", "pandas.tests")) for title in found)
     merge = found["pandas.DataFrame.merge"].content
-    assert "## Examples" in merge
+    assert "**Examples**" in merge
     assert "```pycon\n>>> df1 = pd.DataFrame(" in merge
     assert "-   `right` (`DataFrame or named Series`): Object to merge with." in merge
