@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 
     from kbkit.ingest.parser import SpanParser
 
+_PAGE_SIZE = 3000
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ANCHOR = r"(?<![ \t])[ \t]*\{#[^\s{}]+\}[ \t]*"
 _HASHED = re.compile(rf"^([ ]{{0,3}}#{{1,6}}[ \t].*?){_ANCHOR}$", re.MULTILINE)
 _UNDERLINED = re.compile(rf"^(\S.*?){_ANCHOR}(?=\n[ ]{{0,3}}(?:=+|-{{2,}})[ \t]*$)", re.MULTILINE)
 
 
-def chunk(content: str, document_type: DocumentType, spec: ChunkingSpec) -> list[ChunkSpan]:
+def chunk(
+    content: str, document_type: DocumentType, spec: ChunkingSpec, form: str = ""
+) -> list[ChunkSpan]:
     """Cut a document into chunks with a llama-index node parser.
 
     A chunk that opens with headings stands under the last of them: ``heading_path`` and
@@ -37,9 +40,10 @@ def chunk(content: str, document_type: DocumentType, spec: ChunkingSpec) -> list
         content: Markdown; any text will do.
         document_type: What ``auto`` chooses the strategy by.
         spec: Strategy, most characters of a chunk, and overlap.
+        form: The document's ``format`` (``pdf``, ``docx``, ``code``), which ``auto`` heeds first.
 
     Returns:
-        Spans by start, each with text, none longer than ``spec.size`` characters.
+        Spans by start, each with text, none longer than ``spec.size`` characters (`size_for`).
     """
     if not content or content.isspace():
         return []
@@ -49,18 +53,33 @@ def chunk(content: str, document_type: DocumentType, spec: ChunkingSpec) -> list
 
     # The parser's models refuse lone surrogates; one character for another keeps offsets.
     text = _SURROGATE.sub("\ufffd", content)
-    strategy = strategy_for(text, document_type) if spec.strategy == "auto" else spec.strategy
-    nodes = _parser(strategy, spec.size, spec.overlap).get_nodes_from_documents(
-        [Document(id_="document", text=text)]
-    )
+    auto = spec.strategy == "auto"
+    strategy = strategy_for(text, document_type, form) if auto else spec.strategy
+    parser = _parser(strategy, size_for(spec, form), spec.overlap, auto)
+    nodes = parser.get_nodes_from_documents([Document(id_="document", text=text)])
     return [_span(node) for node in nodes if isinstance(node, TextNode)]
 
 
+def size_for(spec: ChunkingSpec, form: str) -> int:
+    """Most characters of a chunk.
+
+    Pages of a PDF may take 3,000 where a recipe leaves strategy and size as they are.
+    """
+    default = spec.strategy == "auto" and spec.size == ChunkingSpec().size
+    return _PAGE_SIZE if default and form == "pdf" else spec.size
+
+
 @lru_cache(maxsize=16)
-def _parser(strategy: str, size: int, overlap: int) -> SpanParser:
+def _parser(strategy: str, size: int, overlap: int, whole_lines: bool) -> SpanParser:
     from kbkit.ingest.parser import SpanParser
 
-    return SpanParser(strategy=strategy, size=size, overlap=overlap, include_prev_next_rel=False)
+    return SpanParser(
+        strategy=strategy,
+        size=size,
+        overlap=overlap,
+        whole_lines=whole_lines,
+        include_prev_next_rel=False,
+    )
 
 
 def _span(node: TextNode) -> ChunkSpan:

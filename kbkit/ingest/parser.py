@@ -34,6 +34,8 @@ class SpanParser(NodeParser):
     strategy: str = "headings"
     size: int = 1000
     overlap: int = 0
+    whole_lines: bool = False
+    """Let ``fixed`` cut at line ends where it can."""
 
     @classmethod
     def class_name(cls) -> str:
@@ -48,7 +50,10 @@ class SpanParser(NodeParser):
             source = node.as_related_node_info()
             content = node.get_content()
             structure = outline(content)
-            for start, end in _spans(content, structure, self.strategy, self.size, self.overlap):
+            spans = _spans(
+                content, structure, self.strategy, self.size, self.overlap, lines=self.whole_lines
+            )
+            for start, end in spans:
                 result.append(
                     TextNode(
                         id_=f"{node.node_id}:{start}",
@@ -74,12 +79,26 @@ class SpanParser(NodeParser):
         return nodes
 
 
-def strategy_for(content: str, document_type: DocumentType) -> str:
+_FORMATS = {
+    "pdf": "page",
+    "docx": "paragraph",
+    "sheet": "fixed",
+    "csv": "fixed",
+    "data": "fixed",
+    "code": "fixed",
+}
+"""What ``auto`` means for formats of files whose headings do not tell all."""
+
+
+def strategy_for(content: str, document_type: DocumentType, form: str = "") -> str:
     """What ``auto`` means for a document.
 
-    Manuals and their like are cut by headings. So is anything else that has some; without any,
+    Pages of a PDF stay apart, paragraphs of a Word document fill chunks, and tables, data and
+    source code are cut by size below their headings, at line ends. Of anything else, manuals and their like are cut by headings. So is anything else that has some; without any,
     marked pages stay apart, and otherwise paragraphs fill chunks.
     """
+    if form in _FORMATS:
+        return _FORMATS[form]
     if document_type is not DocumentType.OTHER and document_type is not DocumentType.POLICY:
         return "headings"
     structure = outline(content)
@@ -89,7 +108,7 @@ def strategy_for(content: str, document_type: DocumentType) -> str:
 
 
 def _spans(
-    content: str, structure: Outline, strategy: str, size: int, overlap: int
+    content: str, structure: Outline, strategy: str, size: int, overlap: int, *, lines: bool = False
 ) -> Iterator[Span]:
     """Spans of all chunks, in order."""
     overlaps = strategy in {"fixed", "sentence"} and overlap > 0
@@ -99,7 +118,7 @@ def _spans(
             yield start, end
             continue
         if strategy == "fixed":
-            spans = _windows(content, start, end, limit)
+            spans = _windows(content, start, end, limit, lines=lines)
         else:
             atoms = blocks(content, start, end, structure)
             if strategy == "sentence":

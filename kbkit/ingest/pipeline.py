@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from kbkit.config import Settings
 from kbkit.embedding.base import Embedder
 from kbkit.errors import SourceError
 from kbkit.ingest.chunking import chunk, embedded_text
+from kbkit.ingest.tally import QuietEvents, Tally, digest, document_id
 from kbkit.models import (
     Chunk,
     ChunkSpan,
@@ -30,13 +29,13 @@ from kbkit.models import (
 )
 from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseConfig
-from kbkit.sources.base import Outcome, Source, SourceContext, SourceEvent
+from kbkit.sources.base import Source, SourceContext, SourceEvent
 from kbkit.sources.doctype import detect
 from kbkit.stores import catalog, contents, runs
-from kbkit.stores.catalog import NewChunk
+from kbkit.stores.catalog import NewChunk, Touch
 from kbkit.stores.database import Database
 from kbkit.stores.locks import FolderLocks
-from kbkit.stores.runs import SourceRow
+from kbkit.stores.runs import SourceRow, Visited
 from kbkit.stores.vectors import VectorIndex
 from kbkit.text import analyzer
 
@@ -44,36 +43,6 @@ Stop = Callable[[], bool]
 
 _INDEX_EVERY = 4_000
 """Chunks stored before Chroma is brought level while a run goes on."""
-
-
-@dataclass(slots=True)
-class _Tally:
-    """What a run has done so far; becomes an `IngestReport`."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    failed: list[Problem] = field(default_factory=list)
-    skipped: list[Problem] = field(default_factory=list)
-    seconds: Counter[str] = field(default_factory=Counter)
-    interrupted: bool = False
-
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        """Add the time of a block to a stage."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[stage] += time.perf_counter() - start  # type: ignore[assignment]
-
-    def report(self) -> IngestReport:
-        """The tally as a report."""
-        return IngestReport(
-            **self.counts,
-            failed=tuple(self.failed),
-            skipped=tuple(self.skipped),
-            seconds={stage: round(value, 3) for stage, value in self.seconds.items()},
-            interrupted=self.interrupted,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +87,7 @@ class Pipeline:
             ConflictError: Another process reads one of the sources right now.
             EmbedderError: The embedder failed; what was stored stays.
         """
-        tally = _Tally()
+        tally = Tally()
         for row, source in sources:
             task = f"reading the source {_place(row)}"
             with self.locks.hold(f"source-{row.id}", wait=0, task=task):
@@ -137,7 +106,7 @@ class Pipeline:
         Returns:
             Its id, and what was done.
         """
-        tally = _Tally()
+        tally = Tally()
         document_id = self._store(document, tally, _Origin())
         self._index(tally, None)
         return document_id, tally.report()
@@ -146,16 +115,16 @@ class Pipeline:
         self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False
     ) -> IngestReport:
         """Cut and index all stored documents again, after a change of chunking or language."""
-        tally = _Tally()
+        tally = Tally()
         with self.database.read() as connection:
             ids = catalog.document_ids(connection, self.kb_id)
-        for done, document_id in enumerate(ids, 1):
+        for done, known in enumerate(ids, 1):
             if stop():
                 tally.interrupted = True
                 break
             with self.database.read() as connection:
-                document = contents.get_document(connection, self.kb_id, document_id)
-                source_id, run_id = catalog.origin(connection, document_id)
+                document = contents.get_document(connection, self.kb_id, known)
+                source_id, run_id = catalog.origin(connection, known)
             source_document = SourceDocument(
                 document.uri, document.title, document.content, document.document_type,
                 document.tags, document.metadata,
@@ -170,7 +139,7 @@ class Pipeline:
         self,
         row: SourceRow,
         source: Source,
-        tally: _Tally,
+        tally: Tally,
         on_progress: OnProgress | None,
         stop: Stop,
     ) -> None:
@@ -185,13 +154,19 @@ class Pipeline:
         )
         unindexed = tally.counts["chunks_added"]
         done = 0
-        with closing(_closable(source.events(context))) as events:
+        quiet = QuietEvents(self.database, self.kb_id, row.id, run_id, tally)
+        with closing(_closable(source.events(context))) as events, quiet:
             while True:
                 with tally.timed("crawl"):
                     event = next(events, None)
                 if event is None:
                     break
-                self._take(event, row, run_id, tally)
+                if event.document is None:
+                    quiet.add(event)
+                else:
+                    quiet.store()  # in the order in which things happened
+                    tally.counts["fetched"] += 1
+                    self._store(event.document, tally, _Origin(row.id, run_id, event))
                 done += 1
                 if on_progress is not None:
                     on_progress(Progress("crawl", done, None, event.uri))
@@ -206,46 +181,7 @@ class Pipeline:
         with self.database.write() as connection:
             runs.end_run(connection, run_id, tally.report().to_dict())
 
-    def _take(self, event: SourceEvent, row: SourceRow, run_id: int, tally: _Tally) -> None:
-        """Store what one event says, all of it in one transaction."""
-        if event.outcome is Outcome.FETCHED:
-            assert event.document is not None
-            tally.counts["fetched"] += 1
-            self._store(event.document, tally, _Origin(row.id, run_id, event))
-            return
-        now = datetime.now(UTC)
-        uri = event.visit.document_uri if event.visit and event.visit.document_uri else event.uri
-        document_id = _document_id(self.kb_id, uri)
-        with tally.timed("store"), self.database.write() as connection:
-            stored = catalog.content_hash(connection, document_id)
-            there = stored is not None and stored[1] is not DocumentState.GONE
-            match event.outcome:
-                case Outcome.UNCHANGED:
-                    if there:
-                        tally.counts["same"] += 1
-                        catalog.touch_document(
-                            connection, document_id,
-                            state=DocumentState.CURRENT, fetched_at=now, run_id=run_id,
-                        )  # fmt: skip
-                case Outcome.FAILED:
-                    tally.failed.append(Problem(event.uri, event.reason))
-                    if there:
-                        catalog.touch_document(
-                            connection, document_id,
-                            state=DocumentState.STALE, fetched_at=None, run_id=run_id,
-                        )  # fmt: skip
-                case Outcome.SKIPPED:
-                    tally.skipped.append(Problem(event.uri, event.reason))
-                case Outcome.GONE:
-                    if there:
-                        changes = catalog.retire_document(connection, self.kb_id, document_id)
-                        tally.counts["gone"] += 1
-                        tally.counts["chunks_removed"] += changes.removed
-                    else:
-                        tally.failed.append(Problem(event.uri, event.reason))
-            _record(connection, _Origin(row.id, run_id, event))
-
-    def _store(self, source_document: SourceDocument, tally: _Tally, origin: _Origin) -> str:
+    def _store(self, source_document: SourceDocument, tally: Tally, origin: _Origin) -> str:
         """Chunk, embed and store a document; returns its id."""
         document = self._document(source_document)
         with self.database.read() as connection:
@@ -253,11 +189,8 @@ class Pipeline:
         if stored is not None and stored[0] == document.content_hash:
             tally.counts["same"] += 1
             with tally.timed("store"), self.database.write() as connection:
-                catalog.touch_document(
-                    connection, document.id,
-                    state=DocumentState.CURRENT, fetched_at=document.fetched_at,
-                    run_id=origin.run_id,
-                )  # fmt: skip
+                touch = Touch(document.id, DocumentState.CURRENT, document.fetched_at)
+                catalog.touch_documents(connection, [touch], run_id=origin.run_id)
                 _record(connection, origin)
             return document.id
         with tally.timed("chunk"):
@@ -282,7 +215,7 @@ class Pipeline:
             self.config.chunking.model_dump(), self.config.language, self.embedder.fingerprint,
         ]  # fmt: skip
         return Document(
-            id=_document_id(self.kb_id, source.uri),
+            id=document_id(self.kb_id, source.uri),
             uri=source.uri,
             title=source.title,
             content=source.content,
@@ -291,14 +224,15 @@ class Pipeline:
             metadata=source.metadata,
             state=DocumentState.CURRENT,
             fetched_at=datetime.now(UTC),
-            content_hash=_digest(json.dumps(shaping, sort_keys=True, default=str)),
+            content_hash=digest(json.dumps(shaping, sort_keys=True, default=str)),
         )
 
     def _chunks(self, document: Document) -> list[NewChunk]:
         terms_of = analyzer(self.config.language).terms
         seen: Counter[tuple[tuple[str, ...], str]] = Counter()
         new = []
-        spans = chunk(document.content, document.document_type, self.config.chunking)
+        form = str(document.metadata.get("format", ""))
+        spans = chunk(document.content, document.document_type, self.config.chunking, form)
         for position, span in enumerate(spans):
             text = document.content[span.start : span.end]
             occurrence = seen[span.heading_path, text]
@@ -310,13 +244,13 @@ class Pipeline:
                     chunk=_chunk(document, span, text, position, occurrence),
                     terms=" ".join(terms),
                     length=len(terms),
-                    embed_hash=_digest(read),
+                    embed_hash=digest(read),
                 )
             )
         return new
 
     def _embed(
-        self, document: Document, chunks: Sequence[NewChunk], tally: _Tally
+        self, document: Document, chunks: Sequence[NewChunk], tally: Tally
     ) -> dict[str, bytes]:
         """Packed vectors of all chunks; what was embedded before is not embedded again."""
         with self.database.read() as connection:
@@ -335,14 +269,14 @@ class Pipeline:
             tally.counts["chunks_embedded"] += len(missing)
         return packed
 
-    def _retire_unseen(self, row: SourceRow, run_id: int, tally: _Tally) -> None:
+    def _retire_unseen(self, row: SourceRow, run_id: int, tally: Tally) -> None:
         with tally.timed("store"), self.database.write() as connection:
             for document_id in catalog.unseen_documents(connection, row.id, run_id):
                 changes = catalog.retire_document(connection, self.kb_id, document_id)
                 tally.counts["gone"] += 1
                 tally.counts["chunks_removed"] += changes.removed
 
-    def _index(self, tally: _Tally, on_progress: OnProgress | None) -> None:
+    def _index(self, tally: Tally, on_progress: OnProgress | None) -> None:
         def tell(done: int) -> None:
             if on_progress is not None:
                 on_progress(Progress("index", done))
@@ -363,28 +297,18 @@ def _record(connection: sa.Connection, origin: _Origin) -> None:
         return
     assert origin.source_id is not None
     assert origin.run_id is not None
-    runs.record_visit(
-        connection, origin.source_id, origin.run_id, event.visit,
-        outcome=event.outcome.value, reason=event.reason,
-    )  # fmt: skip
+    visited = Visited(event.visit, event.outcome.value, event.reason, datetime.now(UTC))
+    runs.record_visits(connection, origin.source_id, origin.run_id, [visited])
 
 
 def _place(row: SourceRow) -> str:
     return str(row.spec.get("url") or row.spec.get("path") or row.spec.get("name") or row.type)
 
 
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def _document_id(kb_id: str, uri: str) -> str:
-    return _digest(f"{kb_id}\0{uri}")
-
-
 def _chunk(document: Document, span: ChunkSpan, text: str, position: int, occurrence: int) -> Chunk:
     identity = json.dumps([document.id, span.heading_path, text, occurrence])
     return Chunk(
-        id=_digest(identity),
+        id=digest(identity),
         document_id=document.id,
         position=position,
         start=span.start,

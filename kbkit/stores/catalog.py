@@ -48,6 +48,13 @@ class ChunkChanges:
     removed: int = 0
 
 
+def states(connection: sa.Connection, document_ids: Sequence[str]) -> dict[str, DocumentState]:
+    """The states of those documents that are there, by id."""
+    query = sa.select(documents.c.id, documents.c.state)
+    rows = connection.execute(query.where(documents.c.id.in_(document_ids)))
+    return {row.id: DocumentState(row.state) for row in rows}
+
+
 def content_hash(connection: sa.Connection, document_id: str) -> tuple[str, DocumentState] | None:
     """Hash and state of a stored document, ``None`` where there is none."""
     row = connection.execute(
@@ -220,19 +227,43 @@ def _remove_chunks(connection: sa.Connection, kb_id: str, rows: Sequence[Any]) -
     )
 
 
-def touch_document(
-    connection: sa.Connection,
-    document_id: str,
-    *,
-    state: DocumentState,
-    fetched_at: datetime | None,
-    run_id: int | None,
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A document was looked at: it is as it was, or could not be read.
+
+    Attributes:
+        fetched_at: When it was seen to be as it was; ``None`` keeps the time.
+    """
+
+    document_id: str
+    state: DocumentState
+    fetched_at: datetime | None
+
+
+def touch_documents(
+    connection: sa.Connection, touches: Iterable[Touch], *, run_id: int | None
 ) -> None:
-    """Note that a document was looked at: it is as it was, or could not be read."""
-    values: dict[str, Any] = {"state": state.value, "run_id": run_id}
-    if fetched_at is not None:
-        values["fetched_at"] = fetched_at
-    connection.execute(documents.update().where(documents.c.id == document_id).values(**values))
+    """Note that documents were looked at and their text stays."""
+    rows = [
+        {
+            "touched": touch.document_id,
+            "state": touch.state.value,
+            "run_id": run_id,
+            "fetched_at": touch.fetched_at,
+        }
+        for touch in touches
+    ]
+    if not rows:
+        return
+    column = documents.c.fetched_at
+    statement = documents.update().where(documents.c.id == sa.bindparam("touched"))
+    time = sa.func.coalesce(sa.bindparam("fetched_at", type_=column.type), column)
+    connection.execute(
+        statement.values(
+            state=sa.bindparam("state"), run_id=sa.bindparam("run_id"), fetched_at=time
+        ),
+        rows,
+    )
 
 
 def retire_document(connection: sa.Connection, kb_id: str, document_id: str) -> ChunkChanges:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -114,30 +114,46 @@ def end_run(connection: sa.Connection, run_id: int, report: Mapping[str, Any]) -
     )
 
 
-def record_visit(
-    connection: sa.Connection,
-    source_id: str,
-    run_id: int,
-    visit: PageVisit,
-    *,
-    outcome: str,
-    reason: str,
+@dataclass(frozen=True, slots=True)
+class Visited:
+    """A visit, what came of it, and when it was."""
+
+    visit: PageVisit
+    outcome: str
+    reason: str
+    at: datetime
+
+
+def record_visits(
+    connection: sa.Connection, source_id: str, run_id: int, visits: Sequence[Visited]
 ) -> None:
-    """Remember a page's visit in place of the one before."""
-    values = {
-        "run_id": run_id,
-        "depth": visit.depth,
-        "etag": visit.etag,
-        "last_modified": visit.last_modified,
-        "links": list(visit.links),
-        "document_uri": visit.document_uri,
-        "outcome": outcome,
-        "reason": reason,
-        "visited_at": datetime.now(UTC),
+    """Remember visits of pages, each in place of the one before of the same page."""
+    if not visits:
+        return
+    statement = insert(pages)
+    newer = {
+        column.name: statement.excluded[column.name]
+        for column in pages.columns
+        if not column.primary_key
     }
-    statement = insert(pages).values(source_id=source_id, url=visit.url, **values)
+    rows = [
+        {
+            "source_id": source_id,
+            "url": visited.visit.url,
+            "run_id": run_id,
+            "depth": visited.visit.depth,
+            "etag": visited.visit.etag,
+            "last_modified": visited.visit.last_modified,
+            "links": list(visited.visit.links),
+            "document_uri": visited.visit.document_uri,
+            "outcome": visited.outcome,
+            "reason": visited.reason,
+            "visited_at": visited.at,
+        }
+        for visited in visits
+    ]
     connection.execute(
-        statement.on_conflict_do_update(index_elements=["source_id", "url"], set_=values)
+        statement.on_conflict_do_update(index_elements=["source_id", "url"], set_=newer), rows
     )
 
 
