@@ -42,11 +42,19 @@ Name = Annotated[str, typer.Argument(help="Name of the knowledge base.", show_de
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Crawl = Annotated[list[str] | None, typer.Option(help="Crawl a site from this address.")]
 Page = Annotated[list[str] | None, typer.Option(help="Read one page.")]
-Mirror = Annotated[str | None, typer.Option(help="Read a folder of HTML; needs --base-url.")]
+Mirror = Annotated[
+    str | None,
+    typer.Option(
+        help="Read HTML kept on disk: a folder, an archive (both need --base-url) or a WARC."
+    ),
+]
 BaseUrl = Annotated[str | None, typer.Option(help="Address that the mirror stands for.")]
 Files = Annotated[list[str] | None, typer.Option(help="Read files: a glob, a file or a folder.")]
 Package = Annotated[
     list[str] | None, typer.Option(help="Read the API of an installed Python package.")
+]
+OpenApi = Annotated[
+    list[str] | None, typer.Option("--openapi", help="Read an API description: a file or a URL.")
 ]
 Jsonl = Annotated[
     list[str] | None,
@@ -93,6 +101,7 @@ def new(
     base_url: BaseUrl = None,
     files: Files = None,
     package: Package = None,
+    openapi: OpenApi = None,
     jsonl: Jsonl = None,
     limit: Limit = None,
     include: Include = None,
@@ -103,7 +112,7 @@ def new(
 ) -> None:
     """Make a knowledge base, and read its sources if some are named."""
     specs = _sources(
-        crawl, page, mirror, base_url, files, package, jsonl, limit, include, exclude,
+        crawl, page, mirror, base_url, files, package, openapi, jsonl, limit, include, exclude,
         allow_private,
     )  # fmt: skip
     with _workspace(context) as workspace:
@@ -126,6 +135,7 @@ def add(
     base_url: BaseUrl = None,
     files: Files = None,
     package: Package = None,
+    openapi: OpenApi = None,
     jsonl: Jsonl = None,
     limit: Limit = None,
     include: Include = None,
@@ -135,7 +145,7 @@ def add(
 ) -> None:
     """Read more sources into a knowledge base."""
     specs = _sources(
-        crawl, page, mirror, base_url, files, package, jsonl, limit, include, exclude,
+        crawl, page, mirror, base_url, files, package, openapi, jsonl, limit, include, exclude,
         allow_private,
     )  # fmt: skip
     if not specs:
@@ -381,6 +391,7 @@ def _sources(
     base_url: str | None,
     files: list[str] | None,
     package: list[str] | None,
+    openapi: list[str] | None,
     jsonl: list[str] | None,
     limit: int | None,
     include: list[str] | None,
@@ -399,13 +410,19 @@ def _sources(
     narrowed: dict[str, Any] = {"include": include or [], "exclude": exclude or []}
     most: dict[str, Any] = {} if limit is None else {"limit": limit}
     private = {"allow_private": allow_private}
-    if (mirror is None) != (base_url is None):
-        raise typer.BadParameter("--mirror and --base-url go together")
+    if mirror is None and base_url is not None:
+        raise typer.BadParameter("--base-url goes with --mirror")
     wanted: list[dict[str, Any]] = [
         *({"type": "crawl", "url": url, **narrowed, **most, **private} for url in crawl or ()),
         *({"type": "page", "url": url, **private} for url in page or ()),
         *({"type": "files", "path": path} for path in files or ()),
         *({"type": "package", "name": name, **most} for name in package or ()),
+        *(
+            {"type": "openapi", "url": place, **most, **private}
+            if place.startswith(("http://", "https://"))
+            else {"type": "openapi", "path": place, **most}
+            for place in openapi or ()
+        ),
         *({"type": "jsonl", "path": path} for path in jsonl or ()),
     ]
     if mirror is not None:

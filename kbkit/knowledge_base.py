@@ -48,6 +48,7 @@ _PLACE = {
     "mirror": ("path", "base_url"),
     "files": ("path",),
     "jsonl": ("path",),
+    "openapi": ("url", "path"),
     "package": ("name",),
 }
 """Which options of a source say where it is; the others say how to read it."""

@@ -201,8 +201,10 @@ class Hit:
 
     @property
     def url(self) -> str:
-        """The document's URI with the chunk's anchor."""
-        return f"{self.uri}#{self.chunk.anchor}" if self.chunk.anchor else self.uri
+        """The document's URI with the chunk's anchor, unless the URI has a fragment already."""
+        if not self.chunk.anchor or "#" in self.uri:
+            return self.uri
+        return f"{self.uri}#{self.chunk.anchor}"
 
     def to_dict(self) -> dict[str, Any]:
         """The hit as JSON values; the one shape that every interface gives."""

@@ -34,6 +34,7 @@ MODELS: tuple[type[Spec], ...] = (
     recipes.MirrorSource,
     recipes.FilesSource,
     recipes.JsonlSource,
+    recipes.OpenApiSource,
     recipes.PackageSource,
     recipes.ChunkingSpec,
     recipes.StaticEmbedding,

@@ -18,8 +18,8 @@ HEAVY = {
 PUBLIC = {
     "BuildReport", "Chunk", "CrawlSource", "Document", "DocumentType", "FilesSource", "Hit",
     "Hits", "IngestReport", "JsonlSource", "KbkitError", "KnowledgeBase", "KnowledgeBaseConfig",
-    "MirrorSource", "Mode", "PackageSource", "PageSource", "Recipe", "Workspace", "build",
-    "load_recipe", "open",
+    "MirrorSource", "Mode", "OpenApiSource", "PackageSource", "PageSource", "Recipe", "Workspace",
+    "build", "load_recipe", "open",
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from kbkit.recipes.schema import (
     LlamaIndexEmbedding,
     MirrorSource,
     OnnxEmbedding,
+    OpenApiSource,
     PackageSource,
     PageSource,
     Question,
@@ -173,7 +174,8 @@ def _model_at(loc: tuple[Any, ...]) -> type[Spec] | None:
     tagged = {
         model.model_fields["type"].default: model
         for model in (
-            CrawlSource, PageSource, MirrorSource, FilesSource, JsonlSource, PackageSource,
+            CrawlSource, PageSource, MirrorSource, FilesSource, JsonlSource, OpenApiSource,
+            PackageSource,
             StaticEmbedding, OnnxEmbedding, LlamaIndexEmbedding,
         )
     }  # fmt: skip

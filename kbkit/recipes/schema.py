@@ -75,13 +75,15 @@ class PageSource(FetchSpec):
 
 
 class MirrorSource(SourceSpec):
-    """A folder of HTML pages, such as a `wget` mirror or documentation built elsewhere."""
+    """HTML pages kept on disk: a folder (`wget` mirror, built documentation), archive or WARC."""
 
     type: Literal["mirror"] = "mirror"
     path: str
-    """The folder; a relative path starts at the recipe's folder."""
-    base_url: HttpUrl
-    """Address that the folder stands for; the documents' URIs begin with it."""
+    """The folder, the archive (`.zip`, `.tar`, `.tar.gz`, `.tgz`, `.docset`) or the WARC
+    (`.warc`, `.warc.gz`); a relative path starts at the recipe's folder."""
+    base_url: HttpUrl | None = None
+    """Address that the folder or archive stands for; the documents' URIs begin with it. A WARC
+    knows the addresses of its pages: there it narrows them, and may be left out."""
     include: tuple[str, ...] = ()
     """Globs of paths inside the folder to read (`/library/*`); by default all."""
     exclude: tuple[str, ...] = ()
@@ -89,13 +91,23 @@ class MirrorSource(SourceSpec):
     limit: int = Field(default=100_000, gt=0)
     """Most pages to read."""
 
+    @model_validator(mode="after")
+    def _base_known(self) -> Self:
+        if self.base_url is None and not self.path.lower().endswith((".warc", ".warc.gz")):
+            raise ValueError("base_url is needed: only a WARC knows the addresses of its pages")
+        return self
+
 
 class FilesSource(SourceSpec):
-    """Files on disk: Markdown, plain text and HTML."""
+    """Files on disk: documents, tables, notebooks, data and source code."""
 
     type: Literal["files"] = "files"
     path: str
     """A glob (`docs/**/*.md`), a file or a folder; a relative one starts at the recipe's folder."""
+    exclude: tuple[str, ...] = ()
+    """Globs to leave out: of paths inside the folder (`drafts/**`), or of names (`*.min.js`)."""
+    limit: int = Field(default=100_000, gt=0)
+    """Most files to read."""
 
 
 class JsonlSource(SourceSpec):
@@ -110,6 +122,24 @@ class JsonlSource(SourceSpec):
     """The file; a relative path starts at the recipe's folder."""
 
 
+class OpenApiSource(FetchSpec):
+    """An OpenAPI 3 description (JSON or YAML): a document an endpoint, a schema, an overview."""
+
+    type: Literal["openapi"] = "openapi"
+    url: HttpUrl | None = None
+    """Its address; either this or `path`."""
+    path: str | None = None
+    """Its file; a relative path starts at the recipe's folder."""
+    limit: int = Field(default=100_000, gt=0)
+    """Most documents to make."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.url is None) == (self.path is None):
+            raise ValueError("give either url or path")
+        return self
+
+
 class PackageSource(SourceSpec):
     """The public API of an installed Python package, read from docstrings without importing it."""
 
@@ -121,7 +151,13 @@ class PackageSource(SourceSpec):
 
 
 AnySource = Annotated[
-    CrawlSource | PageSource | MirrorSource | FilesSource | JsonlSource | PackageSource,
+    CrawlSource
+    | PageSource
+    | MirrorSource
+    | FilesSource
+    | JsonlSource
+    | OpenApiSource
+    | PackageSource,
     Field(discriminator="type"),
 ]
 
@@ -132,9 +168,12 @@ class ChunkingSpec(Spec):
     strategy: Literal["auto", "headings", "paragraph", "page", "fixed", "sentence"] = "auto"
     """`headings` never crosses a heading and fills chunks with whole blocks; `paragraph` fills
     chunks with whole blocks; `page` keeps source pages apart; `fixed` cuts at the size;
-    `sentence` at sentence ends. `auto` chooses by type of document."""
+    `sentence` at sentence ends. `auto` chooses by format and type of document: PDF `page`, Word
+    documents `paragraph`, tables, data and source code `fixed`, the rest `headings`, or
+    `paragraph` where there are none."""
     size: int = Field(default=1000, ge=100, le=20_000)
-    """Most characters in a chunk (a longer code block or table is cut at line ends)."""
+    """Most characters in a chunk (a longer code block or table is cut at line ends). With `auto`
+    and the default size, PDF pages may take 3000."""
     overlap: int = Field(default=0, ge=0)
     """Characters that neighbouring chunks of one section share (`fixed` and `sentence`)."""
 

@@ -9,6 +9,7 @@ from kbkit.recipes import (
     FilesSource,
     JsonlSource,
     MirrorSource,
+    OpenApiSource,
     PackageSource,
     PageSource,
 )
@@ -46,6 +47,10 @@ def open_source(spec: AnySource) -> Source:
         from kbkit.sources.jsonl import JsonLines
 
         return JsonLines(spec)
+    if isinstance(spec, OpenApiSource):
+        from kbkit.sources.openapi import OpenApi
+
+        return OpenApi(spec)
     if isinstance(spec, PackageSource):
         from kbkit.sources.package import Package
 

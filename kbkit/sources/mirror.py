@@ -1,28 +1,28 @@
-"""The source ``mirror``: a folder of HTML pages that stands for a site, read without network."""
+"""The source ``mirror``: HTML pages that stand for a site, read without network."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from kbkit.errors import SourceError
 from kbkit.models import SourceDocument
 from kbkit.recipes import MirrorSource
+from kbkit.sources.archives import Kept, is_warc, kept_pages, warc_pages
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.doctype import detect
 from kbkit.sources.extract import Extracted
-from kbkit.sources.reading import Reader
+from kbkit.sources.reading import MANY, Reader
 from kbkit.sources.urls import canonical, matches
 
-_PAGES = frozenset({".html", ".htm", ".xhtml"})
-_MOST_BYTES = 50_000_000
 _AHEAD = 64  # pages in memory
+_LARGE = 1_000_000  # bytes of an archive that are likely many pages
 
 
 class Mirror:
-    """A folder of HTML pages.
+    """A folder, an archive or a WARC of HTML pages.
 
     Args:
         spec: The part of the recipe that describes it.
@@ -33,32 +33,35 @@ class Mirror:
 
     def __init__(self, spec: MirrorSource) -> None:
         self._spec = spec
-        self._base = canonical(
-            spec.base_url if spec.base_url.endswith("/") else spec.base_url + "/"
-        )
+        base = spec.base_url or ""
+        self._base = canonical(base if not base or base.endswith("/") else base + "/")
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:
         """Read the pages; the order of the events is that of being done.
 
         Raises:
-            SourceError: There is no such folder.
+            SourceError: There is no such folder or file, or the archive is damaged or too large.
         """
-        folder = context.base / Path(self._spec.path).expanduser()
-        if not folder.is_dir():
+        path = context.base / Path(self._spec.path).expanduser()
+        if not path.exists():
             raise SourceError(
-                f"{self._spec.path}: no such folder (relative paths start at "
+                f"{self._spec.path}: no such folder or archive (relative paths start at "
                 f"{context.base.resolve()})"
             )
-        root = folder.resolve()
-        pages = self._pages(folder)
-        reader = Reader(expected=len(pages))
+        if path.is_dir():
+            many = sum(1 for _ in islice(path.rglob("*.htm*"), MANY + 1)) > MANY
+        else:
+            many = path.stat().st_size > _LARGE
+        reader = Reader(expected=MANY + 1 if many else 0)
         try:
-            for path in pages:
-                if context.stop():
-                    return
-                event = self._submit(reader, path, folder, root)
-                if event is not None:
-                    yield event
+            for number, kept in enumerate(self._pages(path)):
+                if context.stop() or number >= self._spec.limit:
+                    break
+                uri = self._uri(kept)
+                if kept.reason:
+                    yield SourceEvent(uri, kept.outcome, reason=kept.reason)
+                else:
+                    reader.submit(uri, uri, kept.body, kept.charset)
                 while reader.pending >= _AHEAD and not context.stop():
                     yield from self._poll(reader)
             while reader.pending and not context.stop():
@@ -68,36 +71,20 @@ class Mirror:
         finally:
             reader.close()
 
-    def _pages(self, folder: Path) -> list[Path]:
-        found = []
-        for parent, folders, names in os.walk(folder):
-            folders.sort()
-            for name in names:
-                path = Path(parent) / name
-                inside = "/" + path.relative_to(folder).as_posix()
-                if path.suffix.lower() in _PAGES and matches(
-                    inside, self._spec.include, self._spec.exclude
-                ):
-                    found.append(path)
-        return sorted(found)[: self._spec.limit]
+    def _pages(self, path: Path) -> Iterator[Kept]:
+        if is_warc(path):
+            return warc_pages(path, self._base, lambda url: self._wanted(urlsplit(url).path))
+        return kept_pages(path, self._wanted)
 
-    def _submit(self, reader: Reader, path: Path, folder: Path, root: Path) -> SourceEvent | None:
-        uri = self._base + quote(path.relative_to(folder).as_posix(), safe="/~!$&'()*+,;=:@")
-        try:
-            if not path.resolve().is_relative_to(root):
-                reason = "a link that leads out of the folder"
-                return SourceEvent(uri, Outcome.SKIPPED, reason=reason)
-            if not path.is_file():
-                return SourceEvent(uri, Outcome.SKIPPED, reason="not a file")
-            if path.stat().st_size > _MOST_BYTES:
-                reason = f"larger than {_MOST_BYTES / 1e6:g} MB"
-                return SourceEvent(uri, Outcome.SKIPPED, reason=reason)
-            body = path.read_bytes()
-        except (OSError, RuntimeError) as error:
-            reason = getattr(error, "strerror", None) or "a circle of links"
-            return SourceEvent(uri, Outcome.FAILED, reason=f"cannot be read ({reason})")
-        reader.submit(uri, uri, body, "")
-        return None
+    def _wanted(self, inside: str) -> bool:
+        return matches(inside, self._spec.include, self._spec.exclude)
+
+    def _uri(self, kept: Kept) -> str:
+        if kept.place.startswith(("http://", "https://")) and not self._base:
+            return kept.place
+        if kept.place.startswith(self._base):
+            return kept.place
+        return self._base + quote(kept.place, safe="/~!$&'()*+,;=:@")
 
     def _poll(self, reader: Reader) -> Iterator[SourceEvent]:
         reading = reader.poll(0.2)

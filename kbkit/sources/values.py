@@ -1,0 +1,188 @@
+"""JSON or YAML of strangers -> plain JSON values, in bounded time, depth and size.
+
+YAML is built from the parser's events, because its usual loaders follow nesting by recursion
+(deep nesting ends the process, not just the call) and let aliases multiply a small text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+_DEEPEST = 200
+_MOST = 3_000_000  # values in all, those behind aliases counted each time
+
+_INT = re.compile(r"[-+]?[0-9]{1,400}")
+_HEX = re.compile(r"0x[0-9a-fA-F]{1,400}")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_WORDS: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+
+
+def load_values(text: str) -> Any:
+    """Read a text that is JSON or else YAML (the types of its 1.2 core schema, merge keys too).
+
+    Args:
+        text: The whole text.
+
+    Returns:
+        Dicts (whose keys are all text), lists, text, numbers, booleans and ``None``. Parts that
+        a YAML text names by alias may be one object in several places; there are no circles.
+
+    Raises:
+        ValueError: It is neither, or too deep or too large; the message is one line for a person.
+    """
+    if text.lstrip("\ufeff \t\r\n").startswith(("{", "[")):
+        try:
+            loaded = json.loads(text.lstrip("\ufeff"), parse_constant=str)
+        except RecursionError:
+            raise ValueError(f"nested more than {_DEEPEST} deep") from None
+        except ValueError:
+            pass  # a YAML text may begin like JSON
+        else:
+            _check_depth(loaded)
+            return loaded
+    try:
+        return _Builder().build(text)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ValueError(f"not YAML, line {line}: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise ValueError(f"not YAML: {' '.join(str(error).split())[:200]}") from None
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for outer in level
+            if isinstance(outer, (dict, list))
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+        ]
+        if not level:
+            return
+    raise ValueError(f"nested more than {_DEEPEST} deep")
+
+
+class _Open:
+    """A list or mapping whose end has not come yet."""
+
+    __slots__ = ("anchor", "has_key", "key", "merged", "size", "value")
+
+    def __init__(self, value: Any, anchor: str | None) -> None:
+        self.value = value
+        self.anchor = anchor
+        self.key = ""
+        self.has_key = False
+        self.merged: list[Any] = []
+        self.size = 1
+
+
+class _Builder:
+    """Builds one YAML document from events."""
+
+    def __init__(self) -> None:
+        self._anchors: dict[str, tuple[Any, int]] = {}
+        self._stack: list[_Open] = []
+        self._result: Any = None
+        self._total = 0
+
+    def build(self, text: str) -> Any:
+        documents = 0
+        for event in _events(text):
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    break  # only the first is the description
+            elif isinstance(event, yaml.ScalarEvent):
+                value = _scalar(event)
+                if event.anchor:
+                    self._anchors[event.anchor] = (value, 1)
+                self._put(value, 1)
+            elif isinstance(event, yaml.AliasEvent):
+                if event.anchor not in self._anchors:
+                    raise ValueError(f"the alias *{event.anchor} names nothing that stands before")
+                self._put(*self._anchors[event.anchor])
+            elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+                if len(self._stack) >= _DEEPEST:
+                    raise ValueError(f"nested more than {_DEEPEST} deep")
+                empty: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
+                self._stack.append(_Open(empty, event.anchor))
+            elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+                self._close()
+        return self._result
+
+    def _close(self) -> None:
+        done = self._stack.pop()
+        value = done.value
+        if done.merged:
+            value = {key: inner for other in reversed(done.merged) for key, inner in other.items()}
+            value.update(done.value)
+        if done.anchor:
+            # an alias inside of its own anchor meets nothing: circles cannot come about
+            self._anchors[done.anchor] = (value, done.size)
+        self._put(value, done.size)
+
+    def _put(self, value: Any, size: int) -> None:
+        if not self._stack:
+            self._result = value
+            return
+        top = self._stack[-1]
+        top.size += size
+        self._total = max(self._total, top.size)
+        if self._total > _MOST:
+            raise ValueError(f"more than {_MOST:,} values (aliases multiply it?)")
+        if isinstance(top.value, list):
+            top.value.append(value)
+        elif not top.has_key:
+            top.key = _key(value)
+            top.has_key = True
+        else:
+            top.has_key = False
+            if top.key == "<<" and _mappings(value):
+                top.merged += _mappings(value)
+            else:
+                top.value[top.key] = value
+
+
+def _events(text: str) -> Iterator[Any]:
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.parse(text, Loader=loader)
+
+
+def _mappings(value: Any) -> list[Any]:
+    values = value if isinstance(value, list) else [value]
+    return values if all(isinstance(part, dict) for part in values) else []
+
+
+def _key(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (dict, list)):
+        raise ValueError("a key that is a list or mapping; keys are to be text")
+    return json.dumps(value)
+
+
+def _scalar(event: Any) -> Any:
+    text: str = event.value
+    if not event.implicit[0] or event.style in ("'", '"', "|", ">"):
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.fullmatch(text):
+        return int(text)
+    if _HEX.fullmatch(text):
+        return int(text, 16)
+    if len(text) < 400 and _FLOAT.fullmatch(text):
+        number = float(text)
+        return number if math.isfinite(number) else text
+    return text
