@@ -94,8 +94,9 @@ def strategy_for(content: str, document_type: DocumentType, form: str = "") -> s
     """What ``auto`` means for a document.
 
     Pages of a PDF stay apart, paragraphs of a Word document fill chunks, and tables, data and
-    source code are cut by size below their headings, at line ends. Of anything else, manuals and their like are cut by headings. So is anything else that has some; without any,
-    marked pages stay apart, and otherwise paragraphs fill chunks.
+    source code are cut by size below their headings, at line ends. Of the rest, manuals and
+    their like are cut by headings. So is anything else that has some; without any, marked pages
+    stay apart, and otherwise paragraphs fill chunks.
     """
     if form in _FORMATS:
         return _FORMATS[form]

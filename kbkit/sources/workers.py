@@ -1,4 +1,4 @@
-"""Pages are read in several processes, since reading them is what a crawl spends its time on.
+"""Pages and files are read in processes of their own, as reading is what takes the time.
 
 The workers are plain child processes that speak pickle over their pipes, not a
 `ProcessPoolExecutor`: they never import the caller's ``__main__`` (so scripts without a guard,
@@ -20,12 +20,29 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from kbkit.sources.decode import binary_kind, decode
 from kbkit.sources.regions import Region
 
 PAGE_SECONDS = 60.0  # longest that one page may take to read
+
+
+class Task(Protocol):
+    """What a worker can do; it is pickled, and so is what it returns."""
+
+    @property
+    def seconds(self) -> float:
+        """Longest that it may take."""
+        ...
+
+    def perform(self) -> Any:
+        """Do it, in the worker."""
+        ...
+
+    def broken(self, reason: str) -> Any:
+        """What to return in its place when the worker ended on it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +59,21 @@ class Job:
     body: bytes
     charset: str
     regions: tuple[Region, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Longest that a page may take."""
+        return PAGE_SECONDS
+
+    def perform(self) -> Any:
+        """Read the page."""
+        return perform(self)
+
+    def broken(self, reason: str) -> Any:
+        """A page that could not be read."""
+        from kbkit.sources.extract import Extracted
+
+        return Extracted(reason=reason, failed=True)
 
 
 def perform(job: Job) -> Any:
@@ -60,15 +92,17 @@ def perform(job: Job) -> Any:
 
 
 class Workers:
-    """Child processes that read pages.
+    """Child processes that read pages and files.
 
     Args:
         count: How many; by default one for each processor.
+        memory: Most bytes that each may use, where the system knows such limits; 0 for any.
     """
 
-    def __init__(self, count: int | None = None) -> None:
+    def __init__(self, count: int | None = None, memory: int = 0) -> None:
         self._count = count or os.cpu_count() or 1
-        self._jobs: queue.SimpleQueue[tuple[Job, Callable[[Any], None]] | None] = (
+        self._memory = memory
+        self._jobs: queue.SimpleQueue[tuple[Task, Callable[[Any], None]] | None] = (
             queue.SimpleQueue()
         )
         self._processes: set[subprocess.Popen[bytes]] = set()
@@ -86,8 +120,8 @@ class Workers:
         """Number of processes."""
         return self._count
 
-    def submit(self, job: Job, done: Callable[[Any], None]) -> None:
-        """Have a page read; ``done`` gets the `Extracted`, in some thread."""
+    def submit(self, job: Task, done: Callable[[Any], None]) -> None:
+        """Have a task done; ``done`` gets what it returned, in some thread."""
         self._jobs.put((job, done))
 
     def close(self) -> None:
@@ -107,8 +141,9 @@ class Workers:
         known = environment.get("PYTHONPATH")
         environment["PYTHONPATH"] = package + (os.pathsep + known if known else "")
         flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)
-        process = subprocess.Popen(
-            [sys.executable, "-c", "from kbkit.sources.workers import main; main()"],
+        code = f"from kbkit.sources.workers import main; main({self._memory})"
+        process = subprocess.Popen(  # noqa: S603 - our own code and a number
+            [sys.executable, "-c", code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -120,8 +155,6 @@ class Workers:
 
     def _serve(self, process: subprocess.Popen[bytes] | None) -> None:
         """Feed one process, in a thread of its own; put another in place of one that broke."""
-        from kbkit.sources.extract import Extracted
-
         while True:
             item = self._jobs.get()
             if item is None or self._closed:
@@ -137,9 +170,9 @@ class Workers:
                     self._processes.discard(process)
                     _end(process)
                 process = None
-                why = f"took longer than {PAGE_SECONDS:g} s to read"
+                why = f"took longer than {job.seconds:g} s to read"
                 why = why if late.is_set() else "reading it failed (the process that read it ended)"
-                result = Extracted(reason=why, failed=True)
+                result = job.broken(why)
             if not self._closed:
                 done(result)
         if process is not None:
@@ -147,7 +180,7 @@ class Workers:
             _end(process)
 
 
-def _ask(process: subprocess.Popen[bytes], job: Job, late: threading.Event) -> Any:
+def _ask(process: subprocess.Popen[bytes], job: Task, late: threading.Event) -> Any:
     assert process.stdin is not None
     assert process.stdout is not None
 
@@ -155,7 +188,7 @@ def _ask(process: subprocess.Popen[bytes], job: Job, late: threading.Event) -> A
         late.set()
         process.kill()
 
-    timer = threading.Timer(PAGE_SECONDS, expire)
+    timer = threading.Timer(job.seconds, expire)
     timer.daemon = True
     timer.start()
     try:
@@ -194,12 +227,21 @@ def _load(stream: IO[bytes]) -> Any:
     return pickle.loads(data)  # noqa: S301 - from our own child process
 
 
-def main() -> None:
-    """Serve one parent until it closes the pipe."""
+def main(memory: int = 0) -> None:
+    """Serve one parent until it closes the pipe.
+
+    Args:
+        memory: Most bytes of address space, where the system knows such a limit; 0 for any.
+    """
     from kbkit.sources import extract  # noqa: F401 - loaded before the first page needs it
 
     # Ctrl-C reaches the whole group of processes; the parent decides what it means
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if memory:
+        with contextlib.suppress(ImportError, ValueError, OSError):
+            import resource  # Windows has none
+
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     incoming, outgoing = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # nothing that a library prints may get between the answers
     os.dup2(2, 1)
@@ -208,4 +250,4 @@ def main() -> None:
             job = _load(incoming)
         except EOFError:
             return
-        _write(outgoing, perform(job))
+        _write(outgoing, job.perform())

@@ -1,0 +1,114 @@
+"""Formats of files, one module each: bytes in, Markdown out.
+
+A module here has ``read(data, name) -> list[Part]`` and raises `UnreadableError` with one line
+for a person. Nothing else may be relied on to protect it: files are hostile, parsers have faults,
+and so `parse` turns whatever goes wrong into a reason, and runs in a process of its own that may
+take only so much time and memory (`kbkit.sources.formats.reading`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import posixpath
+
+from kbkit.sources.decode import binary_kind
+from kbkit.sources.formats.base import MOST_BYTES, MOST_CHARACTERS, Part, UnreadableError
+
+__all__ = ["FORMATS", "MULTIPLE", "NEED_PROCESS", "Part", "UnreadableError", "format_of", "parse"]
+
+_SUFFIXES = {
+    "markdown": "md markdown mdown mkd mdx",
+    "text": "txt text adoc org log",
+    "html": "html htm xhtml",
+    "pdf": "pdf",
+    "docx": "docx docm",
+    "pptx": "pptx pptm",
+    "sheet": "xlsx xlsm",
+    "csv": "csv tsv",
+    "epub": "epub",
+    "notebook": "ipynb",
+    "rst": "rst rest",
+    "data": "json jsonc yaml yml ndjson",
+    "code": (
+        "py pyi js mjs cjs jsx ts tsx java kt kts scala go rs c h cc cpp cxx hpp hh cs rb php "
+        "swift m lua pl pm r jl hs ex exs erl clj dart zig sh bash zsh ps1 sql proto graphql tf "
+        "toml ini cfg"
+    ),
+}
+FORMATS = {f".{suffix}": name for name, line in _SUFFIXES.items() for suffix in line.split()}
+"""Format by suffix, in lower case."""
+
+NEED_PROCESS = frozenset({
+    "html", "pdf", "docx", "pptx", "sheet", "csv", "epub", "notebook", "rst", "data", "code",
+})  # fmt: skip
+"""Formats whose parsers are given a process of their own."""
+
+MULTIPLE = frozenset({"sheet", "epub"})
+"""Formats of which one file may give several documents."""
+
+_OLD = {
+    ".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx", ".rtf": ".docx", ".odt": ".docx",
+    ".ods": ".xlsx", ".odp": ".pptx", ".mobi": ".epub",
+}  # fmt: skip
+_MODULES = {"markdown": "text", "csv": "sheet"}
+_BINARY = frozenset({"pdf", "docx", "pptx", "sheet", "epub"})
+
+
+def format_of(name: str) -> str:
+    """The format that a file's name tells.
+
+    Raises:
+        UnreadableError: Files of that name are not read; the message says what to do.
+    """
+    suffix = posixpath.splitext(name.replace("\\", "/").rpartition("/")[2])[1].lower()
+    if not suffix:
+        return "text"
+    if suffix in FORMATS:
+        return FORMATS[suffix]
+    if suffix in _OLD:
+        raise UnreadableError(f"{suffix} files are not read; save it as {_OLD[suffix]}")
+    raise UnreadableError(
+        f"{suffix} files are not read (Markdown, text, HTML, PDF, DOCX, PPTX, XLSX, CSV, EPUB, "
+        "notebooks, RST, JSON, YAML and source code are)"
+    )
+
+
+def parse(name: str, data: bytes) -> list[Part]:
+    """Read one file, here and now.
+
+    Args:
+        name: Its path or name; the suffix tells the format.
+        data: All of it.
+
+    Returns:
+        At least one part, each with text.
+
+    Raises:
+        UnreadableError: There is nothing to be had from it; the message says why, in one line.
+    """
+    form = format_of(name)
+    if len(data) > MOST_BYTES:
+        raise UnreadableError(f"larger than {MOST_BYTES / 1e6:g} MB")
+    if not data.strip():
+        raise UnreadableError("no text" if form in ("text", "markdown") else "empty file")
+    if form not in _BINARY and (kind := binary_kind(data)):
+        raise UnreadableError(f"{kind}, not text")
+    module = importlib.import_module(f"kbkit.sources.formats.{_MODULES.get(form, form)}")
+    try:
+        parts: list[Part] = module.read(data, name)
+    except UnreadableError:
+        raise
+    except MemoryError:
+        raise UnreadableError("needs too much memory to be read") from None
+    except RecursionError:
+        raise UnreadableError("nested too deeply to be read") from None
+    except Exception as error:  # a parser's own faults must cost this file only
+        said = " ".join(str(error).split())[:200]
+        kind = type(error).__name__ + (f": {said}" if said else "")
+        raise UnreadableError(f"broken, or no {form} file ({kind})") from None
+    kept = [part for part in parts if part.content.strip()]
+    if not kept:
+        raise UnreadableError("no text")
+    if sum(len(part.content) for part in kept) > MOST_CHARACTERS:
+        raise UnreadableError(f"more than {MOST_CHARACTERS / 1e6:g} million characters of text")
+    return kept

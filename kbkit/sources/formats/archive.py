@@ -1,0 +1,135 @@
+"""Opens files that are zip archives inside (DOCX, PPTX, XLSX, EPUB) without trusting them.
+
+Sizes that an archive declares are claims. Each member is unpacked in small steps and counted, and
+what parsers of Office files get is a new archive made of members that were looked at: stored
+plainly, without media, and with no XML that declares a document type, since only those define
+entities (OOXML has none).
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Callable
+
+from kbkit.sources.formats.base import UnreadableError
+
+_MOST_MEMBERS = 10_000
+_MOST_UNPACKED = 200_000_000
+_STEP = 65_536
+_CFB = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_DOCTYPE = re.compile(rb"<!\s*(?:DOCTYPE|ENTITY)", re.IGNORECASE)
+_ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9_.:-]{1,40})""")
+_PLAIN = frozenset({"utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "windows-1252"})
+
+
+class Archive:
+    """A zip archive whose members are read within limits.
+
+    Args:
+        data: The archive.
+
+    Raises:
+        UnreadableError: It is none, or it is encrypted, or has too many members.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        if data.startswith(_CFB):
+            raise UnreadableError("encrypted with a password, or an old binary Office file")
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(data))
+        except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, EOFError):
+            raise UnreadableError("broken: not a whole zip archive") from None
+        infos = self._zip.infolist()
+        if len(infos) > _MOST_MEMBERS:
+            raise UnreadableError(f"an archive of more than {_MOST_MEMBERS:,} members")
+        self._infos = {info.filename: info for info in infos if not info.is_dir()}
+        self._left = _MOST_UNPACKED
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the members, in order, without folders."""
+        return list(self._infos)
+
+    def read(self, name: str) -> bytes:
+        """Unpack one member.
+
+        Raises:
+            UnreadableError: It is missing, encrypted or broken, or the archive unpacks to too much.
+        """
+        info = self._infos.get(name)
+        if info is None:
+            raise UnreadableError(f"broken: the archive lacks {name[:80]}")
+        if info.flag_bits & 1:
+            raise UnreadableError("encrypted with a password")
+        if info.file_size > self._left:
+            raise UnreadableError(self._too_much())
+        pieces = []
+        try:
+            with self._zip.open(info) as stream:
+                while piece := stream.read(_STEP):
+                    self._left -= len(piece)
+                    if self._left < 0:
+                        raise UnreadableError(self._too_much())
+                    pieces.append(piece)
+        except (zipfile.BadZipFile, zlib.error, OSError, EOFError, ValueError, RuntimeError,
+                NotImplementedError):  # fmt: skip
+            raise UnreadableError(f"broken: {name[:80]} cannot be unpacked") from None
+        return b"".join(pieces)
+
+    @staticmethod
+    def _too_much() -> str:
+        return f"unpacks to more than {_MOST_UNPACKED / 1e6:g} MB"
+
+
+def office(data: bytes, drop: Callable[[str], bool]) -> bytes:
+    """An Office file made of what was looked at.
+
+    Args:
+        data: The file.
+        drop: Says which members are of no use (media).
+
+    Raises:
+        UnreadableError: It is broken, encrypted, or hostile.
+    """
+    archive = Archive(data)
+    if "[Content_Types].xml" not in archive.names:
+        raise UnreadableError("broken: not an Office file")
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as made:
+        for name in archive.names:
+            if drop(name):
+                # parsers look for what relations name, so something has to be there
+                made.writestr(name, b"")
+                continue
+            body = archive.read(name)
+            if name.lower().endswith((".xml", ".rels", ".vml")):
+                _check(name, body)
+            made.writestr(name, body)
+    return target.getvalue()
+
+
+def _check(name: str, body: bytes) -> None:
+    """Refuse XML that could define entities, in whatever charset it says so."""
+    named = _ENCODING.match(body.lstrip(codecs.BOM_UTF8)[:400])
+    encoding = named.group(1).decode("ascii").lower() if named else "utf-8"
+    text = body
+    wide = body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"<\x00", b"\x00<"))
+    if wide:
+        text = body.replace(b"\x00", b"")
+    elif encoding not in _PLAIN or not body.lstrip(codecs.BOM_UTF8).lstrip().startswith(b"<"):
+        raise UnreadableError(f"{name[:80]} is XML in a charset that Office does not write")
+    if _DOCTYPE.search(text):
+        raise UnreadableError(f"hostile: {name[:80]} declares XML entities")
+
+
+def is_media(name: str) -> bool:
+    """Whether a member holds pictures, sounds, fonts or programs."""
+    low = name.lower()
+    return "/media/" in low or low.endswith((
+        ".png", ".jpg", ".jpeg", ".gif", ".emf", ".wmf", ".bmp", ".tif", ".tiff", ".svg", ".mp3",
+        ".mp4", ".wav", ".avi", ".mov", ".bin", ".odttf", ".ttf", ".wdp",
+    ))  # fmt: skip

@@ -1,0 +1,56 @@
+"""What all formats share: a part of a file, the reason why there is none, and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+MOST_BYTES = 50_000_000
+"""Largest file."""
+MOST_CHARACTERS = 40_000_000
+"""Most characters of Markdown that one file may become."""
+GROUP = 900
+"""Characters of a table or list that stand under one heading: what a chunk holds by default."""
+
+
+class UnreadableError(Exception):
+    """A file that gives no document; the message is one line for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A document inside a file.
+
+    Attributes:
+        title: One line of plain text.
+        content: Markdown.
+        name: What tells it from the other parts; ``""`` when it is the whole file.
+        tags: That the file itself names.
+        metadata: JSON values.
+    """
+
+    title: str
+    content: str
+    name: str = ""
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def one_line(text: object) -> str:
+    """Text with its white space folded, as titles are."""
+    return " ".join(str(text or "").split())[:500]
+
+
+def markdown_of(html: str) -> str:
+    """A piece of HTML that holds content only, as Markdown."""
+    from kbkit.sources.dom import clean, parse, self_links
+    from kbkit.sources.markdown import MarkdownWriter
+
+    root = parse(html)
+    body = root.find("body") if root is not None else None
+    if body is None:
+        return ""
+    own = self_links(body)
+    clean(body)
+    return MarkdownWriter("", own).write(body).strip()

@@ -1,0 +1,76 @@
+"""DOCX: mammoth gives HTML by style, the writer of web pages gives Markdown."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+from pathlib import PurePosixPath
+
+from kbkit.sources.formats.archive import Archive, is_media, office
+from kbkit.sources.formats.base import Part, UnreadableError, markdown_of, one_line
+from kbkit.sources.textfile import first_heading
+
+_CODE = (
+    "Code", "Source Code", "Code Block", "CodeBlock", "Verbatim", "Listing", "Macro Text",
+    "HTML Preformatted", "Preformatted Text", "Preformatted", "macro",
+)  # fmt: skip
+_INLINE = (
+    "Code Char", "Verbatim Char", "Source Code Char", "HTML Code", "Source Text", "Inline Code",
+    "HTML Preformatted Char",
+)  # fmt: skip
+_STYLES = "\n".join([
+    "p[style-name='Title'] => h1:fresh",
+    "p[style-name='Subtitle'] => p > strong:fresh",
+    *(f"p[style-name='Heading {level}'] => h{min(level, 6)}:fresh" for level in range(7, 10)),
+    *(f"p[style-name='{name}'] => pre:separator('\\n')" for name in _CODE),
+    *(f"r[style-name='{name}'] => code" for name in _INLINE),
+    "p[style-name='Quote'] => blockquote > p:fresh",
+    "p[style-name='Intense Quote'] => blockquote > p:fresh",
+    "p[style-name='Caption'] => p > em:fresh",
+])  # fmt: skip
+_CORE = re.compile(r"<(?:\w+:)?(title|creator)>([^<]{1,1000})</")
+_HIDDEN_ANCHOR = re.compile(r'<a id="_[^"]*"></a>')
+
+
+def read(data: bytes, name: str) -> list[Part]:
+    """Read headings, lists, tables, code, notes and links of a Word document."""
+    import mammoth
+
+    safe = office(data, is_media)
+    if b"word/" not in safe:
+        raise UnreadableError("broken: not a Word document")
+    logging.getLogger("mammoth").setLevel(logging.CRITICAL)
+    html = mammoth.convert_to_html(
+        io.BytesIO(safe),
+        style_map=_STYLES,
+        include_embedded_style_map=False,
+        external_file_access=False,
+        convert_image=mammoth.images.img_element(lambda _: {"src": ""}),
+        ignore_empty_paragraphs=True,
+    ).value
+    content = markdown_of(_HIDDEN_ANCHOR.sub("", html))
+    about = properties(safe)
+    title = about.get("title") or one_line(first_heading(content))
+    title = title or PurePosixPath(name.replace("\\", "/")).stem
+    metadata = {"format": "docx"}
+    if author := about.get("creator"):
+        metadata["author"] = author
+    return [Part(title, content + "\n", metadata=metadata)]
+
+
+def properties(safe: bytes) -> dict[str, str]:
+    """Title and author that an Office file carries (``title``, ``creator``)."""
+    import html
+
+    try:
+        text = Archive(safe).read("docProps/core.xml").decode("utf-8", "replace")
+    except UnreadableError:
+        return {}
+    found = {key: one_line(html.unescape(value)) for key, value in _CORE.findall(text)}
+    # what libraries write when nobody named the document
+    if found.get("title", "").lower() in ("word document", "powerpoint presentation"):
+        del found["title"]
+    if found.get("creator") in ("python-docx", "openpyxl"):
+        del found["creator"]
+    return found

@@ -1,0 +1,122 @@
+"""EPUB: a part for each chapter, in the order of the book's spine."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import unquote
+
+from kbkit.sources.decode import decode
+from kbkit.sources.formats.archive import Archive
+from kbkit.sources.formats.base import (
+    MOST_CHARACTERS,
+    Part,
+    UnreadableError,
+    markdown_of,
+    one_line,
+)
+from kbkit.sources.textfile import first_heading
+
+_MOST_CHAPTERS = 5_000
+_PAGES = frozenset({"application/xhtml+xml", "text/html", "application/xml"})
+_TITLE = re.compile(r"<title[^>]{0,200}>([^<]{1,500})</title>", re.IGNORECASE)
+
+
+def read(data: bytes, name: str) -> list[Part]:
+    """Read the chapters of a book.
+
+    Raises:
+        UnreadableError: Broken, protected (DRM), or too long.
+    """
+    archive = Archive(data)
+    container = _xml(archive.read("META-INF/container.xml"))
+    path = next((node.get("full-path") for node in _all(container, "rootfile")), None)
+    if not path:
+        raise UnreadableError("broken: its container names no book")
+    book = _xml(archive.read(path))
+    folder = posixpath.dirname(path)
+    chapters = _spine(book, folder)
+    if len(chapters) > _MOST_CHAPTERS:
+        raise UnreadableError(f"more than {_MOST_CHAPTERS:,} chapters")
+    _check_rights(archive, chapters)
+    titles = [one_line(node.text) for node in _all(book, "title")]
+    authors = [one_line(node.text) for node in _all(book, "creator")]
+    title = next(filter(None, titles), PurePosixPath(name.replace("\\", "/")).stem)
+    metadata: dict[str, Any] = {"format": "epub", "book": title}
+    if any(authors):
+        metadata["author"] = ", ".join(filter(None, authors))
+    parts: list[Part] = []
+    size = bad = 0
+    for number, chapter in enumerate(chapters, 1):
+        try:
+            text = decode(archive.read(chapter))
+        except UnreadableError as error:
+            if "unpacks" in str(error) or "encrypted" in str(error):
+                raise
+            bad += 1
+            continue
+        content = markdown_of(text)
+        size += len(content)
+        if size > MOST_CHARACTERS:
+            raise UnreadableError(f"more than {MOST_CHARACTERS / 1e6:g} million characters")
+        if not content:
+            continue
+        match = _TITLE.search(text[:5_000])
+        head = one_line(first_heading(content)) or (one_line(match.group(1)) if match else "")
+        full = title if head in ("", title) else f"{title}: {head}"
+        parts.append(
+            Part(full, content + "\n", name=chapter, metadata={**metadata, "chapter": number})
+        )
+    if not parts and bad:
+        raise UnreadableError("broken: no chapter can be read")
+    return parts
+
+
+def _xml(data: bytes) -> Any:
+    from lxml import etree
+
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True,
+        remove_comments=True, remove_pis=True,
+    )  # fmt: skip
+    root = etree.fromstring(data, parser)
+    if root is None:
+        raise UnreadableError("broken: its table of contents cannot be read")
+    return root
+
+
+def _all(root: Any, name: str) -> list[Any]:
+    return [
+        node for node in root.iter()
+        if isinstance(node.tag, str) and node.tag.rpartition("}")[2] == name
+    ]  # fmt: skip
+
+
+def _spine(book: Any, folder: str) -> list[str]:
+    """Members that hold the chapters, in reading order, each once."""
+    items = {
+        node.get("id"): (node.get("href") or "", node.get("media-type") or "",
+                         node.get("properties") or "")
+        for node in _all(book, "item")
+    }  # fmt: skip
+    chapters: dict[str, None] = {}
+    for reference in _all(book, "itemref"):
+        href, kind, properties = items.get(reference.get("idref"), ("", "", ""))
+        if href and (not kind or kind in _PAGES) and "nav" not in properties.split():
+            inside = posixpath.normpath(posixpath.join(folder, unquote(href.partition("#")[0])))
+            chapters.setdefault(inside)
+    return list(chapters)
+
+
+def _check_rights(archive: Archive, chapters: list[str]) -> None:
+    """Books may scramble their fonts; scrambled chapters are another matter."""
+    if "META-INF/encryption.xml" not in archive.names:
+        return
+    locked = {
+        unquote(node.get("URI") or "")
+        for node in _all(_xml(archive.read("META-INF/encryption.xml")), "CipherReference")
+    }
+    if locked & set(chapters):
+        raise UnreadableError("encrypted: its chapters are protected (DRM)")

@@ -1,0 +1,19 @@
+"""HTML pages, read as pages of the web are."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from kbkit.sources.decode import decode
+from kbkit.sources.formats.base import Part, UnreadableError
+
+
+def read(data: bytes, name: str) -> list[Part]:
+    """Read the content of a page; links that lead to other files are kept as text."""
+    from kbkit.sources.extract import extract
+
+    page = extract(decode(data), "")
+    if not page.content:
+        raise UnreadableError(page.reason or "no text")
+    stem = PurePosixPath(name.replace("\\", "/")).stem
+    return [Part(page.title or stem, page.content)]

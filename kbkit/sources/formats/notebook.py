@@ -1,0 +1,107 @@
+"""Jupyter notebooks: Markdown cells as they stand, code in fences, outputs as text."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import PurePosixPath
+from typing import Any
+
+from kbkit.sources.decode import decode
+from kbkit.sources.formats.base import Part, UnreadableError, one_line
+from kbkit.sources.inline import fence
+from kbkit.sources.textfile import first_heading
+
+_MOST_CELLS = 20_000
+_MOST_OUTPUT = 5_000  # characters of each output
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def read(data: bytes, name: str) -> list[Part]:
+    """Read the cells of a notebook (formats 3 and 4) and what they printed."""
+    try:
+        loaded = json.loads(decode(data, markup=False))
+    except ValueError:
+        raise UnreadableError("broken: not the JSON of a notebook") from None
+    notebook = loaded if isinstance(loaded, dict) else {}
+    cells = notebook.get("cells")
+    if cells is None and isinstance(notebook.get("worksheets"), list):
+        cells = [
+            cell
+            for sheet in notebook["worksheets"]
+            if isinstance(sheet, dict)
+            for cell in _list(sheet.get("cells"))
+        ]
+    if not isinstance(cells, list):
+        raise UnreadableError("broken: no notebook (it has no cells)")
+    if len(cells) > _MOST_CELLS:
+        raise UnreadableError(f"more than {_MOST_CELLS:,} cells")
+    language = _language(notebook)
+    blocks: list[str] = []
+    for cell in cells:
+        if isinstance(cell, dict):
+            blocks.extend(_cell(cell, language))
+    content = "\n\n".join(blocks)
+    title = one_line(first_heading(content)) or PurePosixPath(name.replace("\\", "/")).stem
+    metadata: dict[str, Any] = {"format": "notebook"}
+    if language:
+        metadata["language"] = language
+    return [Part(title, content + "\n" if content else "", metadata=metadata)]
+
+
+def _cell(cell: dict[str, Any], language: str) -> list[str]:
+    kind = cell.get("cell_type")
+    source = _text(cell.get("source", cell.get("input", ""))).strip("\n")
+    if kind == "markdown":
+        return [source] if source.strip() else []
+    if kind == "heading":
+        level = cell.get("level")
+        level = level if isinstance(level, int) and 1 <= level <= 6 else 1
+        return [f"{'#' * level} {one_line(source)}"] if source.strip() else []
+    blocks = [fence(source, language if kind == "code" else "")] if source.strip() else []
+    if kind == "code":
+        for output in _list(cell.get("outputs")):
+            if isinstance(output, dict):
+                blocks.extend(_output(output))
+    return blocks
+
+
+def _output(output: dict[str, Any]) -> list[str]:
+    kind = output.get("output_type")
+    if kind == "stream":
+        text = _text(output.get("text"))
+    elif kind in ("error", "pyerr"):
+        text = "\n".join(_text(line) for line in _list(output.get("traceback")))
+        text = text or f"{_text(output.get('ename'))}: {_text(output.get('evalue'))}"
+    else:
+        data = output.get("data", output)
+        data = data if isinstance(data, dict) else {}
+        if markdown := _text(data.get("text/markdown")).strip():
+            return [_short(markdown)]
+        text = _text(data.get("text/plain", data.get("text", "")))
+    text = _ANSI.sub("", text.replace("\r\n", "\n")).strip("\n")
+    return [fence(_short(text), "text")] if text.strip() else []
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_OUTPUT else text[:_MOST_OUTPUT].rstrip() + "\n…"
+
+
+def _language(notebook: dict[str, Any]) -> str:
+    about = notebook.get("metadata")
+    about = about if isinstance(about, dict) else {}
+    for part, key in (("language_info", "name"), ("kernelspec", "language")):
+        inner = about.get(part)
+        if isinstance(inner, dict) and re.fullmatch(r"[\w+#-]{1,30}", str(inner.get(key, ""))):
+            return str(inner[key]).lower()
+    return "python"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return "".join(piece for piece in value if isinstance(piece, str))
+    return value if isinstance(value, str) else ""
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

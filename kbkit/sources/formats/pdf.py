@@ -1,0 +1,222 @@
+"""PDF: text by page, headings where the outline has them.
+
+Each page opens with a line ``<!-- page N -->``. Lines stand apart as paragraphs where the gap
+between them is clearly wider than the page's usual one; PDF knows no paragraphs itself.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Any
+
+from kbkit.sources.formats.base import MOST_CHARACTERS, Part, UnreadableError, one_line
+from kbkit.sources.inline import escape, guard
+
+_MOST_PAGES = 5_000
+_MOST_ENTRIES = 20_000
+_HYPHEN = re.compile("[\x02\xad\ufffe]\r?\n?")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
+_LIST = re.compile(r"^\s*(?:[•‣◦▪●–]|\d{1,3}[.)]|\([a-z0-9]\))\s")
+# what programs write when nobody named the document
+_NO_TITLE = re.compile(r"^(?:untitled|microsoft word|.*\.(?:docx?|pdf|tex|dvi|indd|qxd)$)", re.I)
+
+
+def read(data: bytes, name: str) -> list[Part]:
+    """Read the text of a PDF page by page.
+
+    Raises:
+        UnreadableError: Encrypted, broken, without text (scanned pages), or too long.
+    """
+    import pypdfium2
+
+    start = data.find(b"%PDF-", 0, 1024)
+    if start < 0:
+        raise UnreadableError("broken, or no PDF")
+    try:
+        document = pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        said = str(error).lower()
+        if "password" in said or "security" in said:
+            raise UnreadableError("encrypted: it opens with a password only") from None
+        raise UnreadableError("broken: its structure cannot be read") from None
+    try:
+        return [_read(document, name)]
+    finally:
+        document.close()
+
+
+def _read(document: Any, name: str) -> Part:
+    count = len(document)
+    if count > _MOST_PAGES:
+        raise UnreadableError(f"more than {_MOST_PAGES:,} pages")
+    outline, first = _outline(document, count)
+    out: list[str] = []
+    size, bad = 0, 0
+    for index in range(count):
+        try:
+            body = _page(document, index, outline.get(index, []))
+        except Exception:  # one bad page is no reason to lose the others
+            bad += 1
+            continue
+        if not body:
+            continue
+        size += len(body)
+        if size > MOST_CHARACTERS:
+            raise UnreadableError(f"more than {MOST_CHARACTERS / 1e6:g} million characters of text")
+        out.append(f"<!-- page {index + 1} -->\n\n{body}")
+    if not out:
+        if bad:
+            raise UnreadableError("broken: no page can be read")
+        raise UnreadableError("no text (scanned pages need character recognition first)")
+    about = document.get_metadata_dict()
+    title = one_line(_CONTROL.sub("", about.get("Title", "")))
+    if not title or _NO_TITLE.match(title):
+        title = first or PurePosixPath(name.replace("\\", "/")).stem
+    metadata: dict[str, Any] = {"format": "pdf", "pages": count}
+    if author := one_line(_CONTROL.sub("", about.get("Author", ""))):
+        metadata["author"] = author
+    if bad:
+        metadata["unreadable_pages"] = bad
+    return Part(title, "\n\n".join(out) + "\n", metadata=metadata)
+
+
+def _outline(document: Any, count: int) -> tuple[dict[int, list[tuple[int, str]]], str]:
+    """Headings by page as level and text, and the outline's only top entry, if it has one."""
+    found: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    tops: list[str] = []
+    try:
+        for number, mark in enumerate(document.get_toc(max_depth=8)):
+            if number >= _MOST_ENTRIES:
+                break
+            title = one_line(_CONTROL.sub("", mark.get_title() or ""))
+            target = mark.get_dest()
+            index = target.get_index() if target is not None else None
+            if mark.level == 0:
+                tops.append(title)
+            if title and index is not None and 0 <= index < count:
+                found[index].append((min(mark.level + 1, 6), title))
+    except Exception:  # a broken outline leaves the text
+        found.clear()
+    return found, tops[0] if len(tops) == 1 else ""
+
+
+def _page(document: Any, index: int, headings: list[tuple[int, str]]) -> str:
+    page = document[index]
+    try:
+        text = page.get_textpage()
+        try:
+            lines = _lines(text)
+        finally:
+            text.close()
+    finally:
+        page.close()
+    blocks: list[str] = []
+    run: list[str] = []
+    waiting = [(level, title, _key(title)) for level, title in headings]
+
+    def flush() -> None:
+        if run:
+            blocks.append(guard(escape("\n".join(run))))
+            run.clear()
+
+    # a heading replaces the line (or two) it is printed in; one that is not found opens the page
+    places: dict[int, tuple[int, str, int]] = {}
+    opening: list[tuple[int, str]] = []
+    used: set[int] = set()
+    for level, title, key in waiting:
+        spot = _find(lines, key, used)
+        if spot is None:
+            opening.append((level, title))
+        else:
+            places[spot[0]] = (level, title, spot[1])
+            used.update(range(spot[0], spot[0] + spot[1]))
+    blocks.extend(_heading(level, title) for level, title in opening)
+    skip = 0
+    for number, (line, gap) in enumerate(lines):
+        if number in places:
+            flush()
+            level, title, skip = places[number]
+            blocks.append(_heading(level, title))
+        if skip:
+            skip -= 1
+            continue
+        if gap or _LIST.match(line):
+            flush()
+        run.append(line)
+    flush()
+    return "\n\n".join(blocks)
+
+
+def _heading(level: int, title: str) -> str:
+    text = re.sub(r"(?<!\\)(#+)$", r"\\\1", escape(title))
+    return f"{'#' * level} {text}"
+
+
+def _lines(text: Any) -> list[tuple[str, bool]]:
+    """Lines of a page, each with whether a paragraph begins there."""
+    whole = text.get_text_range()
+    count = text.count_chars()
+    exact = count == len(whole)
+    rows: list[tuple[str, float, float]] = []
+    start = 0
+    for raw in whole.split("\n"):
+        position, start = start, start + len(raw) + 1
+        line = raw.rstrip("\r")
+        if not line.strip():
+            continue
+        bottom = top = 0.0
+        if exact:
+            inked = position + len(line) - len(line.lstrip())
+            try:
+                _, bottom, _, top = text.get_charbox(inked, loose=True)
+            except Exception:  # no box for this character: no gap is seen before it
+                bottom = top = 0.0
+        rows.append((line, bottom, top))
+    gaps = [above[1] - below[1] for above, below in pairwise(rows) if above[1] > below[1] > 0]
+    usual = statistics.median_low(gaps) if gaps else 0.0
+    result: list[tuple[str, bool]] = []
+    previous = 0.0
+    for line, bottom, _ in rows:
+        # a step up is another column; a clearly wider step down another paragraph
+        step = previous - bottom if previous and bottom else 0.0
+        begins = bool(usual) and bool(previous) and (step > usual * 1.35 or step < -usual)
+        if bottom:
+            previous = bottom
+        clean = _CONTROL.sub("", _HYPHEN.sub("\x03", line).replace("\x03", "\u00ad")).rstrip()
+        if result and result[-1][0].endswith("\u00ad"):
+            before, opened = result[-1]
+            word, _, rest = clean.lstrip().partition(" ")
+            result[-1] = before.rstrip("\u00ad") + word, opened
+            clean = rest
+            if not clean:
+                continue
+        result.append((clean, begins))
+    return [(line.replace("\u00ad", "-") if line.endswith("\u00ad")
+             else line.replace("\u00ad", ""), begins) for line, begins in result]  # fmt: skip
+
+
+def _key(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text).casefold()
+
+
+def _find(lines: list[tuple[str, bool]], key: str, used: set[int]) -> tuple[int, int] | None:
+    """Where a heading is printed: first line and number of lines; numbers before it may differ."""
+    if not key:
+        return None
+    keys = [_key(line) for line, _ in lines]
+    for number in range(len(keys)):
+        if number in used:
+            continue
+        joined = ""
+        for width in (1, 2):
+            if number + width > len(keys):
+                break
+            joined += keys[number + width - 1]
+            bare = joined.lstrip("0123456789")
+            if joined == key or (bare == key.lstrip("0123456789") and bare):
+                return number, width
+    return None

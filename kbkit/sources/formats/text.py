@@ -1,0 +1,13 @@
+"""Markdown and plain text, with their front matter."""
+
+from __future__ import annotations
+
+from kbkit.sources.decode import decode
+from kbkit.sources.formats.base import Part
+from kbkit.sources.textfile import read_text
+
+
+def read(data: bytes, name: str) -> list[Part]:
+    """Read a text as it stands; its front matter becomes title, tags and metadata."""
+    text = read_text(decode(data, markup=False), name)
+    return [Part(text.title, text.content, tags=text.tags, metadata=text.metadata)]
