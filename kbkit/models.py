@@ -385,12 +385,14 @@ class Progress:
         done: Units done.
         total: Units in all as far as known, or ``None``.
         message: What is being worked on.
+        so_far: What an ingest has done until now, where one is under way.
     """
 
     stage: str
     done: int
     total: int | None = None
     message: str = ""
+    so_far: IngestReport | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ class Pipeline:
                     self._store(event.document, tally, _Origin(row.id, run_id, event))
                 done += 1
                 if on_progress is not None:
-                    on_progress(Progress("crawl", done, None, event.uri))
+                    on_progress(Progress("crawl", done, None, event.uri, tally.report()))
                 if tally.counts["chunks_added"] - unindexed > _INDEX_EVERY:
                     unindexed = tally.counts["chunks_added"]
                     self._index(tally, on_progress)

@@ -168,18 +168,31 @@ def card(
 
 
 def score(hit: Hit) -> str:
-    """The score of a hit as a number and a bar of its two shares, with the same said in words."""
+    """The score of a hit as a number and a bar of its shares, with the same said in words."""
     parts = hit.parts
-    dense, lexical = max(0.0, parts.dense), max(0.0, parts.lexical)
-    scale = 100 / max(1.0, dense + lexical)
-    words = (
-        f"Score {hit.score:.2f}: {parts.dense:.2f} from meaning (cosine {parts.cosine:.2f}), "
-        f"{parts.lexical:.2f} from words (BM25 {parts.bm25:.1f})"
+    shares = {
+        "dense": max(0.0, parts.dense),
+        "lexical": max(0.0, parts.lexical),
+        "document": max(0.0, parts.document),
+        "title": max(0.0, parts.title),
+    }
+    scale = 100 / max(1.0, sum(shares.values()))
+    said = [
+        f"{parts.dense:.2f} from meaning (cosine {parts.cosine:.2f})",
+        f"{parts.lexical:.2f} from words (BM25 {parts.bm25:.1f})",
+    ]
+    if parts.document:
+        said.append(f"{parts.document:.2f} from other passages of the document")
+    if parts.title:
+        said.append(f"{parts.title:.2f} from words in its title")
+    words = f"Score {hit.score:.2f}: {', '.join(said)}"
+    bar = "".join(
+        f'<span class="kbkit-{name}" style="width:{share * scale:.1f}%"></span>'
+        for name, share in shares.items()
     )
     return (
         f'<span class="kbkit-score" role="img" aria-label="{words}" title="{words}">'
-        f'<span class="kbkit-bar"><span class="kbkit-dense" style="width:{dense * scale:.1f}%">'
-        f'</span><span class="kbkit-lexical" style="width:{lexical * scale:.1f}%"></span></span>'
+        f'<span class="kbkit-bar">{bar}</span>'
         f"<span>{hit.score:.2f}</span></span>"
     )
 

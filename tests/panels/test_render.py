@@ -1,3 +1,4 @@
+import re
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
@@ -174,3 +175,15 @@ def test_problems_are_one_line():
     assert "second" not in render.problem(RecipeError(["first", "second"]))
     assert "ValueError: odd &lt;b&gt;" in render.problem(ValueError("odd <b>\nTraceback"))
     assert "ZeroDivisionError: no message" in render.problem(ZeroDivisionError())
+
+
+def test_the_score_shows_all_four_parts():
+    parts = ScoreParts(cosine=0.6, bm25=8.25, dense=0.2, lexical=0.3, document=0.4, title=0.1)
+    markup = render.score(make_hit(parts=parts, score=parts.total))
+    (said,) = {value for name, value in Seen(markup).attributes if name == "aria-label"}
+    assert said == (
+        "Score 1.00: 0.20 from meaning (cosine 0.60), 0.30 from words (BM25 8.2), "
+        "0.40 from other passages of the document, 0.10 from words in its title"
+    )
+    widths = [float(width) for width in re.findall(r"width:([\d.]+)%", markup)]
+    assert widths == [20, 30, 40, 10]
