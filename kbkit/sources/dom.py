@@ -25,6 +25,7 @@ _DROPPED_TAGS = str.split(
     "script style noscript template nav button select textarea iframe frame object embed applet "
     "svg canvas audio video input dialog link meta base title datalist map colgroup"
 )
+_NO_TEXT = str.split("script style noscript template button select textarea iframe object svg")
 _DROPPED_ROLES = frozenset({"navigation", "search", "banner", "menu", "menubar", "toolbar"})
 # class names and ids of page furniture in documentation generators
 _FURNITURE = frozenset(
@@ -125,6 +126,12 @@ def clean(body: Element) -> None:
             if element.tag == "input" and element.get("type", "").lower() == "checkbox":
                 _keep_checkbox(element)
             drop(element)
+
+
+def strip(body: Element) -> None:
+    """Remove only what is no text at all: scripts, styles, controls. In place."""
+    for element in list(body.iter(*_NO_TEXT)):
+        drop(element)
 
 
 def _is_furniture(element: Element, attributes: Any) -> bool:

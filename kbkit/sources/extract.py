@@ -1,7 +1,8 @@
 """A page of HTML -> its title and content as Markdown, and what a crawler wants to know.
 
 trafilatura decides *what* is content, the tree decides *how* it is written: the element that
-trafilatura's choice lies in is written out whole by `MarkdownWriter`.
+trafilatura's choice lies in is written out whole by `MarkdownWriter`. Of an ordinary article,
+only what trafilatura kept is written.
 """
 
 from __future__ import annotations
@@ -12,10 +13,21 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
 
-from kbkit.sources.dom import Element, anchor, clean, flat, links, parse, self_links
+from kbkit.sources import articles
+from kbkit.sources.dom import (
+    HEADINGS,
+    Element,
+    anchor,
+    clean,
+    flat,
+    links,
+    parse,
+    self_links,
+    strip,
+)
 from kbkit.sources.inline import escape
 from kbkit.sources.markdown import MarkdownWriter
-from kbkit.sources.regions import Region, chain, covering, find, landmark, prune, words
+from kbkit.sources.regions import Region, chain, covering, find, landmark, words
 
 _SUFFIX = re.compile(r"\s+(?:[—–|·•»]|::|-)\s+[^—–|·•»]{1,80}$")
 _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
@@ -24,6 +36,8 @@ _GENERATORS = re.compile(
     r"|gitbook|doxygen|starlight|mdbook|jekyll",
     re.IGNORECASE,
 )
+_LED_HEADINGS = 4  # which a table of contents leads to, as that of a manual does
+_FEW = 20  # words that trafilatura has to keep before it may judge what stays of a page
 _DEEP = "nested too deeply to be read"
 
 
@@ -39,7 +53,8 @@ class Extracted:
         noindex: The page asks not to be indexed.
         refresh: Where a ``meta refresh`` leads, or ``""``.
         ballot: Vote on the site's template; empty when a known region was used.
-        reason: Why there is no content; one line for a person.
+        article: The page was read as an ordinary article, by trafilatura's judgement.
+        reason: Why there is no content, or why it should not be used; one line for a person.
         failed: The page could not be read, which says nothing about what it holds.
     """
 
@@ -50,6 +65,7 @@ class Extracted:
     noindex: bool = False
     refresh: str = ""
     ballot: tuple[Region, ...] = ()
+    article: bool = False
     reason: str = ""
     failed: bool = False
 
@@ -64,8 +80,8 @@ def extract(html: str, url: str, regions: tuple[Region, ...] = ()) -> Extracted:
             which the one found holds suspiciously little, is decided by trafilatura.
 
     Returns:
-        What the page says; ``reason`` tells why there is no content. Never raises for a
-        hostile page.
+        What the page says; ``reason`` tells why there is no content, or that the page asks
+        not to be indexed. Never raises for a hostile page.
     """
     root = parse(html) if html.strip() else None
     if root is None:
@@ -87,7 +103,7 @@ def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Ex
         "refresh": refresh,
     }
     if about["noindex"]:
-        return Extracted(reason="noindex: the page asks not to be indexed", **about)
+        about["reason"] = "noindex: the page asks not to be indexed"
     body = root.find("body")
     if body is None:
         return Extracted(reason="no text", **about)
@@ -95,25 +111,45 @@ def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Ex
     clean(body)
     region = _known(body, regions)
     ballot: tuple[Region, ...] = ()
+    article = False
     if region is None:
         # a tree of its own, since trafilatura changes what it reads
-        kept = _trafilatura(html)
+        text = _trafilatura(html)
         region = body
-        if kept.strip():
-            region = landmark(covering(body, kept), body)
-            ballot = chain(region)
-            if not _is_documentation(root, region, own):
-                prune(region, kept)
+        if text.strip():
+            region = landmark(covering(body, text), body)
+            ballot = () if about["noindex"] else chain(region)
+            if not _is_documentation(root, body, region, own):
+                kept = articles.Kept(text)
+                article = kept.words.total() >= _FEW
+        if article:
+            root, body, region = _article(root, body, html, kept)
     heading, title = _title(root, body, region)
-    content = MarkdownWriter(base, own).write(region).strip()
+    content = MarkdownWriter(base, own, links_last=article).write(region).strip()
     if not re.search(r"\w", content):
-        return Extracted(title=title, reason="no text", **about)
+        return Extracted(title=title, **{"reason": "no text", **about})
     inside = heading is not None and (region is heading or region in heading.iterancestors())
     if title and not inside:
         place = anchor(heading, own) if heading is not None else ""
         mark = f" {{#{place}}}" if place else ""
         content = f"# {escape(title)}{mark}\n\n{content}"
-    return Extracted(title=title, content=content + "\n", ballot=ballot, **about)
+    return Extracted(title=title, content=content + "\n", ballot=ballot, article=article, **about)
+
+
+def _article(
+    root: Element, body: Element, html: str, kept: articles.Kept
+) -> tuple[Element, Element, Element]:
+    """The tree of an article, its body, and the element that holds the text, pruned."""
+    if kept.covered(body) < 0.9:
+        # what looked like furniture held the text, as happens where consent is asked for
+        again = parse(html)
+        bare = again.find("body") if again is not None else None
+        if bare is not None:
+            root, body = again, bare
+            strip(body)
+    region = articles.covering(body, kept)
+    articles.prune(region, kept)
+    return root, body, region
 
 
 def _known(body: Element, regions: tuple[Region, ...]) -> Element | None:
@@ -130,14 +166,21 @@ def _known(body: Element, regions: tuple[Region, ...]) -> Element | None:
     return None
 
 
-def _is_documentation(root: Element, region: Element, own: dict[Element, str]) -> bool:
+def _is_documentation(
+    root: Element, body: Element, region: Element, own: dict[Element, str]
+) -> bool:
     """Whether a page that no template is known for looks like documentation."""
     if own or next(region.iter("pre"), None) is not None:
         return True
     for element in root.iter("meta"):
         if (element.get("name") or "").lower() == "generator":
             return bool(_GENERATORS.search(element.get("content") or ""))
-    return next((True for term in region.iter("dt") if term.get("id")), False)
+    if next((True for term in region.iter("dt") if term.get("id")), False):
+        return True
+    headings = [heading for heading in region.iter(*HEADINGS) if flat(heading)]
+    targets = {(link.get("href") or "").partition("#")[2] for link in body.iter("a")}
+    led = sum(bool(place := anchor(head, own)) and place in targets for head in headings)
+    return led >= _LED_HEADINGS and led >= 0.9 * len(headings)
 
 
 def _trafilatura(html: str) -> str:

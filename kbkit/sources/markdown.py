@@ -62,9 +62,17 @@ class MarkdownWriter:
     Args:
         base: Address that relative links start from.
         own_anchors: Anchors that headings name through their own links.
+        links_last: Keep the running text free of addresses; its links stand in a list at the
+            end, each address once.
     """
 
-    def __init__(self, base: str, own_anchors: dict[Element, str] | None = None) -> None:
+    def __init__(
+        self,
+        base: str,
+        own_anchors: dict[Element, str] | None = None,
+        *,
+        links_last: bool = False,
+    ) -> None:
         self._base = base
         self._own = own_anchors or {}
         self._urls: dict[str, str] = {}
@@ -73,6 +81,8 @@ class MarkdownWriter:
         self._in_link = False
         self._emphasis: set[str] = set()
         self._holders: set[Element] = set()
+        self._links_last = links_last
+        self._gathered: dict[str, str] = {}
 
     def write(self, region: Element) -> str:
         """The region as Markdown, without a newline at its end."""
@@ -82,6 +92,9 @@ class MarkdownWriter:
                 self._holders.add(parent)
                 parent = parent.getparent()
         blocks = self._block(region) if region.tag in BLOCKS else self._blocks(region)
+        if self._gathered:
+            links = (f"-   [{text}]({url})" for url, text in self._gathered.items())
+            blocks.append("\n".join(links))
         return "\n\n".join(blocks)
 
     def _blocks(self, element: Element) -> list[str]:
@@ -376,6 +389,9 @@ class MarkdownWriter:
             return text
         url = self._safe(href)
         if not url:
+            return text
+        if self._links_last:
+            self._gathered.setdefault(url, " ".join(inner.replace(BREAK, " ").split()))
             return text
         before = " " if text[0].isspace() else ""
         after = " " if text[-1].isspace() else ""

@@ -164,12 +164,12 @@ class Reader:
                 # the template was found while this page was read without it
                 self._waiting.append(item)
                 return
-            self._template.vote(page.ballot)
+            self._template.vote(page.ballot, article=page.article)
             self._ready.append(last)
             return
         self._held.append((item, page))
         self._ready.append(Reading(item.key, page, final=False))
-        if self._template.vote(page.ballot):
+        if self._template.vote(page.ballot, article=page.article):
             held, self._held = self._held, []
             if self._template.regions:
                 self._waiting.extend(other for other, _ in held)

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from kbkit.sources.dom import HEADINGS, Element, drop
+from kbkit.sources.dom import Element
 
 Signature = tuple[str, str, str, str]
 """Tag, id, class and role: what tells an element from others in a template."""
@@ -19,11 +19,6 @@ Signature = tuple[str, str, str, str]
 COVERED = 0.9  # share of the kept words that the content element has to hold
 LEARNED_FROM = 8  # pages that vote before a template is trusted
 _AGREED = 0.5  # share of the votes that a template needs
-_ARTICLE = 0.9  # kept share of a region below which its blocks are judged one by one
-_LONG = 100  # words that trafilatura has to keep before it may judge
-_WHOLE = 0.6  # kept share of a block that stays as it is
-_NOTHING = 0.15  # kept share of a block that goes
-_STAY = frozenset({"br", "img", "hr", "pre"})
 _LANDMARK_IDS = frozenset(
     {"content", "main-content", "main", "apicontent", "bodycontent", "mw-content-text"}
 )
@@ -125,55 +120,6 @@ def landmark(element: Element, body: Element) -> Element:
     return best
 
 
-def prune(region: Element, kept: str) -> None:
-    """Take out of a region what trafilatura left out, if that is a good part of it.
-
-    Articles are mixed with teasers and comments that no template tells from the text. Short
-    blocks stay, and so does all where trafilatura left out little: what documentation loses
-    is worse than what it carries along.
-
-    Args:
-        region: The content element; changed in place.
-        kept: The text that trafilatura kept.
-    """
-    found = _WORD.findall(kept)
-    triples = set(zip(found, found[1:], found[2:], strict=False))
-    share = _kept_share(region, triples)
-    if share is not None and share < _ARTICLE and len(found) >= _LONG:
-        _prune(region, triples)
-
-
-def _prune(element: Element, triples: set[tuple[str, str, str]]) -> None:
-    follows = False  # whether the block behind is kept: a heading stays with it
-    for child in reversed(list(element)):
-        if not isinstance(child.tag, str) or child.tag in _STAY:
-            continue
-        share = _kept_share(child, triples)
-        if share is None:
-            keep = True
-        elif child.tag in HEADINGS:
-            keep = share > _NOTHING or follows
-        else:
-            keep = share > _NOTHING
-            if keep and share < _WHOLE:
-                _prune(child, triples)
-        if not keep and next(child.iter("pre"), None) is not None:
-            _prune(child, triples)
-            keep = True
-        follows = keep
-        if not keep:
-            drop(child)
-
-
-def _kept_share(element: Element, known: set[tuple[str, str, str]]) -> float | None:
-    """Share of the word triples of an element that a text holds; ``None`` without any."""
-    found = _WORD.findall(" ".join(element.itertext()))
-    triples = list(zip(found, found[1:], found[2:], strict=False))
-    if not triples:
-        return None
-    return sum(triple in known for triple in triples) / len(triples)
-
-
 def _signature(element: Element) -> Signature:
     names = " ".join(sorted((element.get("class") or "").split()))
     identity = element.get("id") or ""
@@ -193,14 +139,20 @@ class SiteTemplate:
 
     regions: tuple[Region, ...] = ()
     _votes: list[tuple[Region, ...]] = field(default_factory=list)
+    _articles: int = 0
 
     @property
     def settled(self) -> bool:
         """Whether enough pages have voted."""
         return len(self._votes) >= LEARNED_FROM
 
-    def vote(self, ballot: tuple[Region, ...]) -> bool:
+    def vote(self, ballot: tuple[Region, ...], *, article: bool = False) -> bool:
         """Take a page's vote: its content element and all around it, innermost first.
+
+        Args:
+            ballot: The page's vote.
+            article: The page is an ordinary article. Where most pages are, no template is
+                trusted, since it would not tell their text from the teasers and forms amid it.
 
         Returns:
             Whether enough pages have voted.
@@ -208,6 +160,7 @@ class SiteTemplate:
         if len(self._votes) > 500:
             return True
         self._votes.append(ballot)
+        self._articles += article
         if len(self._votes) >= LEARNED_FROM and len(self._votes) % LEARNED_FROM == 0:
             self._count()
         return self.settled
@@ -218,6 +171,8 @@ class SiteTemplate:
         Pages outside the agreement, such as the index pages of a site, vote again among
         themselves, so that a site may have several templates.
         """
+        if self._articles > 0.5 * len(self._votes):
+            return
         ballots = list(self._votes)
         chosen = list(self.regions)
         for _ in range(3):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
+import tarfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from kbkit.sources.decode import decode
 from kbkit.sources.extract import extract
 from kbkit.sources.fidelity import KINDS, Fidelity
 from kbkit.sources.inline import code_span, escape, fence, safe_url
@@ -18,7 +22,10 @@ from kbkit.sources.tables import grid
 URL = "https://docs.example/guide/page.html"
 
 
-def markdown(body: str, head: str = "", regions=()) -> str:
+MANUAL = '<meta name="generator" content="MkDocs">'  # no article, whose furniture is pruned
+
+
+def markdown(body: str, head: str = MANUAL, regions=()) -> str:
     prose = (
         "<p>" + "This paragraph is here so that the page has some real prose in it. " * 3 + "</p>"
     )
@@ -281,6 +288,69 @@ def test_the_template_is_what_the_pages_of_a_site_share() -> None:
                     template.regions)  # fmt: skip
     assert other.ballot
     assert "carries the content" in other.content
+
+
+ARTICLE = """<html><head><title>Snow and dogs | The Paper</title></head><body>
+<div class="teasers"><a href="/a">Cats in winter</a> <a href="/b">The new stadium</a></div>
+<article><h1>Snow and dogs</h1>{text}<div class="box"><p><a href="/c">Read also: ten tips for the
+garden</a></p></div>{text2}<ul><li>Take <a href="/boots">boots</a> with you when it is cold.</li>
+<li>Dry the dog well after every walk in the snow.</li></ul>
+<form><p>Your mail address for our letter</p><button>Go</button></form></article>
+<div class="related"><h3>More from us</h3><p>Stadium opens on Sunday</p></div></body></html>"""
+
+
+def test_articles_keep_what_trafilatura_kept_and_their_links_at_the_end() -> None:
+    text = "".join(
+        f"<p>Walk number {n} through deep snow was a joy for the old dog, said <a href='/x{n}'>its "
+        f"owner {n}</a>, who had come along with the <b>whole</b> family.</p>"
+        for n in range(6)
+    )
+    second = text.replace("Walk", "Later, walk").replace("joy", "burden")
+    page = extract(ARTICLE.format(text=text, text2=second), "https://paper.example/dogs")
+    assert page.article
+    assert page.title == "Snow and dogs"
+    assert page.content.startswith("# Snow and dogs\n\nWalk number 0 through deep snow was a joy")
+    assert "said its owner 3, who had come along with the **whole** family." in page.content
+    assert "[its owner 3](https://paper.example/x3)" in page.content
+    assert "Dry the dog well after every walk in the snow." in page.content
+    for gone in ("Stadium", "stadium", "mail address", "Cats in winter", "More from us"):
+        assert gone not in page.content, gone
+
+
+def test_sites_of_articles_teach_no_template() -> None:
+    template = SiteTemplate()
+    for _ in range(16):
+        template.vote((), article=True)
+    assert template.settled
+    assert template.regions == ()
+
+
+def fold(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_articles_lose_nothing_against_plain_trafilatura() -> None:
+    folder = Path(__file__).parents[3] / "shared/eval/articles"
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not here")
+    trafilatura = pytest.importorskip("trafilatura")
+    expected = json.loads((folder / "expected.json").read_text("utf-8"))[:60]
+    right: dict[str, Counter[str]] = {"kbkit": Counter(), "plain": Counter()}
+    with tarfile.open(folder / "pages.tar.gz") as pages:
+        for page in expected:
+            html = decode(pages.extractfile(page["file"]).read(), "")
+            plain = trafilatura.extract(html, output_format="markdown", include_comments=False)
+            texts = {"kbkit": extract(html, page["url"]).content, "plain": plain or ""}
+            for name, text in texts.items():
+                found = fold(text)
+                for kind in ("with", "without"):
+                    held = sum(fold(segment) in found for segment in page[kind])
+                    right[name][kind] += held
+                    right[name]["of " + kind] += len(page[kind])
+    score = {
+        name: 2 * n["with"] / (n["with"] + n["without"] + n["of with"]) for name, n in right.items()
+    }
+    assert score["kbkit"] >= score["plain"] - 0.01, score
 
 
 MANUALS = {
