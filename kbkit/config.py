@@ -13,6 +13,10 @@ DEFAULT_USER_AGENT = "kbkit/0.1 (+https://kbkit.github.io/kbkit/)"
 _LONGEST = 86_400  # a day, in seconds
 
 
+CRAWL_PROVIDERS = ("trafilatura", "firecrawl")
+"""Who can fetch pages of the web; the first is the default."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What the environment says.
@@ -22,6 +26,8 @@ class Settings:
         user_agent: ``KBKIT_USER_AGENT``, how the crawler introduces itself; robots.txt rules
             for ``kbkit`` apply to it.
         timeout: ``KBKIT_TIMEOUT``, seconds that one request may take; default 30.
+        crawl_provider: ``KBKIT_CRAWL_PROVIDER``, who fetches pages of the web where a recipe does
+            not say: ``trafilatura`` (kbkit's own crawler, the default) or ``firecrawl``.
         rater: ``KBKIT_RATER``, name that ratings are stored under; default the login name.
     """
 
@@ -29,6 +35,7 @@ class Settings:
     user_agent: str
     timeout: float
     rater: str
+    crawl_provider: str = "trafilatura"
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -49,7 +56,15 @@ class Settings:
             or variables.get("USER")
             or variables.get("USERNAME")
             or "anonymous",
+            crawl_provider=_one_of(variables, "KBKIT_CRAWL_PROVIDER", CRAWL_PROVIDERS),
         )
+
+
+def _one_of(variables: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    value = variables.get(name) or choices[0]
+    if value not in choices:
+        raise ConfigError(f"{name}={value}: set it to {' or '.join(choices)}, or unset it")
+    return value
 
 
 def _positive(variables: Mapping[str, str], name: str, default: float) -> float:

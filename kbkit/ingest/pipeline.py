@@ -151,6 +151,7 @@ class Pipeline:
             base=Path(row.base),
             user_agent=self.settings.user_agent,
             timeout=self.settings.timeout,
+            provider=self.settings.crawl_provider,
         )
         unindexed = tally.counts["chunks_added"]
         done = 0

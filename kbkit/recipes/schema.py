@@ -50,7 +50,15 @@ class FetchSpec(SourceSpec):
     robots.txt wins."""
 
 
-class CrawlSource(FetchSpec):
+class WebSpec(FetchSpec):
+    """What sources of web pages may say."""
+
+    provider: Literal["trafilatura", "firecrawl"] | None = None
+    """Who fetches: `trafilatura` is kbkit's own crawler, `firecrawl` a service that runs a browser
+    (`pip install kbkit[firecrawl]`). By default the setting `KBKIT_CRAWL_PROVIDER`."""
+
+
+class CrawlSource(WebSpec):
     """A web site, followed from a start page along its links and sitemaps."""
 
     type: Literal["crawl"] = "crawl"
@@ -64,9 +72,16 @@ class CrawlSource(FetchSpec):
     """Globs of paths to leave out; wins over `include`."""
     sitemap: bool = True
     """Also start from the sitemaps that robots.txt names, and from `sitemap.xml`."""
+    depth: int | None = Field(default=None, ge=0)
+    """Most links away from the start page (`0` reads that page only); pages that a sitemap names
+    count as one link away. By default any."""
+    concurrency: int = Field(default=4, ge=1, le=32)
+    """Requests to the host at once."""
+    queries: int = Field(default=200, ge=0)
+    """Most different queries (`?page=2`) of one page to follow; more look like an endless site."""
 
 
-class PageSource(FetchSpec):
+class PageSource(WebSpec):
     """One page of the web."""
 
     type: Literal["page"] = "page"

@@ -200,6 +200,9 @@ class _GuardedStream(httpcore.NetworkStream):
         self._deadline = deadline
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        if time.monotonic() > self._deadline.at:
+            # a server that sends without end is never caught waiting
+            raise httpcore.ReadTimeout("the server is too slow")
         end = time.monotonic() + _remaining(self._deadline, timeout)
         while True:
             if self._stop():

@@ -87,6 +87,7 @@ class SourceContext:
         base: Folder that relative paths of a recipe start from.
         user_agent: How kbkit introduces itself.
         timeout: Seconds that one request may take.
+        provider: Who fetches pages where the recipe does not say.
     """
 
     memory: CrawlMemory = field(default_factory=NoMemory)
@@ -94,6 +95,7 @@ class SourceContext:
     base: Path = field(default_factory=Path)
     user_agent: str = "kbkit"
     timeout: float = 30.0
+    provider: str = "trafilatura"
 
 
 class Source(Protocol):

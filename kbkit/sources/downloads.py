@@ -14,8 +14,6 @@ from kbkit.sources.fetch import Fetcher, Response, pause
 from kbkit.sources.robots import Robots
 from kbkit.sources.urls import origin
 
-AT_ONCE = 4  # requests to one host that ask for no delay
-
 
 @dataclass(frozen=True, slots=True)
 class Task:
@@ -26,6 +24,8 @@ class Task:
         referrer: Page that links to it, or ``""``.
         earlier: What the last visit left.
         again: Asked for only because an earlier run knew it; does not count as read.
+        etag: Validator to send, or ``""``.
+        last_modified: Validator to send, or ``""``.
     """
 
     url: str
@@ -33,6 +33,8 @@ class Task:
     referrer: str = ""
     earlier: PageVisit | None = None
     again: bool = False
+    etag: str = ""
+    last_modified: str = ""
 
 
 class Pace:
@@ -71,6 +73,7 @@ class Downloads:
         pace: Delays.
         check: Asked about every address behind a redirect, in some thread.
         stop: Ends the threads.
+        concurrency: Requests at once.
     """
 
     def __init__(
@@ -80,6 +83,8 @@ class Downloads:
         pace: Pace,
         check: Callable[[Task, str], Response | None],
         stop: Callable[[], bool],
+        *,
+        concurrency: int,
     ) -> None:
         self._fetcher = fetcher
         self._robots = robots
@@ -89,7 +94,9 @@ class Downloads:
         self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
         self._results: queue.SimpleQueue[tuple[Task, Response]] = queue.SimpleQueue()
         self.running = 0
-        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(AT_ONCE)]
+        self._threads = [
+            threading.Thread(target=self._work, daemon=True) for _ in range(concurrency)
+        ]
         for thread in self._threads:
             thread.start()
 
@@ -129,10 +136,9 @@ class Downloads:
             return Response(task.url, verdict.outcome, verdict.reason)
         if not self._pace.wait(task.url):
             return Response(task.url, Outcome.FAILED, "stopped")
-        earlier = task.earlier
         return self._fetcher.get(
             task.url,
-            etag=earlier.etag if earlier else "",
-            last_modified=earlier.last_modified if earlier else "",
+            etag=task.etag,
+            last_modified=task.last_modified,
             check=lambda url: self._check(task, url),
         )

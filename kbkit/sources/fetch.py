@@ -29,6 +29,8 @@ RETRIES = 3
 RETRY_AFTER_MOST = 60.0
 _RETRIED = frozenset({429, 502, 503, 504})
 _LOCATION = b"kbkit-location"
+_CONDITIONS = {"if-none-match", "if-modified-since"}
+_MOST_COOKIES = 50
 _REASONS = {
     400: "Bad Request",
     401: "Unauthorized, it wants a login",
@@ -57,7 +59,7 @@ class Response:
         status: HTTP status, or 0 when there was no answer.
         media_type: Lower case, without parameters; ``""`` when the server did not say.
         charset: From the Content-Type header, or ``""``.
-        robots: The X-Robots-Tag header, lower case.
+        robots: The X-Robots-Tag headers, lower case, one a line.
     """
 
     url: str
@@ -150,6 +152,7 @@ class Fetcher:
         self._max_bytes = max_bytes
         self._stop = stop
         self._deadline = Deadline()
+        self._silence: dict[str, float] = {}  # until when a host asked to be left alone
         backend = GuardedBackend(allow_private=allow_private, stop=stop, deadline=self._deadline)
         self._client = httpx.Client(
             transport=_Transport(backend, connections),
@@ -234,7 +237,10 @@ class Fetcher:
         self, url: str, headers: dict[str, str], limit: int, truncate: bool
     ) -> tuple[Response, str]:
         """One address with retries; gives the response and where it redirects to."""
+        host = urlsplit(url).netloc
         for attempt in range(RETRIES + 1):
+            if not pause(self._silence.get(host, 0.0) - time.monotonic(), self._stop):
+                return Response(url, Outcome.FAILED, "stopped"), ""
             response, location, again = self._once(url, headers, limit, truncate)
             # a host that is not there rarely comes up within seconds
             most = RETRIES if response.status else 1
@@ -246,6 +252,7 @@ class Fetcher:
                     reason = f"{response.reason}; it asks to wait {response.retry_after:.0f} s"
                     return replace(response, reason=reason), ""
                 wait = max(wait, response.retry_after)
+                self._silence[host] = time.monotonic() + response.retry_after
             if not pause(wait, self._stop):
                 return response, location
         raise AssertionError("unreachable")
@@ -279,6 +286,8 @@ class Fetcher:
             reason, again = f"cannot be fetched ({error})", False
         finally:
             self._deadline.at = float("inf")
+            if len(self._client.cookies.jar) > _MOST_COOKIES:
+                self._client.cookies.clear()
         return Response(url, Outcome.FAILED, " ".join(reason.split())[:300]), "", again
 
     def _read(
@@ -294,10 +303,13 @@ class Fetcher:
             charset=_charset(content_type),
             etag=raw.headers.get("etag", "")[:1000],
             last_modified=raw.headers.get("last-modified", "")[:100],
-            robots=raw.headers.get("x-robots-tag", "").lower(),
+            robots="\n".join(raw.headers.get_list("x-robots-tag"))[:2000].lower(),
         )
         if status == 304:
-            return replace(response, outcome=Outcome.UNCHANGED), "", False
+            if _CONDITIONS & set(raw.request.headers):
+                return replace(response, outcome=Outcome.UNCHANGED), "", False
+            reason = "HTTP 304 to a request without a condition"
+            return replace(response, outcome=Outcome.FAILED, reason=reason), "", False
         if status in (301, 302, 303, 307, 308):
             location = raw.headers.get(_LOCATION.decode(), "").strip()
             reason = "" if location else f"HTTP {status} without an address to go to"
@@ -316,11 +328,17 @@ class Fetcher:
                 retry_after=_retry_after(raw.headers.get("retry-after", "")),
             )
             return failed, "", status in _RETRIED
+        return self._body(response, raw, limit, truncate), "", False
+
+    def _body(
+        self, response: Response, raw: httpx.Response, limit: int, truncate: bool
+    ) -> Response:
+        """The response with its body, or why it has none."""
         encoding = raw.headers.get("content-encoding", "").strip().lower()
         size = raw.headers.get("content-length", "")
         too_large = f"larger than {limit / 1e6:g} MB"
-        if size.isdigit() and int(size) > limit and not truncate:
-            return replace(response, outcome=Outcome.SKIPPED, reason=too_large), "", False
+        if size.isascii() and size.isdigit() and int(size[:18]) > limit and not truncate:
+            return replace(response, outcome=Outcome.SKIPPED, reason=too_large)
         body = bytearray()
         try:
             for part in _decompressed(raw.iter_raw(), encoding, limit + 1):
@@ -331,15 +349,15 @@ class Fetcher:
                     raise httpx.ReadTimeout("slow")
         except zlib.error:
             reason = f"its {encoding} compression is damaged"
-            return replace(response, outcome=Outcome.FAILED, reason=reason), "", False
+            return replace(response, outcome=Outcome.FAILED, reason=reason)
         except NotImplementedError:
             reason = f"compressed as {encoding}, which was not asked for"
-            return replace(response, outcome=Outcome.FAILED, reason=reason), "", False
+            return replace(response, outcome=Outcome.FAILED, reason=reason)
         if len(body) > limit:
             if not truncate:
-                return replace(response, outcome=Outcome.SKIPPED, reason=too_large), "", False
+                return replace(response, outcome=Outcome.SKIPPED, reason=too_large)
             del body[limit:]
-        return replace(response, body=bytes(body)), "", False
+        return replace(response, body=bytes(body))
 
 
 def refused_url(url: str) -> str:
@@ -423,10 +441,10 @@ def _retry_after(value: str) -> float | None:
     value = value.strip()
     if not value:
         return None
-    if value.isdigit():
+    if value.isascii() and value.isdigit():
         return float(value[:9])
     try:
         moment = email.utils.parsedate_to_datetime(value)
-    except ValueError:
+        return max(0.0, moment.timestamp() - time.time())
+    except (ValueError, OverflowError, OSError):
         return None
-    return max(0.0, moment.timestamp() - time.time())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,9 @@ from kbkit.sources.urls import origin
 
 _MOST_BYTES = 512 * 1024  # RFC 9309 asks for at least 500 KiB
 _LONGEST_DELAY = 60.0
+_WITH_VALUES = frozenset(
+    {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,29 @@ class Verdict:
 
     outcome: Outcome
     reason: str
+
+
+def directives(header: str, token: str) -> frozenset[str]:
+    """What X-Robots-Tag headers ask of a crawler.
+
+    Args:
+        header: The values of all such headers, in lower case, one a line.
+        token: The crawler's name; what is asked of other crawlers does not count.
+
+    Returns:
+        Directives such as ``noindex``, ``nofollow`` and ``none``.
+    """
+    asked = set()
+    for line in header.split("\n"):
+        ours = True
+        for part in line.split(","):
+            name, colon, value = (piece.strip() for piece in part.partition(":"))
+            if colon and name not in _WITH_VALUES:
+                ours = name in ("*", token.lower())
+                name = value
+            if ours and name:
+                asked.add(name)
+    return frozenset(asked)
 
 
 class Robots:
@@ -32,7 +59,7 @@ class Robots:
 
     def __init__(self, fetcher: Fetcher, user_agent: str) -> None:
         self._fetcher = fetcher
-        self._token = user_agent.partition("/")[0].strip() or "kbkit"
+        self.token = user_agent.partition("/")[0].strip() or "kbkit"
         self._rules: dict[str, Any] = {}
         self._lock = threading.Lock()
 
@@ -41,7 +68,7 @@ class Robots:
         rules = self._of(origin(url))
         if isinstance(rules, Verdict):
             return rules
-        if rules is None or rules.can_fetch(url, self._token):
+        if rules is None or rules.can_fetch(url, self.token):
             return None
         return Verdict(Outcome.SKIPPED, "robots.txt forbids it")
 
@@ -50,11 +77,14 @@ class Robots:
         rules = self._of(origin(url))
         if rules is None or isinstance(rules, Verdict):
             return 0.0
-        delay = rules.crawl_delay(self._token)
+        delay = rules.crawl_delay(self.token)
         if delay is None:
-            rate = rules.request_rate(self._token)
+            rate = rules.request_rate(self.token)
             delay = rate.seconds / rate.requests if rate and rate.requests else 0.0
-        return min(max(float(delay), 0.0), _LONGEST_DELAY)
+        seconds = float(delay)
+        if math.isnan(seconds):
+            return 0.0
+        return min(max(seconds, 0.0), _LONGEST_DELAY)
 
     def sitemaps(self, url: str) -> list[str]:
         """Addresses of the sitemaps that the host's robots.txt names."""

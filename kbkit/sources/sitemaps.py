@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterable
 
 from kbkit.sources.base import Outcome
 from kbkit.sources.fetch import Fetcher, Response
+from kbkit.sources.urls import origin
 
 _MOST_FILES = 50
 _MOST_BYTES = 50_000_000  # what sitemaps.org permits
 _MOST_URLS = 50_000
+_MOST_SECONDS = 120.0  # for all of them
 _LOC = re.compile(r"<(?:\w+:)?loc>\s*(?:<!\[CDATA\[)?\s*([^<\]\s]{1,2000})", re.IGNORECASE)
 _ENTITIES = (("&amp;", "&"), ("&apos;", "'"), ("&quot;", '"'), ("&lt;", "<"), ("&gt;", ">"))
 
@@ -23,6 +26,7 @@ def read_sitemaps(
     *,
     wants: Callable[[str], str],
     check: Callable[[str], Response | None],
+    wait: Callable[[str], bool],
     stop: Callable[[], bool],
 ) -> list[str]:
     """Collect the addresses that sitemaps name.
@@ -35,6 +39,7 @@ def read_sitemaps(
         starts: Addresses of sitemaps or indexes.
         wants: Gives the canonical form of an address in scope, or ``""``.
         check: Says why an address may not be fetched, or ``None``.
+        wait: Waits until a host may be asked; false ends the reading.
         stop: Ends the reading.
 
     Returns:
@@ -44,11 +49,14 @@ def read_sitemaps(
     seen = set(waiting)
     found: dict[str, None] = {}
     files = 0
+    end = time.monotonic() + _MOST_SECONDS
     while waiting and files < _MOST_FILES and len(found) < _MOST_URLS and not stop():
         url = waiting.popleft()
         files += 1
         if check(url) is not None:
             continue
+        if not wait(url) or time.monotonic() > end:
+            break
         response = fetcher.get(url, check=check, max_bytes=_MOST_BYTES)
         if response.outcome is not Outcome.FETCHED:
             continue
@@ -62,7 +70,8 @@ def read_sitemaps(
             locations = text.split()
         for location in locations[:_MOST_URLS]:
             if nested:
-                if location not in seen:
+                # a site's index must not send us to the hosts of others
+                if location not in seen and origin(location) == origin(url):
                     seen.add(location)
                     waiting.append(location)
             elif page := wants(location):

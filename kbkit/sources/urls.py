@@ -1,13 +1,21 @@
-"""Addresses: one canonical form each, what a crawl may follow, and traps it keeps out of."""
+"""Addresses: one canonical form each, what a crawl may follow, and traps it keeps out of.
+
+courlan, which trafilatura brings, sorts parameters, keeps fragments and escapes as they came, and
+refuses what looks like no article (``/tag/y/``). Documentation is made of such pages, and the
+order of parameters can matter; hence a form of our own that follows RFC 3986.
+"""
 
 from __future__ import annotations
 
 import fnmatch
 import re
 from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from urllib.parse import urljoin, urlsplit
 
+from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.sources.fetch import refused_url
 
 _PORTS = {"http": 80, "https": 443}
@@ -28,7 +36,14 @@ _NOT_PAGES = re.compile(
 )
 _LONGEST = 2000
 _DEEPEST = 24  # path segments
-_VARIANTS = 200  # different queries of one path
+_REMEMBERED = 20_000  # refused addresses of one reason; bounds memory
+_FIRST_YEAR = 1970
+_DATES = 500  # dates that one kind of page may have
+_DATED = re.compile(
+    r"(?<!\d)((?:19|2\d)\d\d)[-/_](\d{1,2})(?:[-/_]\d{1,2})?(?!\d)"
+    r"|\byear=(\d{4})(?:&month=(\d{1,2})\b)?(?:&day=\d{1,2}\b)?"
+    r"|\b(?:month|week|day|date)=(-?[\d/.-]{1,12})"
+)
 
 
 def canonical(url: str, base: str = "") -> str:
@@ -138,6 +153,7 @@ class Scope:
     start: str
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    queries: int = 200
     prefix: str = ""
     _variants: Counter[str] = field(default_factory=Counter)
 
@@ -168,16 +184,88 @@ class Scope:
             return ""
         return url
 
-    def trap(self, url: str) -> str:
-        """Say why an address looks like one of endlessly many, or ``""``; counts what it sees."""
+    def refusal(self, url: str) -> str:
+        """Say why a canonical address in scope is not followed, or ``""``.
+
+        Endless sites are told by their addresses: very deep ones, folders that repeat, one page
+        with ever more queries, and calendars. Counts what it sees, so ask once an address.
+        """
+        if not self.holds(url):
+            return "outside the crawl"
+        if not self.wants(url):
+            return "left out by include and exclude"
         parts = urlsplit(url)
         segments = [segment for segment in parts.path.split("/") if segment]
         if len(segments) > _DEEPEST:
             return f"more than {_DEEPEST} folders deep; looks endless"
-        if segments and max(Counter(segments).values()) > 4:
-            return "repeats a folder again and again; looks endless"
+        if _repeats(segments):
+            return "repeats its folders again and again; looks endless"
+        if reason := self._calendar(parts.path, parts.query):
+            return reason
         if parts.query:
             self._variants[parts.path] += 1
-            if self._variants[parts.path] > _VARIANTS:
-                return f"more than {_VARIANTS} queries of one page; looks endless"
+            if self._variants[parts.path] > self.queries:
+                return f"more than {self.queries} queries of one page (queries); looks endless"
         return ""
+
+    def _calendar(self, path: str, query: str) -> str:
+        text = f"{path}?{query}" if query else path
+        match = _DATED.search(text)
+        if match is None:
+            return ""
+        year, month = match.group(1) or match.group(3), match.group(2) or match.group(4)
+        if match.group(1) and not 1 <= int(month) <= 12:
+            return ""  # a number, not a date
+        if year and month and not _FIRST_YEAR <= int(year) <= datetime.now(UTC).year + 1:
+            return "a date far in the past or the future; looks like an endless calendar"
+        kind = text[: match.start()] + "<date>" + text[match.end() :]
+        self._variants[kind] += 1
+        if self._variants[kind] > _DATES:
+            return f"more than {_DATES} dates of one page; looks like an endless calendar"
+        return ""
+
+
+def _repeats(segments: list[str]) -> bool:
+    """Say whether one folder comes five times, or a row of folders three times in a row."""
+    if segments and max(Counter(segments).values()) > 4:
+        return True
+    for length in (2, 3, 4):
+        for start in range(len(segments) - 3 * length + 1):
+            first = segments[start : start + length]
+            if len(set(first)) > 1 and first * 3 == segments[start : start + 3 * length]:
+                return True
+    return False
+
+
+class Refusals:
+    """Addresses that were not followed: summed up by reason, since there may be thousands."""
+
+    def __init__(self) -> None:
+        self._urls: dict[str, dict[str, None]] = {}
+        self._more: Counter[str] = Counter()
+        self._good: set[str] = set()
+
+    def __contains__(self, url: str) -> bool:
+        """Whether an address was refused for good."""
+        return url in self._good
+
+    def add(self, url: str, reason: str, *, for_good: bool = True) -> None:
+        """Count an address; one that is not refused for good may still be read after all."""
+        urls = self._urls.setdefault(reason, {})
+        if url in urls:
+            return
+        if len(urls) >= _REMEMBERED:
+            self._more[reason] += 1
+            return
+        urls[url] = None
+        if for_good:
+            self._good.add(url)
+
+    def events(self, read: Collection[str]) -> Iterator[SourceEvent]:
+        """One event a reason, without the addresses that were read after all."""
+        for reason, urls in self._urls.items():
+            left = [url for url in urls if url not in read]
+            count = len(left) + self._more[reason]
+            if left:
+                others = f" ({count:,} addresses, this is the first)" if count > 1 else ""
+                yield SourceEvent(left[0], Outcome.SKIPPED, reason=reason + others)
