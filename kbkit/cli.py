@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -69,6 +70,14 @@ AllowPrivate = Annotated[
 ]
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from kbkit import __version__
+
+        typer.echo(f"kbkit {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def workspace_option(
     context: typer.Context,
@@ -80,15 +89,15 @@ def workspace_option(
             show_default=False,
         ),
     ] = None,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
 ) -> None:
     """Turn documentation into knowledge bases that answer, and publish them."""
     context.obj = workspace
-    if version:
-        from kbkit import __version__
-
-        typer.echo(f"kbkit {__version__}")
-        raise typer.Exit
 
 
 @app.command()
@@ -115,9 +124,13 @@ def new(
         crawl, page, mirror, base_url, files, package, openapi, jsonl, limit, include, exclude,
         allow_private,
     )  # fmt: skip
+    from kbkit.models import IngestReport
+
     with _workspace(context) as workspace:
         kb = workspace.create(name, description=description)
         if not specs:
+            if as_json:
+                _print_json(IngestReport().to_dict())
             _say(f"made {name}; add documents with `kbkit add {name}`")
             return
         with _progress() as on_progress:
@@ -202,7 +215,7 @@ def documents(
         for document in workspace[name].iter_documents():
             if as_jsonl:
                 values = document.to_dict()
-                typer.echo(json.dumps({key: values[key] for key in keys}, ensure_ascii=False))
+                typer.echo(_json({key: values[key] for key in keys}))
             else:
                 typer.echo(f"{document.state:8}{document.document_type:10}{document.uri}")
 
@@ -230,7 +243,7 @@ def search(
                 raise typer.BadParameter("--queries prints JSON only; add --json")
             for line in _lines(queries):
                 found = workspace.search(line, kb, limit, mode).to_dicts() if line.strip() else []
-                typer.echo(json.dumps(found, ensure_ascii=False))
+                typer.echo(_json(found))
             return
         hits = workspace.search(query or "", kb, limit, mode)
     if as_json:
@@ -324,6 +337,34 @@ def eval_(
 
 
 @app.command()
+def fidelity(
+    place: Annotated[
+        str, typer.Argument(help="An HTML file, a folder of them, or the address of a page.")
+    ],
+    allow_private: AllowPrivate = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what the Markdown of pages keeps: code, headings, anchors, terms, table rows."""
+    from kbkit.sources.measuring import fidelity as measure
+
+    with _progress() as on_progress:
+        report = measure(place, allow_private=allow_private, on_progress=on_progress)
+    if as_json:
+        _print_json(report.to_dict())
+        return
+    from rich.table import Table
+
+    (page, *kinds), *rows = report.rows()
+    table = Table(box=None)
+    table.add_column(page, overflow="fold")
+    for kind in kinds:
+        table.add_column(kind, no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    _console().print(table)
+
+
+@app.command()
 def export(
     context: typer.Context,
     name: Name,
@@ -341,7 +382,7 @@ def export(
         return
     _say(f"wrote the project {report.directory}")
     if report.html:
-        _say(f"open {report.html / 'index.html'} with `kbkit serve-site {name}`")
+        _say(f"look at it with `kbkit serve-site {name if to is None else report.html}`")
 
 
 @app.command("serve-site")
@@ -356,9 +397,10 @@ def serve_site(
     from kbkit.export import open_server
 
     folder = Path(site)
-    if not folder.is_dir():
+    if not (folder / "index.html").is_file():  # a folder may happen to be named as one is
         with _workspace(context) as workspace:
-            folder = workspace[site].site_directory() / "site"
+            if site in workspace or not folder.is_dir():
+                folder = workspace[site].site_directory() / "site"
     with open_server(folder, port) as server:
         _say(f"serving {folder} at http://127.0.0.1:{server.server_address[1]}/ (Ctrl+C ends it)")
         with suppress(KeyboardInterrupt):
@@ -367,6 +409,9 @@ def serve_site(
 
 def main() -> NoReturn:
     """Run the command line; an error becomes one clear message."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # no text of a page may end the command
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except KbkitError as error:
@@ -374,6 +419,9 @@ def main() -> NoReturn:
         sys.exit(EXIT_ERROR)
     except BrokenPipeError:  # the reader of a pipe went away, as `head` does
         sys.stderr.close()
+        sys.exit(EXIT_ERROR)
+    except OSError as error:  # a full disk, say
+        _say(f"kbkit: {error}")
         sys.exit(EXIT_ERROR)
     sys.exit(0)
 
@@ -432,14 +480,20 @@ def _sources(
     except ValidationError as error:
         found = error.errors()[0]
         field = ".".join(str(part) for part in found["loc"])
-        raise ConfigError(f"{field}: {found['msg']} (given: {found['input']!r})") from None
+        message = found["msg"].removeprefix("Value error, ")
+        if field.endswith("url") and found["type"] == "string_pattern_mismatch":
+            message = "not a web address; begin it with http:// or https://"
+        given = f" (given: {found['input']})" if isinstance(found["input"], str) else ""
+        raise ConfigError(f"{field}: {message}{given}") from None
 
 
 def _lines(path: Path) -> list[str]:
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: cannot be read as UTF-8 text: {error}") from error
+    # not splitlines, which ends lines at characters that a query may have
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 @contextmanager
@@ -475,8 +529,14 @@ def _say(text: str) -> None:
     typer.echo(text, err=True)
 
 
+def _json(value: Any, indent: int | None = None) -> str:
+    """JSON that standard output can carry."""
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    return json.dumps(value, ensure_ascii=not unicode, indent=indent)
+
+
 def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    typer.echo(_json(value, indent=2))
 
 
 def _print_pairs(pairs: list[tuple[str, str]]) -> None:

@@ -1,0 +1,509 @@
+"""The command line that scripts rely on."""
+
+import json
+import sqlite3
+import sys
+import tempfile
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+import kbkit
+from kbkit import cli
+from kbkit.testing import serve_folder
+
+PAGE = """<!doctype html><html lang="en"><head><title>{title}</title></head><body><main>
+<h1>{title}</h1><p>{text}</p><h2 id="more">More about {title}</h2><p>There is more to say about
+it, and a whole <a href="{link}">page on something else</a> as well.</p></main></body></html>"""
+PAGES = {
+    "index.html": ("Home", "Welcome to the house of tea and of bread.", "guide/tea.html"),
+    "guide/tea.html": ("Tea", "Black tea steeps for four minutes.", "bread.html"),
+    "guide/bread.html": ("Bread", "Bread is baked for an hour at 220 degrees.", "../other.html"),
+    "other.html": ("Other", "Nothing of interest is said on this page.", "index.html"),
+}
+HIT_KEYS = {
+    "score", "kb", "document_id", "uri", "title", "heading_path", "anchor", "chunk_id", "text",
+    "start", "end",
+}  # fmt: skip
+REPORT_KEYS = {
+    "new", "changed", "same", "gone", "failed", "skipped", "chunks_embedded", "seconds",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+    @property
+    def lines(self):
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Runs the command line in this process, as the installed script does."""
+
+    def call(*arguments, workspace=None):
+        before = [] if workspace is None else ["--workspace", str(workspace)]
+        monkeypatch.setattr(sys, "argv", ["kbkit", *before, *map(str, arguments)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        captured = capsys.readouterr()
+        assert "Traceback" not in captured.err
+        return Outcome(caught.value.code, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, run):
+    """Runs commands in an empty folder, on the workspace ``kb`` in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("KBKIT_WORKSPACE", raising=False)
+    return run
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "guide").mkdir()
+    for name, (title, text, link) in PAGES.items():
+        (folder / name).write_text(PAGE.format(title=title, text=text, link=link))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(pages):
+    with serve_folder(pages) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A workspace with two knowledge bases, for commands that change nothing."""
+    folder = tmp_path_factory.mktemp("made") / "kb"
+    with kbkit.open(folder) as workspace:
+        drinks = workspace.create("drinks", description="All about drinks")
+        drinks.add(
+            "Tea", "# Tea\n\n## Black tea {#black}\n\nBlack tea steeps for four minutes.\n",
+            source="http://x.org/tea.html", tags=["hot"],
+        )  # fmt: skip
+        drinks.add("Milk", "# Milk\n\nMilk is kept cold.\n", source="http://x.org/milk.html")
+        workspace.create("food").add("Bread", "# Bread\n\nBread is baked. [b]ø 🍞[/b]\n")
+    return folder
+
+
+def write_lines(path, *documents):
+    path.write_text("".join(json.dumps(document) + "\n" for document in documents))
+    return path
+
+
+def uris(run, name):
+    return sorted(line["uri"] for line in run("documents", name, "--jsonl").lines)
+
+
+# --- sources ----------------------------------------------------------------------------------
+
+
+def test_a_site_is_crawled(here, site):
+    outcome = here("new", "house", "--crawl", site, "--allow-private", "--json")
+    assert outcome.code == 0
+    assert outcome.json.keys() >= REPORT_KEYS
+    assert outcome.json["new"] == len(PAGES)
+    assert outcome.json["chunks_embedded"] > 0
+    assert {"crawl", "embed", "store"} <= outcome.json["seconds"].keys()
+    found = here("search", "how long does tea steep", "--json").json
+    assert found[0]["uri"] == site + "guide/tea.html"
+
+
+def test_limit_include_and_exclude_narrow_a_crawl(here, site):
+    private = ("--crawl", site, "--allow-private")
+    assert here("new", "a", *private, "--limit", "2").code == 0
+    assert len(uris(here, "a")) == 2
+    here("new", "b", *private, "--include", "/guide/*", "--exclude", "*/bread.html")
+    assert uris(here, "b") == [site + "guide/tea.html"]
+    here("new", "c", *private, "--exclude", "/guide/*", "--exclude", "/other*")
+    assert [uri.removeprefix(site) for uri in uris(here, "c")] in ([""], ["index.html"])
+
+
+def test_one_page_is_read(here, site):
+    url = site + "guide/tea.html"
+    assert here("new", "tea", "--page", url, "--allow-private").code == 0
+    assert uris(here, "tea") == [url]
+
+
+def test_a_mirror_stands_for_an_address(here, pages):
+    address = "https://docs.example.org/v1/"
+    mirror = ("--mirror", pages, "--base-url", address)
+    assert here("new", "m", *mirror, "--include", "/guide/*", "--json").json["new"] == 2
+    assert uris(here, "m") == [address + "guide/bread.html", address + "guide/tea.html"]
+    assert here("new", "one", *mirror, "--limit", "1", "--json").json["new"] == 1
+
+
+def test_files_packages_and_lines_are_read_together(here, tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# Apples\n\nApples are red.\n")
+    (tmp_path / "docs" / "b.md").write_text("# Pears\n\nPears are green.\n")
+    write_lines(
+        tmp_path / "notes.jsonl",
+        {"uri": "note:1", "title": "Plums", "text": "Plums are blue.", "tags": ["fruit"],
+         "document_type": "faq", "metadata": {"by": "me"}},
+    )  # fmt: skip
+    outcome = here("new", "all", "--files", "docs/*.md", "--jsonl", "notes.jsonl",
+                   "--package", "json", "--limit", "2", "--description", "Ünïcode")  # fmt: skip
+    assert outcome.code == 0
+    assert outcome.out == ""  # what is for people goes to standard error
+    assert "5 new" in outcome.err
+    shown = here("show", "all", "--json").json
+    assert shown["description"] == "Ünïcode"
+    assert shown["source_types"] == ["files", "jsonl", "package"]
+    found = {line["title"]: line for line in here("documents", "all", "--jsonl").lines}
+    assert found["Plums"]["document_type"] == "faq"
+    assert found["Plums"]["tags"] == ["fruit"]
+    assert found["Apples"]["uri"].endswith("docs/a.md")
+    assert sum(line["uri"].startswith("python:") for line in found.values()) == 2
+
+
+def test_add_reads_more_into_what_is_there(here, tmp_path):
+    lines = write_lines(tmp_path / "a.jsonl", {"uri": "a", "title": "A", "text": "Apples."})
+    assert "kbkit add" in here("new", "notes").err
+    report = here("add", "notes", "--jsonl", lines, "--json").json
+    assert (report["new"], report["same"]) == (1, 0)
+    report = here("add", "notes", "--jsonl", lines, "--json").json
+    assert (report["new"], report["same"], report["chunks_embedded"]) == (0, 1, 0)
+
+
+def test_new_with_json_prints_json_without_sources_too(here):
+    assert here("new", "notes", "--json").json["new"] == 0
+
+
+def test_refresh_tells_what_changed(here, tmp_path):
+    write_lines(tmp_path / "a.jsonl", {"uri": "a", "title": "A", "text": "Apples."},
+                {"uri": "b", "title": "B", "text": "Bananas."})  # fmt: skip
+    here("new", "notes", "--jsonl", "a.jsonl")
+    write_lines(tmp_path / "a.jsonl", {"uri": "a", "title": "A", "text": "Red apples."})
+    report = here("refresh", "notes", "--json").json
+    assert report.keys() >= REPORT_KEYS
+    assert (report["new"], report["changed"], report["same"], report["gone"]) == (0, 1, 0, 1)
+    states = {line["uri"]: line["state"] for line in here("documents", "notes", "--jsonl").lines}
+    assert states == {"a": "current", "b": "gone"}
+
+
+def test_lines_that_are_wrong_are_told_and_the_others_read(here, tmp_path):
+    path = write_lines(tmp_path / "a.jsonl", {"uri": "a", "title": "A", "text": "Apples."}, [])
+    outcome = here("new", "notes", "--jsonl", path)
+    assert outcome.code == 0
+    assert "1 new" in outcome.err
+    assert "line 2" in outcome.err
+
+
+# --- answers ----------------------------------------------------------------------------------
+
+
+def test_search_prints_hits_with_all_promised_keys(run, made):
+    hits = run("search", "how long does black tea steep", "--json", workspace=made).json
+    assert hits[0].keys() >= HIT_KEYS
+    assert hits[0]["kb"] == "drinks"
+    assert hits[0]["heading_path"] == ["Tea", "Black tea"]
+    assert hits[0]["anchor"] == "black"
+    assert "four minutes" in hits[0]["text"]
+    assert hits[0]["end"] - hits[0]["start"] == len(hits[0]["text"])
+    scores = [hit["score"] for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_search_is_narrowed_by_knowledge_base_and_limit(run, made):
+    found = run("search", "bread tea milk", "--kb", "food", "--json", workspace=made).json
+    assert {hit["kb"] for hit in found} == {"food"}
+    both = ("--kb", "food", "--kb", "drinks")
+    found = run("search", "bread tea milk", *both, "--json", workspace=made).json
+    assert {hit["kb"] for hit in found} == {"food", "drinks"}
+    found = run("search", "bread tea milk", "--limit", "1", "--json", workspace=made).json
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
+def test_every_mode_answers(run, made, mode):
+    found = run("search", "black tea", "--mode", mode, "--json", workspace=made).json
+    assert found[0]["title"] == "Tea"
+
+
+def test_search_for_people_names_title_place_and_address(run, made):
+    outcome = run("search", "black tea", workspace=made)
+    assert outcome.code == 0
+    assert "Tea › Black tea" in outcome.out
+    assert "http://x.org/tea.html#black" in outcome.out
+    assert "hits in" in outcome.err
+
+
+def test_text_of_documents_is_not_taken_for_markup(run, made):
+    assert "[b]ø 🍞[/b]" in run("search", "bread", workspace=made).out
+
+
+def test_queries_give_one_list_a_line(run, made, tmp_path):
+    path = tmp_path / "queries.txt"
+    path.write_text("\ufeffblack tea\n\nbread\u2028baked\r\ncold milk", encoding="utf-8")
+    outcome = run("search", "--queries", path, "--limit", "2", "--json", workspace=made)
+    found = outcome.lines
+    assert [hits[0]["title"] if hits else None for hits in found] == ["Tea", None, "Bread", "Milk"]
+    assert all(len(hits) <= 2 for hits in found)
+    path.write_text("")
+    assert run("search", "--queries", path, "--json", workspace=made).out == ""
+
+
+def test_list_and_show_tell_the_figures(run, made):
+    drinks, food = run("list", "--json", workspace=made).json
+    assert (drinks["name"], food["name"]) == ("drinks", "food")
+    shown = run("show", "drinks", "--json", workspace=made).json
+    assert shown == drinks
+    assert (shown["documents"], shown["description"]) == (2, "All about drinks")
+    assert shown["chunks"] >= 2
+    assert shown["embedder"].startswith("static:")
+    assert shown["states"] == {"current": 2, "stale": 0, "gone": 0}
+    assert shown["created_at"] <= shown["updated_at"]
+    assert "drinks" in run("list", workspace=made).out
+    assert "All about drinks" in run("show", "drinks", workspace=made).out
+
+
+def test_documents_are_listed_whole_or_by_line(run, made):
+    found = run("documents", "drinks", "--jsonl", workspace=made).lines
+    keys = {"id", "uri", "title", "document_type", "tags", "state", "content"}
+    assert all(line.keys() == keys for line in found)
+    assert found[1]["content"].startswith("# Tea")
+    assert found[1]["tags"] == ["hot"]
+    plain = run("documents", "drinks", workspace=made).out.splitlines()
+    assert [line.split()[-1] for line in plain] == [line["uri"] for line in found]
+
+
+def test_eval_prints_figures_and_holds_a_floor(run, made, tmp_path):
+    path = tmp_path / "q.tsv"
+    path.write_text("how long does black tea steep\ttea.html\nwhere is milk kept\tmilk.html\n")
+    figures = run("eval", "drinks", "--questions", path, "--json", workspace=made).json
+    assert (figures["questions"], figures["ndcg@10"], figures["recall@10"]) == (2, 1, 1)
+    assert "nDCG@10" in run("eval", "drinks", "--questions", path, workspace=made).out
+    good = ("eval", "drinks", "--questions", path, "--fail-under", "0.9")
+    assert run(*good, workspace=made).code == 0
+    path.write_text("how long does black tea steep\tcoffee.html\n")
+    outcome = run(*good, "--json", workspace=made)
+    assert outcome.code == cli.EXIT_BELOW_FLOOR == 4
+    assert outcome.json["ndcg@10"] == 0
+    assert "below 0.9" in outcome.err
+
+
+# --- workspaces -------------------------------------------------------------------------------
+
+
+def test_the_workspace_is_an_option_a_variable_or_a_folder_here(here, tmp_path, monkeypatch):
+    here("new", "one")
+    assert (tmp_path / "kb" / "catalog.db").is_file()
+    monkeypatch.setenv("KBKIT_WORKSPACE", str(tmp_path / "by-variable"))
+    here("new", "two")
+    assert [kb["name"] for kb in here("list", "--json").json] == ["two"]
+    here("new", "three", workspace="by-option")
+    assert [kb["name"] for kb in here("list", "--json", workspace="by-option").json] == ["three"]
+    monkeypatch.delenv("KBKIT_WORKSPACE")
+    assert [kb["name"] for kb in here("list", "--json").json] == ["one"]
+
+
+def test_an_empty_workspace_says_what_to_do(here):
+    assert "kbkit new" in here("list").err
+    assert here("list", "--json").json == []
+    outcome = here("search", "tea")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "kbkit new" in outcome.err
+
+
+def test_delete_asks_first(here, monkeypatch):
+    here("new", "notes")
+    for answer, code in (("n\n", 1), ("", 1)):
+        with tempfile.TemporaryFile("w+") as typed:
+            typed.write(answer)
+            typed.seek(0)
+            monkeypatch.setattr(sys, "stdin", typed)
+            assert here("delete", "notes").code == code
+    assert here("list", "--json").json
+    assert here("delete", "notes", "--yes").code == 0
+    assert here("list", "--json").json == []
+
+
+def test_a_workspace_of_a_newer_kbkit_is_refused(here, tmp_path):
+    here("new", "notes")
+    with sqlite3.connect(tmp_path / "kb" / "catalog.db") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    outcome = here("list")
+    assert outcome.code == 1
+    assert "upgrade kbkit" in outcome.err
+
+
+# --- build, export, serve -----------------------------------------------------------------------
+
+
+def test_build_reports_and_does_nothing_the_second_time(here, tmp_path):
+    (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
+    (tmp_path / "recipe.yaml").write_text(
+        "name: fruit\nsources: [{type: files, path: '*.md'}]\n"
+        "questions: [{question: what colour are apples, relevant: [a.md]}]\n"
+    )
+    report = here("build", "recipe.yaml", "--no-site", "--json").json
+    assert report.keys() >= REPORT_KEYS
+    assert (report["new"], report["chunks_embedded"] > 0) == (1, True)
+    assert report["evaluation"]["ndcg@10"] == 1
+    assert report["site"] is None
+    report = here("build", "recipe.yaml", "--no-site", "--json").json
+    assert (report["new"], report["same"], report["chunks_embedded"]) == (0, 1, 0)
+    outcome = here("build", "recipe.yaml", "--no-site")
+    assert "1 same" in outcome.out
+    assert "nDCG@10 1.000" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("name: x\nsorces: []\n", "recipe.yaml:2: sorces: unknown key; did you mean 'sources'"),
+        ("name: [\n", "recipe.yaml:2: not YAML"),
+        ("", "recipe.yaml:1: "),
+        (None, "recipe.yaml: No such file"),
+        ("name: x\nsources: [{type: files, path: a}]\nquestions: none.tsv\n", "none.tsv: No such"),
+    ],
+)
+def test_a_bad_recipe_is_named_with_file_and_line(here, tmp_path, text, says):
+    if text is not None:
+        (tmp_path / "recipe.yaml").write_text(text)
+    outcome = here("build", "recipe.yaml")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert says in outcome.err
+    assert here("list", "--json").json == []  # nothing was begun
+
+
+def test_export_without_html_writes_the_project_only(here, tmp_path):
+    (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
+    here("new", "fruit", "--files", "a.md")
+    report = here("export", "fruit", "--no-html", "--json").json
+    project = Path(report["directory"])
+    assert project.is_dir()
+    assert (project / "mkdocs.yml").is_file()
+    assert not report["html"]
+    assert not (project / "site").exists()
+    outcome = here("export", "fruit", "--no-html", "--to", "elsewhere")
+    assert (tmp_path / "elsewhere" / "mkdocs.yml").is_file()
+    assert "elsewhere" in outcome.err
+    outcome = here("serve-site", "fruit")
+    assert outcome.code == 1
+    assert "export one first" in outcome.err
+
+
+# --- wrong usage and bad input ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["bogus"],
+        ["new"],
+        ["new", "a", "--nonsense"],
+        ["new", "a", "--crawl"],
+        ["new", "a", "--crawl", "http://x.org", "--limit", "0"],
+        ["new", "a", "--crawl", "http://x.org", "--limit", "many"],
+        ["new", "a", "--base-url", "http://x.org/"],
+        ["add", "a"],
+        ["search"],
+        ["search", "a", "--queries", "b"],
+        ["search", "--queries", "b"],
+        ["search", "a", "--limit", "0"],
+        ["eval", "a"],
+        ["serve-site", "a", "--port", "70000"],
+        ["--workspace"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_usage_is_2_and_makes_nothing(here, tmp_path, arguments):
+    outcome = here(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "Error: " in outcome.err
+    assert not (tmp_path / "kb" / "catalog.db").exists() or here("list", "--json").json == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["new", "A b"], "'A b' is not a slug"),
+        (["new", "../x"], "is not a slug"),
+        (["new", "taken"], "'taken' exists"),
+        (["show", "none"], "there are: taken"),
+        (["documents", "none"], "there are: taken"),
+        (["refresh", "none"], "there are: taken"),
+        (["add", "none", "--files", "*.md"], "there are: taken"),
+        (["delete", "none", "--yes"], "there are: taken"),
+        (["export", "none"], "there are: taken"),
+        (["serve-site", "none"], "there are: taken"),
+        (["search", "tea", "--kb", "none"], "there are: taken"),
+        (["search", "  "], "the query is empty"),
+        (["search", "tea", "--mode", "fuzzy"], "hybrid, dense, lexical"),
+        (["search", "--queries", "none.txt", "--json"], "none.txt"),
+        (["refresh", "taken"], "kbkit add taken"),
+        (["eval", "taken", "--questions", "none.tsv"], "none.tsv: No such file"),
+        (["new", "x", "--crawl", "ftp://x.org"], "http://"),
+        (["new", "x", "--mirror", "folder", "--base-url", "x.org"], "http://"),
+        (["new", "x", "--package", "a b"], "package.name"),
+        (["export", "taken", "--to", "/proc/nothing"], "/proc/nothing"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_an_error_is_1_and_one_message(here, arguments, says):
+    here("new", "taken")
+    outcome = here(*arguments)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert says in outcome.err
+    assert outcome.err.startswith("kbkit: ")
+    assert outcome.err.count("\n") == 1
+    assert "x" not in {kb["name"] for kb in here("list", "--json").json}
+
+
+def closed_port():
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
+        return server.server_port
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (["--crawl", "http://127.0.0.1:{port}/"], "allow_private"),
+        (["--page", "http://[::1]:{port}/"], "allow_private"),
+        (["--crawl", "http://127.0.0.1:{port}/", "--allow-private"], "cannot connect"),
+        (["--page", "http://no-such-host.invalid/"], "cannot resolve"),
+        (["--files", "none/*.md"], "none/*.md"),
+        (["--jsonl", "none.jsonl"], "none.jsonl"),
+        (["--package", "no_such_package"], "no_such_package"),
+        (["--mirror", "none", "--base-url", "http://x.org/"], "none"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_nothing_readable_is_3_and_says_why(here, source, says):
+    port = closed_port()
+    source = [part.format(port=port) for part in source]
+    outcome = here("new", "notes", *source)
+    assert outcome.code == cli.EXIT_NOTHING_READ == 3
+    assert says in outcome.err
+    outcome = here("refresh", "notes", "--json")
+    assert outcome.code == 3
+    report = outcome.json
+    assert says in " ".join(problem["reason"] for problem in report["failed"] + report["skipped"])
+
+
+def test_version_and_help(here):
+    assert here("--version").out == f"kbkit {kbkit.__version__}\n"
+    outcome = here("--help")
+    assert outcome.code == 0
+    for command in ("new", "add", "list", "show", "documents", "search", "refresh", "delete",
+                    "build", "export", "eval", "serve-site"):  # fmt: skip
+        assert f"  {command} " in outcome.out
+        assert here(command, "--help").code == 0
