@@ -12,6 +12,8 @@ MOST_CHARACTERS = 40_000_000
 """Most characters of Markdown that one file may become."""
 GROUP = 900
 """Characters of a table or list that stand under one heading: what a chunk holds by default."""
+PAGE_BREAK = "\n\n\f\n\n"
+"""What parts the pages of a document, empty ones too."""
 
 
 class UnreadableError(Exception):

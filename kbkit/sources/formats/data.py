@@ -16,6 +16,7 @@ from kbkit.sources.formats.base import GROUP, Part, UnreadableError, one_line
 from kbkit.sources.inline import escape, fence
 
 _DEEPEST = 4  # level of the deepest headings
+_MOST_NESTED = 200
 _MOST_YAML = 5_000_000  # characters; its parser reads about a megabyte in seconds
 
 
@@ -103,6 +104,7 @@ def _yaml(text: str) -> Iterator[str]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     lines = text.split("\n")
     try:
+        _check_depth(yaml.parse(text, Loader=loader))
         documents = list(yaml.compose_all(text, Loader=loader))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
@@ -125,6 +127,19 @@ def _yaml(text: str) -> Iterator[str]:
     for (_, key), start, end in zip(marks, starts, [*starts[1:], len(lines)], strict=True):
         yield f"## {_heading(key)}"
         yield fence("\n".join(lines[start:end]).strip("\n"), "yaml")
+
+
+def _check_depth(events: Iterator[Any]) -> None:
+    """Refuse nesting that the parser of trees, which calls itself in C, would die of."""
+    depth = 0
+    for event in events:
+        name = type(event).__name__
+        if name in ("MappingStartEvent", "SequenceStartEvent"):
+            depth += 1
+            if depth > _MOST_NESTED:
+                raise UnreadableError("nested too deeply to be read")
+        elif name in ("MappingEndEvent", "SequenceEndEvent"):
+            depth -= 1
 
 
 def _sequence(node: Any, lines: list[str]) -> Iterator[tuple[int, str]]:

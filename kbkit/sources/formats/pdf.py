@@ -1,7 +1,8 @@
 """PDF: text by page, headings where the outline has them.
 
-Each page opens with a line ``<!-- page N -->``. Lines stand apart as paragraphs where the gap
-between them is clearly wider than the page's usual one; PDF knows no paragraphs itself.
+Form feeds part the pages, empty ones too, which is how chunks know their page. Lines stand apart
+as paragraphs where the gap between them is clearly wider than the page's usual one, or where the
+size of the letters changes; PDF knows no paragraphs itself.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
-from kbkit.sources.formats.base import MOST_CHARACTERS, Part, UnreadableError, one_line
+from kbkit.sources.formats.base import MOST_CHARACTERS, PAGE_BREAK, Part, UnreadableError, one_line
 from kbkit.sources.inline import escape, guard
 
 _MOST_PAGES = 5_000
@@ -61,14 +62,12 @@ def _read(document: Any, name: str) -> Part:
             body = _page(document, index, outline.get(index, []))
         except Exception:  # one bad page is no reason to lose the others
             bad += 1
-            continue
-        if not body:
-            continue
+            body = ""
         size += len(body)
         if size > MOST_CHARACTERS:
             raise UnreadableError(f"more than {MOST_CHARACTERS / 1e6:g} million characters of text")
-        out.append(f"<!-- page {index + 1} -->\n\n{body}")
-    if not out:
+        out.append(body)
+    if not any(out):
         if bad:
             raise UnreadableError("broken: no page can be read")
         raise UnreadableError("no text (scanned pages need character recognition first)")
@@ -79,9 +78,10 @@ def _read(document: Any, name: str) -> Part:
     metadata: dict[str, Any] = {"format": "pdf", "pages": count}
     if author := one_line(_CONTROL.sub("", about.get("Author", ""))):
         metadata["author"] = author
+    end = "\n" if count > 1 else PAGE_BREAK  # or nothing would tell that it is page 1
     if bad:
         metadata["unreadable_pages"] = bad
-    return Part(title, "\n\n".join(out) + "\n", metadata=metadata)
+    return Part(title, PAGE_BREAK.join(out) + end, metadata=metadata)
 
 
 def _outline(document: Any, count: int) -> tuple[dict[int, list[tuple[int, str]]], str]:
@@ -179,13 +179,14 @@ def _lines(text: Any) -> list[tuple[str, bool]]:
     gaps = [above[1] - below[1] for above, below in pairwise(rows) if above[1] > below[1] > 0]
     usual = statistics.median_low(gaps) if gaps else 0.0
     result: list[tuple[str, bool]] = []
-    previous = 0.0
-    for line, bottom, _ in rows:
+    previous = height = 0.0
+    for line, bottom, top in rows:
         # a step up is another column; a clearly wider step down another paragraph
         step = previous - bottom if previous and bottom else 0.0
         begins = bool(usual) and bool(previous) and (step > usual * 1.35 or step < -usual)
         if bottom:
-            previous = bottom
+            begins = begins or (height > 0 and not 0.85 < (top - bottom) / height < 1.18)
+            previous, height = bottom, top - bottom
         clean = _CONTROL.sub("", _HYPHEN.sub("\x03", line).replace("\x03", "\u00ad")).rstrip()
         if result and result[-1][0].endswith("\u00ad"):
             before, opened = result[-1]

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kbkit.sources.formats.archive import is_media, office
-from kbkit.sources.formats.base import Part, UnreadableError, one_line
+from kbkit.sources.formats.base import PAGE_BREAK, Part, UnreadableError, one_line
 from kbkit.sources.formats.docx import properties
 from kbkit.sources.inline import escape, guard, quote
 from kbkit.sources.tables import pipe_table
@@ -20,7 +20,7 @@ _DEEPEST = 20
 
 
 def read(data: bytes, name: str) -> list[Part]:
-    """Read a presentation; a line ``<!-- page N -->`` opens slide N."""
+    """Read a presentation; form feeds part the slides."""
     from pptx import Presentation
 
     safe = office(data, is_media)
@@ -36,15 +36,17 @@ def read(data: bytes, name: str) -> list[Part]:
         head, blocks = _slide(slide)
         title = title or head
         if not head and not blocks:
+            out.append("")
             continue
         heading = f"## {escape(head) if head else f'Slide {number}'}"
-        out.append("\n\n".join([f"<!-- page {number} -->", heading, *blocks]))
+        out.append("\n\n".join([heading, *blocks]))
     title = title or PurePosixPath(name.replace("\\", "/")).stem
     metadata: dict[str, Any] = {"format": "pptx", "pages": len(slides)}
     if author := about.get("creator"):
         metadata["author"] = author
-    content = "\n\n".join(out)
-    return [Part(title, content + "\n" if content else "", metadata=metadata)]
+    end = "\n" if len(out) > 1 else PAGE_BREAK  # or nothing would tell that it is slide 1
+    content = PAGE_BREAK.join(out) + end if any(out) else ""
+    return [Part(title, content, metadata=metadata)]
 
 
 def _slide(slide: Any) -> tuple[str, list[str]]:

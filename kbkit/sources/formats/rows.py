@@ -27,8 +27,7 @@ def grouped(rows: Iterable[tuple[int, list[str]]], level: int) -> Iterator[str]:
     """
     header: list[str] | None = None
     group: list[tuple[int, list[str]]] = []
-    size = 0
-    count = cells = 0
+    size = room = count = cells = 0
     for number, raw in rows:
         row = _trimmed(raw)
         count += 1
@@ -42,9 +41,10 @@ def grouped(rows: Iterable[tuple[int, list[str]]], level: int) -> Iterator[str]:
             continue
         if header is None:
             header = row
+            room = _length(header) + 6 * len(header) + 30  # with the rule below it, and a heading
             continue
-        length = _length(row)
-        if group and (size + length + _length(header) * 2 > GROUP):
+        length = _length(row, len(header))
+        if group and size + length + room > GROUP:
             yield _group(header, group, level)
             group, size = [], 0
         group.append((number, row))
@@ -73,8 +73,13 @@ def _trimmed(row: list[str]) -> list[str]:
     return row[:width]
 
 
-def _length(row: list[str]) -> int:
-    return sum(len(cell) + 3 for cell in row) + 2
+def _length(row: list[str], width: int = 0) -> int:
+    """Characters that a row takes, at least with so many cells."""
+    return (
+        sum(len(escape(cell)) + cell.count("|") + 3 for cell in row)
+        + 2
+        + 3 * max(0, width - len(row))
+    )
 
 
 def _group(header: list[str], group: list[tuple[int, list[str]]], level: int) -> str:

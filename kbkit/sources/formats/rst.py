@@ -65,7 +65,7 @@ _SETTINGS = {
     "_disable_config": True,
     "halt_level": 5,
     "report_level": 5,
-    "traceback": False,
+    "traceback": True,  # or it would end the process on an error of its own
     "line_length_limit": 1_000_000,
     "input_encoding": "unicode",
     "syntax_highlight": "none",
