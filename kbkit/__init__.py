@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Recipe,
         load_recipe,
     )
+    from kbkit.sources.measuring import FidelityReport, fidelity
     from kbkit.workspace import Workspace
 
 __version__ = "0.1.0"
@@ -37,6 +38,7 @@ _HOME = {
     "CrawlSource": "recipes",
     "Document": "models",
     "DocumentType": "models",
+    "FidelityReport": "sources.measuring",
     "FilesSource": "recipes",
     "Hit": "models",
     "Hits": "models",
@@ -53,6 +55,7 @@ _HOME = {
     "Recipe": "recipes",
     "Workspace": "workspace",
     "build": "builder",
+    "fidelity": "sources.measuring",
     "load_recipe": "recipes",
 }
 
@@ -62,6 +65,7 @@ __all__ = [
     "CrawlSource",
     "Document",
     "DocumentType",
+    "FidelityReport",
     "FilesSource",
     "Hit",
     "Hits",
@@ -78,6 +82,7 @@ __all__ = [
     "Recipe",
     "Workspace",
     "build",
+    "fidelity",
     "load_recipe",
     "open",
 ]

@@ -16,10 +16,11 @@ HEAVY = {
 }  # fmt: skip
 
 PUBLIC = {
-    "BuildReport", "Chunk", "CrawlSource", "Document", "DocumentType", "FilesSource", "Hit",
+    "BuildReport", "Chunk", "CrawlSource", "Document", "DocumentType", "FidelityReport",
+    "FilesSource", "Hit",
     "Hits", "IngestReport", "JsonlSource", "KbkitError", "KnowledgeBase", "KnowledgeBaseConfig",
     "MirrorSource", "Mode", "OpenApiSource", "PackageSource", "PageSource", "Recipe", "Workspace",
-    "build", "load_recipe", "open",
+    "build", "fidelity", "load_recipe", "open",
 }  # fmt: skip
 
 

@@ -25,6 +25,7 @@ _DROPPED_TAGS = str.split(
     "script style noscript template nav button select textarea iframe frame object embed applet "
     "svg canvas audio video input dialog link meta base title datalist map colgroup"
 )
+_SITE_LINKS = 3  # links from which a header or footer is that of the site
 _NO_TEXT = str.split("script style noscript template button select textarea iframe object svg")
 _DROPPED_ROLES = frozenset({"navigation", "search", "banner", "menu", "menubar", "toolbar"})
 # class names and ids of page furniture in documentation generators
@@ -42,6 +43,7 @@ _FURNITURE = frozenset(
         screen-reader-text skip-link skip-to-content skipto navbar navheader navfooter
         navigation topnav bottomnav subnav sub-nav sidebar site-footer site-header
         page-footer cookie-banner share-buttons social-share printfooter catlinks
+        mainmenu submenu searchmenu
         """)
 )
 _SELF_LINK_TEXTS = frozenset(
@@ -107,6 +109,7 @@ def flat(element: Element) -> str:
 def clean(body: Element) -> None:
     """Remove what is never content: scripts, controls, furniture, hidden parts. In place."""
     doomed = list(body.iter(*_DROPPED_TAGS))
+    doomed += (part for part in body.iter("header", "footer") if _leads_elsewhere(part))
     for link in body.iter("a"):
         if _is_self_link(link):
             doomed.append(link)
@@ -126,6 +129,18 @@ def clean(body: Element) -> None:
             if element.tag == "input" and element.get("type", "").lower() == "checkbox":
                 _keep_checkbox(element)
             drop(element)
+
+
+def _leads_elsewhere(part: Element) -> bool:
+    """Whether a header or footer is that of the site, and not that of an article."""
+    if sum(1 for _ in part.iter("a")) < _SITE_LINKS:
+        return False
+    around = part.getparent()
+    while around is not None:
+        if around.tag in ("main", "article", "section") or around.get("role") == "main":
+            return False
+        around = around.getparent()
+    return True
 
 
 def strip(body: Element) -> None:

@@ -38,6 +38,7 @@ _GENERATORS = re.compile(
 )
 _LED_HEADINGS = 4  # which a table of contents leads to, as that of a manual does
 _FEW = 20  # words that trafilatura has to keep before it may judge what stays of a page
+_LOST, _LOST_WORDS = 0.1, 50  # share and words of the kept text that cleaning may take out
 _DEEP = "nested too deeply to be read"
 
 
@@ -140,7 +141,8 @@ def _article(
     root: Element, body: Element, html: str, kept: articles.Kept
 ) -> tuple[Element, Element, Element]:
     """The tree of an article, its body, and the element that holds the text, pruned."""
-    if kept.covered(body) < 0.9:
+    lost = 1 - kept.covered(body)
+    if lost > _LOST and lost * kept.words.total() > _LOST_WORDS:
         # what looked like furniture held the text, as happens where consent is asked for
         again = parse(html)
         bare = again.find("body") if again is not None else None
@@ -160,6 +162,8 @@ def _known(body: Element, regions: tuple[Region, ...]) -> Element | None:
         if element is None:
             continue
         inside = sum(words(element).values())
+        if inside and (element.tag in ("main", "article") or element.get("role") == "main"):
+            return element  # the page itself says so, however little stands there
         total = total or sum(words(body).values())
         if inside >= 0.3 * total or inside >= 300 or (inside >= 20 and total < 200):
             return element

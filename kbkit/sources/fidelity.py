@@ -14,8 +14,28 @@ from typing import Any
 
 import lxml.html
 
-KINDS = ("code", "headings", "anchors", "terms", "rows")
+KINDS = ("code", "headings", "anchors", "terms", "rows", "navigation")
 _CONTENT = "(//*[@role='main'] | //main | //article)[1]"
+# what generators and hand-made sites call the parts of a page that lead to others
+_NAMES = str.split("""
+    nav navbar navigation nav-bar global-nav navheader navfooter topnav subnav related sidebar
+    sphinxsidebar breadcrumb breadcrumbs prev-next prevnext pager pagination menu mainmenu submenu
+    searchmenu footer page-footer site-footer md-sidebar md-footer md-header rst-footer-buttons
+    wy-nav-side bottomnav toptoolbar hd ft header masthead
+    """)
+_NAMED = " or ".join(
+    f"contains(concat(' ', normalize-space(@class), ' '), ' {name} ') or @id='{name}'"
+    for name in _NAMES
+)
+_NAVIGATION = (
+    "//nav | //*[@role='navigation' or @role='search' or @role='banner' or @role='contentinfo']"
+    " | //*[self::header or self::footer][not(ancestor::main or ancestor::article"
+    " or ancestor::*[@role='main'])]"
+    # a section that is about menus is not one, nor is reStructuredText's sidebar
+    f" | //*[self::div or self::ul or self::ol or self::p or self::table][{_NAMED}]"
+)
+_ADDRESS = re.compile(r"\]\([^)]*\)|\{#[^}]*\}")
+_SHORTEST = 8  # characters of a text of navigation that can be told from others
 _JUNK = (
     ".//script | .//style | .//noscript | .//button | .//nav | .//template"
     " | .//*[contains(concat(' ', @class, ' '), ' headerlink ')]"
@@ -33,7 +53,9 @@ class Fidelity:
 
     The kinds: ``code`` blocks byte for byte, ``headings`` with level and text, ``anchors`` of
     headings that have one, ``terms`` (anchored terms of definition lists), ``rows`` of tables
-    with all their cells in order.
+    with all their cells in order, ``navigation`` (pages that have some, of which none turned
+    up: the texts of navigation bars, page headers and footers, sidebars, breadcrumbs, links to
+    the pages before and after, as far as they stand nowhere else on the page).
 
     Attributes:
         wanted: Things on the pages, by kind.
@@ -49,30 +71,64 @@ class Fidelity:
         """Kept share of a kind, from 0 to 1; 1 where there is nothing to keep."""
         return self.kept[kind] / self.wanted[kind] if self.wanted[kind] else 1.0
 
+    @property
+    def share_kept(self) -> float:
+        """Kept share of all things together, navigation aside; from 0 to 1."""
+        kinds = ("code", "headings", "rows")
+        wanted = sum(self.wanted[kind] for kind in kinds)
+        return sum(self.kept[kind] for kind in kinds) / wanted if wanted else 1.0
+
+    def include(self, other: Fidelity) -> None:
+        """Take in what was measured of other pages."""
+        self.wanted.update(other.wanted)
+        self.kept.update(other.kept)
+        for kind, things in other.lost.items():
+            self.lost.setdefault(kind, []).extend(things)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Shares (from 0 to 1), and counts of kept and wanted things, by kind, as JSON values."""
+        return {
+            kind: {
+                "share": round(self.share(kind), 4),
+                "kept": self.kept[kind],
+                "wanted": self.wanted[kind],
+            }
+            for kind in KINDS
+        }
+
     def add(self, html: str, markdown: str, content: str = _CONTENT) -> bool:
         """Measure one more page.
 
         Args:
             html: The page.
             markdown: What was made of it.
-            content: XPath of its content element; by default its main landmark, else its body.
+            content: XPath of its content element; by default its main landmark, else its body
+                without navigation.
 
         Returns:
             Whether the page has such an element; if not, nothing was measured.
         """
-        body = _content(html, content)
+        root = _parsed(html)
+        texts = set(_navigation(root))
+        body = _content(root, content)
         if body is None:
             return False
+        if texts:
+            written = _folded(_plain(_ADDRESS.sub("", markdown)))
+            found = [text for text in texts if text in written]
+            self.wanted["navigation"] += 1
+            self.kept["navigation"] += not found
+            self.lost.setdefault("navigation", []).extend(found)
         codes, headings, rows = _written(markdown)
         self._count("code", (c for pre in body.iter("pre") if (c := _code(pre)).strip()), codes)
         expected = list(_headings(body))
         self._count("headings", ((lv, t) for _, lv, t in expected),
                     ((lv, t) for lv, t, _ in headings))  # fmt: skip
-        written: dict[tuple[int, str], set[str]] = {}
+        places: dict[tuple[int, str], set[str]] = {}
         for level, text, anchor in headings:
-            written.setdefault((level, text), set()).add(anchor)
+            places.setdefault((level, text), set()).add(anchor)
         linked = [(lv, t, ids) for head, lv, t in expected if (ids := _places(head))]
-        right = [(lv, t) for lv, t, ids in linked if written.get((lv, t), set()) & ids]
+        right = [(lv, t) for lv, t, ids in linked if places.get((lv, t), set()) & ids]
         self._count("anchors", ((lv, t) for lv, t, _ in linked), right)
         anchors = {anchor for _, _, anchor in headings}
         terms = body.xpath(".//dl[not(contains(@class, 'footnote'))]/dt/@id")
@@ -95,9 +151,27 @@ class Fidelity:
         )
 
 
-def _content(html: str, xpath: str) -> Any | None:
+def _parsed(html: str) -> Any:
     parser = lxml.html.HTMLParser(encoding="utf-8", remove_comments=True)
-    root = lxml.html.document_fromstring(html.encode("utf-8", "replace"), parser=parser)
+    return lxml.html.document_fromstring(html.encode("utf-8", "replace"), parser=parser)
+
+
+def _navigation(root: Any) -> Iterator[str]:
+    """Texts of a page's navigation that stand nowhere else on it; takes the navigation out."""
+    parts = [part for part in root.xpath(_NAVIGATION) if part.tag not in ("body", "html")]
+    texts: set[str] = set()
+    for part in parts:
+        for piece in part.iter("a", "p", "h1", "h2", "h3", "h4", "li", "span", "div"):
+            if len(piece) == 0:
+                texts.add(_folded(piece.text_content()))
+    for part in parts:
+        if part.getparent() is not None:
+            part.drop_tree()
+    rest = _folded(" ".join(root.itertext()))
+    return (text for text in texts if len(text) >= _SHORTEST and text not in rest)
+
+
+def _content(root: Any, xpath: str) -> Any | None:
     found = root.xpath(xpath) or (root.xpath("//body") if xpath == _CONTENT else [])
     if not found:
         return None
@@ -184,6 +258,12 @@ def _written(markdown: str) -> tuple[list[str], list[tuple[int, str, str]], list
 def _plain(text: str) -> str:
     text = re.sub(r"!?\[((?:[^\[\]\\]|\\.)*)\]\([^)\s]*\)", r"\1", text)
     return text.replace("&lt;", "<").replace("&amp;", "&")
+
+
+def _folded(text: str) -> str:
+    """The words of a text, each between blanks."""
+    words = " ".join(re.findall(r"[^\W_]+", text))
+    return f" {words.lower()} "
 
 
 def _squashed(text: str) -> str:
