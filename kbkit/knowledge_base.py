@@ -50,6 +50,7 @@ _PLACE = {
     "jsonl": ("path",),
     "openapi": ("url", "path"),
     "package": ("name",),
+    "plugin": ("name", "options"),
 }
 """Which options of a source say where it is; the others say how to read it."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kbkit.embedding.base import Embedder
-from kbkit.recipes import AnyEmbedding, OnnxEmbedding, StaticEmbedding
+from kbkit.recipes import AnyEmbedding, OnnxEmbedding, PluginEmbedding, StaticEmbedding
 
 __all__ = ["Embedder", "open_embedder"]
 
@@ -18,6 +18,7 @@ def open_embedder(spec: AnyEmbedding, *, base: Path = Path()) -> Embedder:
         base: Folder that relative paths start from; a recipe's folder.
 
     Raises:
+        ConfigError: No installed package brings the plugin, or it cannot be made.
         EmbedderError: Its files, its package or its model cannot be had.
     """
     if isinstance(spec, StaticEmbedding):
@@ -28,6 +29,12 @@ def open_embedder(spec: AnyEmbedding, *, base: Path = Path()) -> Embedder:
         from kbkit.embedding.onnx import OnnxEmbedder
 
         return OnnxEmbedder(spec, base=base)
+    if isinstance(spec, PluginEmbedding):
+        from kbkit.plugins import EMBEDDERS, make
+
+        parts = ("fingerprint", "dimensions", "embed_passages", "embed_query")
+        plugin: Embedder = make(EMBEDDERS, spec.name, spec.options, parts)
+        return plugin
     from kbkit.embedding.llamaindex import LlamaIndexEmbedder
 
     return LlamaIndexEmbedder(spec)

@@ -22,6 +22,8 @@ from kbkit.recipes.schema import (
     OpenApiSource,
     PackageSource,
     PageSource,
+    PluginEmbedding,
+    PluginSource,
     Question,
     Recipe,
     Spec,
@@ -171,14 +173,13 @@ def _nearest_key(loc: tuple[Any, ...]) -> str:
 
 def _model_at(loc: tuple[Any, ...]) -> type[Spec] | None:
     """The part of the schema that pydantic's location names."""
-    tagged = {
-        model.model_fields["type"].default: model
-        for model in (
-            CrawlSource, PageSource, MirrorSource, FilesSource, JsonlSource, OpenApiSource,
-            PackageSource,
-            StaticEmbedding, OnnxEmbedding, LlamaIndexEmbedding,
-        )
-    }  # fmt: skip
+    models: tuple[type[Spec], ...] = (
+        CrawlSource, PageSource, MirrorSource, FilesSource, JsonlSource, OpenApiSource,
+        PackageSource, PluginSource,
+    )  # fmt: skip
+    if loc[:1] == ("embedding",):
+        models = (StaticEmbedding, OnnxEmbedding, LlamaIndexEmbedding, PluginEmbedding)
+    tagged = {model.model_fields["type"].default: model for model in models}
     model: type[Spec] | None = Recipe
     for part in loc:
         if part in tagged:

@@ -165,6 +165,16 @@ class PackageSource(SourceSpec):
     """Most documents to make."""
 
 
+class PluginSource(SourceSpec):
+    """A source that another installed package brings (entry point group `kbkit.sources`)."""
+
+    type: Literal["plugin"] = "plugin"
+    name: str = Field(min_length=1)
+    """Its name there."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """What the package's source takes, as keyword arguments."""
+
+
 AnySource = Annotated[
     CrawlSource
     | PageSource
@@ -172,7 +182,8 @@ AnySource = Annotated[
     | FilesSource
     | JsonlSource
     | OpenApiSource
-    | PackageSource,
+    | PackageSource
+    | PluginSource,
     Field(discriminator="type"),
 ]
 
@@ -248,8 +259,19 @@ class LlamaIndexEmbedding(Spec):
     """Texts given to the model at once."""
 
 
+class PluginEmbedding(Spec):
+    """An embedder that another installed package brings (entry point group `kbkit.embedders`)."""
+
+    type: Literal["plugin"] = "plugin"
+    name: str = Field(min_length=1)
+    """Its name there."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """What the package's embedder takes, as keyword arguments."""
+
+
 AnyEmbedding = Annotated[
-    StaticEmbedding | OnnxEmbedding | LlamaIndexEmbedding, Field(discriminator="type")
+    StaticEmbedding | OnnxEmbedding | LlamaIndexEmbedding | PluginEmbedding,
+    Field(discriminator="type"),
 ]
 
 

@@ -12,6 +12,7 @@ from kbkit.recipes import (
     OpenApiSource,
     PackageSource,
     PageSource,
+    PluginSource,
 )
 from kbkit.sources.base import Source
 
@@ -55,4 +56,8 @@ def open_source(spec: AnySource) -> Source:
         from kbkit.sources.package import Package
 
         return Package(spec)
+    if isinstance(spec, PluginSource):
+        from kbkit.sources.plugin import Plugin
+
+        return Plugin(spec)
     raise ConfigError(f"{type(spec).__name__}: not a source that kbkit knows")

@@ -1,0 +1,56 @@
+"""The source ``plugin``: one that another installed package brings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kbkit.errors import KbkitError, SourceError
+from kbkit.plugins import SOURCES, make
+from kbkit.recipes import PluginSource
+from kbkit.sources.base import Outcome, Source, SourceContext, SourceEvent
+
+
+class Plugin:
+    """A source of another package, with the tags and the type that the recipe adds.
+
+    Args:
+        spec: The part of the recipe that describes it.
+
+    Raises:
+        ConfigError: It is not installed, or cannot be made.
+    """
+
+    type = "plugin"
+
+    def __init__(self, spec: PluginSource) -> None:
+        self._spec = spec
+        parts = ("type", "exhaustive", "events")
+        self._inner: Source = make(SOURCES, spec.name, spec.options, parts)
+        self.exhaustive = bool(self._inner.exhaustive)
+
+    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
+        """The events of the package's source; an error of its code ends it with a reason.
+
+        Raises:
+            SourceError: The source cannot be read at all.
+        """
+        for event in self._guarded(context):
+            if event.outcome is not Outcome.FETCHED or event.document is None:
+                yield event
+                continue
+            document = replace(
+                event.document,
+                document_type=self._spec.document_type or event.document.document_type,
+                tags=tuple(dict.fromkeys((*event.document.tags, *self._spec.tags))),
+            )
+            yield replace(event, document=document)
+
+    def _guarded(self, context: SourceContext) -> Iterator[SourceEvent]:
+        try:
+            yield from self._inner.events(context)
+        except KbkitError:
+            raise
+        except Exception as error:  # code of others must not end the reading of other sources
+            detail = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            raise SourceError(f"the source {self._spec.name!r} failed ({detail})") from error
