@@ -153,8 +153,11 @@ def _build(
         chunks_embedded=report.chunks_embedded + renewed.chunks_embedded,
         chunks_added=report.chunks_added + renewed.chunks_added,
         chunks_removed=report.chunks_removed + renewed.chunks_removed,
+        interrupted=report.interrupted or renewed.interrupted,
     )
-    seconds = dict(report.seconds)
+    seconds = dict(renewed.seconds)
+    for stage, value in report.seconds.items():
+        seconds[stage] = seconds.get(stage, 0) + value
     evaluation = project = html_folder = None
     if not report.interrupted:
         if questions:
