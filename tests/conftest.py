@@ -1,7 +1,12 @@
-"""What all tests share: a browser, and the rule that CI must not skip what needs one."""
+"""What all tests share: a browser, a slow site, and that CI must not skip browser tests."""
 
 import os
 import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -15,6 +20,41 @@ def chromium() -> str:
         if path := shutil.which(name):
             return path
     pytest.skip("needs chromium; on Debian: apt-get install chromium")
+
+
+@pytest.fixture
+def slow_site() -> Iterator[str]:
+    """Address of a site on loopback: 2,000 pages that each take a while, and one that is broken."""
+    links = "".join(f'<p><a href="/page{n}.html">Page {n}</a></p>' for n in range(2000))
+    broken = '<p><a href="/broken<b>.html">broken</a></p>'
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            found = self.path == "/" or self.path.startswith("/page")
+            body = (
+                f"<html><head><title>Title of {self.path}</title></head><body><main><h1>Page</h1>"
+                f"<p>This page, {self.path}, says something about gardens in a whole sentence.</p>"
+                f"{broken + links if self.path == '/' else ''}</main></body></html>"
+            ).encode()
+            time.sleep(0.1)
+            self.send_response(200 if found else 404)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            with suppress(OSError):
+                self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
 
 
 @pytest.hookimpl(wrapper=True)

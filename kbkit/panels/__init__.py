@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kbkit.panels.ingest import IngestPanel
     from kbkit.panels.search import SearchPanel
 
-__all__ = ["SearchPanel"]
+__all__ = ["IngestPanel", "SearchPanel"]
 
 
 def __getattr__(name: str) -> object:
@@ -19,6 +20,10 @@ def __getattr__(name: str) -> object:
         from kbkit.panels.search import SearchPanel
 
         return SearchPanel
+    if name == "IngestPanel":
+        from kbkit.panels.ingest import IngestPanel
+
+        return IngestPanel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 from html import escape
@@ -16,13 +17,14 @@ from importlib import resources
 from urllib.parse import urlsplit
 
 from kbkit.errors import KbkitError
-from kbkit.models import Hit
+from kbkit.models import Hit, IngestReport, Problem
 from kbkit.panels.own import OwnRating
 from kbkit.text import Analyzer
 
 TITLE_LENGTH = 160
 PATH_LENGTH = 240
 SNIPPET_LENGTH = 480
+PROBLEMS = 100
 _LONGEST_ADDRESS = 2000
 # A word as the analyzer sees it, and the marks that join its parts.
 _WORD = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*|\w(?:\+\+|#)(?!\w)|\w+(?:(?:[.\-'’]|::)\w+)*")
@@ -218,4 +220,55 @@ def notice(title: str, text: str) -> str:
     return (
         f'<div class="kbkit-notice"><b>{escape(plain(title, 200))}</b>'
         f"<span>{escape(plain(text, 300))}</span></div>"
+    )
+
+
+def counts(report: IngestReport, place: str, seconds: float) -> str:
+    """What an ingest has done so far, as numbers; screen readers find it, but are not told each.
+
+    Args:
+        report: The numbers.
+        place: What was read last, or ``""``.
+        seconds: Time since the start.
+    """
+    numbers = {
+        "new": report.new,
+        "changed": report.changed,
+        "same": report.same,
+        "gone": report.gone,
+        "failed": len(report.failed),
+        "skipped": len(report.skipped),
+    }
+    done = sum(numbers.values())
+    cells = "".join(
+        f'<span class="kbkit-count kbkit-{name}{" kbkit-some" if number else ""}">'
+        f"<b>{number:,}</b> {name}</span>"
+        for name, number in numbers.items()
+    )
+    pace = f"{done / seconds:.1f} pages/s" if done and seconds > 0.05 else ""
+    return (
+        f'<div class="kbkit-counts" role="group" aria-label="Counts">{cells}'
+        f'<span class="kbkit-pace">{pace}</span></div>'
+        f'<div class="kbkit-now"><bdi>{escape(plain(place, PATH_LENGTH))}</bdi></div>'
+    )
+
+
+def problems(failed: Sequence[Problem], skipped: Sequence[Problem]) -> str:
+    """What failed or was skipped, the last first, each with its reason; ``""`` for nothing."""
+    found = [("failed", problem) for problem in reversed(failed)]
+    found += [("skipped", problem) for problem in reversed(skipped)]
+    if not found:
+        return ""
+    items = "".join(
+        f'<li><span class="kbkit-badge kbkit-{kind}">{kind}</span> '
+        f"<bdi>{escape(plain(problem.uri, TITLE_LENGTH))}</bdi> "
+        f'<span class="kbkit-reason">{escape(plain(problem.reason, PATH_LENGTH))}</span></li>'
+        for kind, problem in found[:PROBLEMS]
+    )
+    more = len(found) - PROBLEMS
+    rest = f"<li>and {more:,} more: see the report</li>" if more > 0 else ""
+    return (
+        f'<div class="kbkit-problems" role="region" aria-label="Problems" tabindex="0">'
+        f"<b>{len(found):,} {'problem' if len(found) == 1 else 'problems'}</b>"
+        f"<ul>{items}{rest}</ul></div>"
     )

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import nbformat
 import pandas as pd
 import pytest
 
@@ -24,15 +16,6 @@ sync_api = pytest.importorskip("playwright.sync_api")
 pytestmark = pytest.mark.browser
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
-FLAGS = [
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-TOKEN = "panel-test"
 MAKE_WORKSPACE = """\
 import kbkit
 
@@ -132,105 +115,12 @@ class Lab:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory) -> Iterator[tuple[str, Path]]:
-    """Address and folder of a JupyterLab that knows no settings of the user."""
-    home = tmp_path_factory.mktemp("jupyter")
-    folder = home / "notebooks"
-    folder.mkdir()
-    cells = [nbformat.v4.new_code_cell(source) for source in (MAKE_WORKSPACE, SHOW_PANEL)]
-    python = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": python})
-    nbformat.write(notebook, folder / "panel.ipynb")
-    settings = home / "settings" / "@jupyterlab" / "apputils-extension"
-    settings.mkdir(parents=True)
-    no_news = '{"fetchNews": "false", "checkForUpdates": false}'
-    (settings / "notification.jupyterlab-settings").write_text(no_news)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = {
-        **os.environ,
-        "HOME": str(home),
-        "IPYTHONDIR": str(home / "ipython"),
-        "JUPYTER_CONFIG_DIR": str(home / "config"),
-        "JUPYTER_DATA_DIR": str(home / "data"),
-        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
-        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
-        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
-        "KBKIT_RATER": "reader",
-    }
-    command = [
-        sys.executable,
-        "-m",
-        "jupyterlab",
-        "--no-browser",
-        "--allow-root",
-        f"--ServerApp.root_dir={folder}",
-        "--ServerApp.ip=127.0.0.1",
-        f"--ServerApp.port={port}",
-        "--ServerApp.port_retries=0",
-        f"--IdentityProvider.token={TOKEN}",
-        "--LabApp.extension_manager=readonly",
-        "--LabApp.news_url=None",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-        "--LabApp.expose_app_in_browser=True",
-    ]
-    log = home / "log"
-    with log.open("w") as output:
-        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
-    try:
-        address = f"http://127.0.0.1:{port}"
-        _wait_until_up(f"{address}/api/status?token={TOKEN}", process, log)
-        yield address, folder
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
-
-
-def _wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(600):
-        try:
-            urllib.request.urlopen(url).close()
-        except (urllib.error.URLError, ConnectionError):
-            assert process.poll() is None, log.read_text()
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError(f"JupyterLab did not start in a minute:\n{log.read_text()}")
-
-
-@pytest.fixture(scope="module")
-def lab(server: tuple[str, Path], chromium: str) -> Iterator[Lab]:
+def lab(jupyterlab) -> Iterator[Lab]:
     """The notebook after all its cells have run."""
-    address, folder = server
-    events: list[str] = []
-
-    def guard(route: sync_api.Route) -> None:
-        if route.request.url.startswith((f"{address}/", "data:", "blob:")):
-            route.continue_()
-        else:
-            events.append(f"request of {route.request.url}")
-            route.abort()
-
-    def note_dialog(dialog: sync_api.Dialog) -> None:
-        events.append(f"dialog {dialog.message}")
-        dialog.dismiss()
-
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", *FLAGS]
-        )
-        context = browser.new_context(viewport={"width": 1200, "height": 900})
-        context.route("**/*", guard)
-        page = context.new_page()
-        page.set_default_timeout(60_000)
-        page.on("dialog", note_dialog)
-        page.goto(f"{address}/doc/tree/panel.ipynb?token={TOKEN}")
-        page.wait_for_function("window.jupyterapp")
+    with jupyterlab(MAKE_WORKSPACE, SHOW_PANEL) as (page, folder, events):
         lab = Lab(page, folder / "kb", events)
         lab.run_all()
         yield lab
-        browser.close()
 
 
 def test_typing_shows_cards(lab: Lab):

@@ -1,0 +1,156 @@
+"""Forms for the sources of recipes, made from their models: a field of the model, a control."""
+
+from __future__ import annotations
+
+import types
+from enum import StrEnum
+from typing import Any, Literal, Union, get_args, get_origin
+
+import ipywidgets as widgets
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+from traitlets import Bunch
+
+from kbkit.errors import ConfigError
+from kbkit.recipes import AnySource, SourceSpec, parse_source
+
+_PLACES = ("url", "path", "name", "base_url")
+_LABELS = {
+    "crawl": "Web site",
+    "page": "One page",
+    "files": "Files",
+    "openapi": "API description (OpenAPI)",
+    "package": "Python package",
+    "mirror": "Saved site (folder, archive, WARC)",
+    "jsonl": "JSON lines",
+}
+_WORDS = {"url": "URL", "base_url": "Base URL", "allow_private": "Allow private addresses"}
+
+
+def source_models() -> dict[str, type[SourceSpec]]:
+    """The models of all sources by type; those with a label of their own come first."""
+    union = get_args(AnySource)[0]
+    models = {model.model_fields["type"].default: model for model in get_args(union)}
+    return {kind: models[kind] for kind in [*_LABELS, *models] if kind in models}
+
+
+def source_label(kind: str) -> str:
+    """What a type of source is called for people."""
+    return _LABELS.get(kind, kind.replace("_", " ").capitalize())
+
+
+# ipywidgets has no types, so its classes are `Any` to the type checker.
+class SourceForm(widgets.VBox):  # type: ignore[misc]
+    """The fields of one type of source: its place first, the rest behind a button.
+
+    Attributes:
+        controls: The control of each field, by the field's name.
+        more: Shows and hides the fields that may be left as they are.
+    """
+
+    def __init__(self, model: type[SourceSpec]) -> None:
+        """Make an empty form.
+
+        Args:
+            model: The model of the source.
+        """
+        self._model = model
+        fields = {name: field for name, field in model.model_fields.items() if name != "type"}
+        self.controls = {name: _control(name, field) for name, field in fields.items()}
+        places = [control for name, control in self.controls.items() if name in _PLACES]
+        others = [control for name, control in self.controls.items() if name not in _PLACES]
+        for control in places:
+            control.add_class("kbkit-query")
+        self._others = widgets.HBox(others, layout=widgets.Layout(display="none"))
+        self._others.add_class("kbkit-controls")
+        self.more = widgets.ToggleButton(
+            value=False, description="More options", layout=widgets.Layout(width="auto")
+        ).add_class("kbkit-more")
+        self.more.observe(self._toggled, "value")
+        row = widgets.HBox([*places, self.more]).add_class("kbkit-controls")
+        super().__init__([row, self._others])
+
+    def source(self) -> Any:
+        """The source that the form describes.
+
+        Raises:
+            ConfigError: A field's value cannot work; the message names the field.
+        """
+        values: dict[str, Any] = {"type": self._model.model_fields["type"].default}
+        for name, control in self.controls.items():
+            value = control.value
+            if isinstance(value, str):
+                value = value.strip()
+                if not value:
+                    continue
+                if _is_list(self._model.model_fields[name].annotation):
+                    value = [part.strip() for part in value.split(",") if part.strip()]
+            values[name] = value
+        try:
+            return parse_source(values)
+        except ValidationError as error:
+            found = error.errors()[0]
+            name = next((str(part) for part in reversed(found["loc"]) if part in values or
+                         part in self.controls), "")  # fmt: skip
+            said = found["msg"].removeprefix("Value error, ")
+            raise ConfigError(f"{_label(name)}: {said}" if name else said) from None
+
+    def enable(self, enabled: bool) -> None:
+        """Let the controls be changed, or not."""
+        for control in self.controls.values():
+            control.disabled = not enabled
+
+    def _toggled(self, change: Bunch) -> None:
+        self._others.layout.display = None if change["new"] else "none"
+        self.more.description = "Fewer options" if change["new"] else "More options"
+
+
+def _control(name: str, field: FieldInfo) -> Any:
+    label = _label(name)
+    hint = " ".join((field.description or "").split())
+    layout = widgets.Layout(width="auto")
+    choices = _choices(field.annotation)
+    if field.annotation is bool:
+        return widgets.Checkbox(
+            value=bool(field.default), description=label, tooltip=hint, indent=False, layout=layout
+        ).add_class("kbkit-check")
+    if choices:
+        return widgets.Dropdown(
+            options=[("Detected" if None in choices else "As usual", ""),
+                     *((str(choice).replace("_", " "), str(choice)) for choice in choices
+                       if choice is not None)],
+            value="", description=label, tooltip=hint, layout=layout,
+        )  # fmt: skip
+    default = "" if field.is_required() or field.default in (None, (), "") else str(field.default)
+    if _is_list(field.annotation):
+        default = "separated by commas"
+    return widgets.Text(description=label, placeholder=default, tooltip=hint, layout=layout)
+
+
+def _label(name: str) -> str:
+    return _WORDS.get(name, name.replace("_", " ").capitalize())
+
+
+def _parts(annotation: Any) -> tuple[Any, ...]:
+    if get_origin(annotation) in (Union, types.UnionType):
+        return tuple(part for inner in get_args(annotation) for part in _parts(inner))
+    return (annotation,)
+
+
+def _choices(annotation: Any) -> list[Any]:
+    """What a field of few values admits (``None`` for one that may be left out), else nothing."""
+    found: list[Any] = []
+    for part in _parts(annotation):
+        if part is type(None):
+            found.append(None)
+        elif get_origin(part) is Literal:
+            found += get_args(part)
+        elif isinstance(part, type) and issubclass(part, StrEnum):
+            found += list(part)
+        else:
+            return []
+    return found
+
+
+def _is_list(annotation: Any) -> bool:
+    return any(get_origin(part) is tuple for part in _parts(annotation))

@@ -1,0 +1,160 @@
+"""The ingest panel in a real JupyterLab: a crawl moves its counts, is cancelled, and reports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import kbkit
+
+sync_api = pytest.importorskip("playwright.sync_api")
+
+pytestmark = pytest.mark.browser
+
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+CELLS = (
+    """\
+import kbkit
+from kbkit.panels import IngestPanel
+
+ws = kbkit.open("kb")
+panel = IngestPanel(ws)
+panel""",
+)
+IDLE = "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status == 'idle'"
+
+
+@dataclass
+class Lab:
+    page: sync_api.Page
+    folder: Path
+    events: list[str]
+
+    @property
+    def panel(self) -> sync_api.Locator:
+        return self.page.locator(".kbkit-ingest")
+
+    def count(self, name: str) -> int:
+        text = self.panel.locator(f".kbkit-count.kbkit-{name} b").inner_text()
+        return int(text.replace(",", ""))
+
+    def button(self, name: str) -> sync_api.Locator:
+        return self.panel.get_by_role("button", name=name, exact=True)
+
+    def wait_for_count(self, name: str, least: int) -> None:
+        self.page.wait_for_function(
+            "([name, least]) => parseInt("
+            "document.querySelector(`.kbkit-count.kbkit-${name} b`).innerText) >= least",
+            arg=[name, least],
+        )
+
+    def command(self, name: str, arguments: str = "{}") -> None:
+        self.page.evaluate(f"void jupyterapp.commands.execute({name!r}, {arguments})")
+
+    def theme(self, name: str) -> None:
+        self.command("apputils:change-theme", f"{{theme: '{name}'}}")
+        self.page.wait_for_function(
+            "name => document.body.dataset.jpThemeName == name"
+            " && !document.querySelector('#jupyterlab-splash')",
+            arg=name,
+        )
+
+
+@pytest.fixture(scope="module")
+def lab(jupyterlab) -> Iterator[Lab]:
+    with jupyterlab(*CELLS) as (page, folder, events):
+        page.wait_for_function(IDLE)
+        lab = Lab(page, folder, events)
+        lab.command("notebook:run-all-cells")
+        lab.panel.get_by_text("Choose a source and start").wait_for()
+        yield lab
+
+
+def test_a_crawl_is_started_watched_and_cancelled(lab: Lab, slow_site: str):
+    lab.panel.get_by_label("Knowledge base").fill("pages")
+    lab.panel.get_by_label("URL", exact=True).fill(slow_site)
+    lab.button("More options").click()
+    lab.panel.get_by_label("Allow private addresses").check()
+    lab.button("Start").click()
+    lab.wait_for_count("new", 3)
+    before = lab.count("new")
+    lab.wait_for_count("new", before + 3)
+    lab.wait_for_count("failed", 1)
+    assert lab.button("Start").is_disabled()
+    assert "pages/s" in lab.panel.locator(".kbkit-pace").inner_text()
+    # the kernel answers meanwhile
+    answered = lab.page.evaluate(
+        """async () => {
+            const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel
+            const reply = await kernel.requestExecute({code: "assert panel.running"}).done
+            return reply.content.status
+        }"""
+    )
+    assert answered == "ok"
+    lab.button("Cancel").click()
+    lab.panel.get_by_text(re.compile("Stopped after .* Start again to go on")).wait_for()
+    assert 6 <= lab.count("new") < 1000
+    problems = lab.panel.get_by_role("region", name="Problems")
+    assert "404" in problems.inner_text()
+    assert lab.button("Start").is_enabled()
+    assert lab.button("Cancel").is_disabled()
+    with kbkit.open(lab.folder / "kb") as workspace:
+        assert workspace["pages"].describe().documents == lab.count("new")
+
+
+def test_errors_are_one_line(lab: Lab):
+    lab.panel.get_by_label("Source", exact=True).select_option("API description (OpenAPI)")
+    lab.button("Start").click()
+    lab.panel.get_by_role("alert").get_by_text("give either url or path").wait_for()
+
+
+def test_a_file_is_uploaded(lab: Lab):
+    with lab.page.expect_file_chooser() as chooser:
+        lab.panel.get_by_role("button", name=re.compile("Upload files")).click()
+    chooser.value.set_files(
+        [
+            {"name": "tulips.md", "mimeType": "text/markdown", "buffer": b"# Tulips\n\nBulbs."},
+            {"name": "<img src=x onerror=boom()>.exe", "mimeType": "", "buffer": b"MZ"},
+        ]
+    )
+    lab.panel.get_by_text("Done in").wait_for()
+    assert (lab.count("new"), lab.count("skipped")) == (1, 1)
+    assert lab.panel.locator("img").count() == 0
+    with kbkit.open(lab.folder / "kb") as workspace:
+        assert workspace["pages"].document("upload:tulips.md").title == "Tulips"
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_it_fits_wide_and_narrow_columns(lab: Lab, theme: str):
+    lab.theme(f"JupyterLab {theme}")
+    lab.panel.get_by_label("Source", exact=True).select_option("Web site")
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    lab.page.mouse.move(5, 300)
+    for name, width in (("wide", 1200), ("narrow", 480)):
+        lab.page.set_viewport_size({"width": width, "height": 900})
+        lab.panel.scroll_into_view_if_needed()
+        lab.page.wait_for_timeout(150)
+        lab.page.screenshot(path=SCREENSHOTS / f"ingest-{theme.lower()}-{name}.png")
+        assert lab.panel.evaluate("part => part.scrollWidth - part.clientWidth") <= 0
+    lab.page.set_viewport_size({"width": 1200, "height": 900})
+
+
+def test_every_control_has_a_name(lab: Lab):
+    unnamed = lab.panel.evaluate(
+        """panel => [...panel.querySelectorAll("input, select, button, textarea")]
+            .filter(part => part.checkVisibility() && part.type != 'file')
+            .filter(part => !(part.labels?.length && part.labels[0].innerText.trim())
+                && !part.innerText.trim() && !part.getAttribute('aria-label'))
+            .map(part => part.outerHTML)"""
+    )
+    assert unnamed == []
+
+
+def test_it_left_no_errors_and_fetched_nothing_from_elsewhere(lab: Lab):
+    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=error]").count() == 0
+    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=stderr]").count() == 0
+    assert lab.events == []

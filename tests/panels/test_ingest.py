@@ -1,0 +1,188 @@
+"""The ingest panel against a real workspace and a real site."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+import pytest
+
+from kbkit.errors import ConfigError
+from kbkit.panels import IngestPanel, render
+from kbkit.panels.fields import SourceForm, source_models
+
+
+def text_of(markup: str) -> str:
+    class Text(HTMLParser):
+        text = ""
+
+        def handle_data(self, data):
+            self.text += data
+
+    parser = Text()
+    parser.feed(markup)
+    return " ".join(parser.text.split())
+
+
+def status(panel: IngestPanel) -> str:
+    return text_of(panel._status.value)
+
+
+def fill(panel: IngestPanel, kind: str, **values) -> None:
+    panel.type_box.value = kind
+    for name, value in values.items():
+        panel.form.controls[name].value = value
+
+
+def wait_for(condition, seconds: float = 20.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def test_a_crawl_counts_while_it_runs_and_can_be_cancelled(scratch, slow_site):
+    panel = IngestPanel(scratch)
+    panel.kb_box.value = "pages"
+    fill(panel, "crawl", url=slow_site, allow_private=True)
+    began = time.monotonic()
+    panel.start_button.click()
+    assert time.monotonic() - began < 1, "the kernel was kept waiting"
+    assert panel.running
+    assert panel.start_button.disabled
+    assert not panel.cancel_button.disabled
+    wait_for(lambda: "pages/s" in panel._counts.value and "0 new" not in panel._counts.value)
+    first = panel._counts.value
+    wait_for(lambda: panel._counts.value != first)
+    assert scratch["garden"].search("roses")  # other work goes on
+    panel.cancel_button.click()
+    report = panel.wait(20)
+    assert report is panel.report
+    assert report.interrupted
+    assert 0 < report.new < 1000
+    assert status(panel).startswith("Stopped after ")
+    assert "Start again to go on." in status(panel)
+    assert not panel.start_button.disabled
+    assert panel.cancel_button.disabled
+    assert "pages" in panel.kb_box.options
+    assert f"{report.new} new" in text_of(panel._counts.value)
+    panel.close()
+
+
+def test_it_goes_on_where_it_was_and_lists_problems(scratch, slow_site):
+    panel = IngestPanel(scratch["garden"])
+    assert panel.kb_box is None
+    fill(panel, "crawl", url=slow_site, allow_private=True, limit="12")
+    panel.start()
+    report = panel.wait(60)
+    assert report is not None, status(panel)
+    assert report.new + report.same >= 10
+    assert report.failed
+    problems = panel._problems.value
+    assert "404" in problems
+    assert "<b>.html" not in problems
+    fill(panel, "package", name="no_such_package_here")
+    panel.start()
+    panel.wait(20)
+    assert "nothing could be read" in status(panel)
+    assert "no Python package of this name" in text_of(panel._problems.value)
+
+
+def test_files_are_uploaded_replaced_and_refused(scratch):
+    panel = IngestPanel(scratch)
+    panel.kb_box.value = "garden"
+    upload = {"type": "", "size": 1, "last_modified": datetime.now(UTC)}
+    panel.upload.value = (
+        {**upload, "name": "tulips.md", "content": memoryview(b"# Tulips\n\nBulbs in autumn.")},
+        {**upload, "name": "<img src=x>.exe", "content": memoryview(b"MZ\x00\x00")},
+    )
+    report = panel.wait(30)
+    assert (report.new, len(report.skipped)) == (1, 1), status(panel)
+    assert panel.upload.value == ()
+    assert scratch["garden"].document("upload:tulips.md").title == "Tulips"
+    assert "<img" not in panel._problems.value
+    panel.add_files([("tulips.md", b"# Tulips\n\nBulbs in autumn.")])
+    assert panel.wait(30).same == 1
+    panel.add_files([("tulips.md", b"# Tulips\n\nNever in spring.")])
+    assert panel.wait(30).changed == 1
+    assert scratch["garden"].search("spring")[0].title == "Tulips"
+
+
+def test_refresh(scratch, tmp_path):
+    (tmp_path / "a.md").write_text("# A\n\nFirst words of it.")
+    panel = IngestPanel(scratch["garden"], base=tmp_path)
+    panel.refresh()
+    panel.wait(20)
+    assert "has no sources to refresh" in status(panel)
+    fill(panel, "files", path="*.md")
+    panel.start()
+    assert panel.wait(30).new == 1, status(panel)
+    (tmp_path / "a.md").write_text("# A\n\nOther words of it.")
+    panel.refresh_button.click()
+    assert panel.wait(30).changed == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "says"),
+    [
+        ("crawl", {}, "URL: Field required"),
+        ("crawl", {"url": "ftp://x"}, "URL: String should match"),
+        ("crawl", {"url": "https://x.example", "limit": "many"}, "Limit: Input should be a valid"),
+        ("openapi", {}, "give either url or path"),
+        ("mirror", {"path": "site"}, "base_url is needed"),
+    ],
+)
+def test_wrong_fields_are_one_line(scratch, kind, values, says):
+    panel = IngestPanel(scratch["garden"])
+    fill(panel, kind, **values)
+    panel.start()
+    assert not panel.running
+    assert isinstance(panel.error, ConfigError)
+    assert says in status(panel)
+    assert 'role="alert"' in panel._status.value
+
+
+@pytest.mark.parametrize("name", ["", "Not A Slug"])
+def test_a_name_that_cannot_be(scratch, name):
+    panel = IngestPanel(scratch)
+    panel.kb_box.value = name
+    fill(panel, "package", name="json")
+    panel.start()
+    panel.wait(10)
+    assert panel.error is not None
+    assert "name a knowledge base" in status(panel) or "not a slug" in status(panel)
+
+
+def test_every_source_has_a_form_with_labels():
+    assert {"crawl", "page", "files", "package", "openapi", "mirror", "jsonl"} <= set(
+        source_models()
+    )
+    for model in source_models().values():
+        form = SourceForm(model)
+        assert set(form.controls) == set(model.model_fields) - {"type"}
+        assert all(control.description and control.tooltip for control in form.controls.values())
+
+
+def test_a_form_makes_the_source_it_describes():
+    form = SourceForm(source_models()["crawl"])
+    form.controls["url"].value = " https://x.example/ "
+    form.controls["include"].value = "/a/*, /b/*"
+    form.controls["tags"].value = "one,"
+    form.controls["document_type"].value = "manual"
+    form.controls["limit"].value = "5"
+    source = form.source()
+    assert source.model_dump(exclude_defaults=True) == {
+        "url": "https://x.example/", "include": ("/a/*", "/b/*"), "tags": ("one",),
+        "document_type": "manual", "limit": 5,
+    }  # fmt: skip
+    form.more.value = True
+    assert form._others.layout.display is None
+
+
+def test_only_some_problems_are_shown():
+    from kbkit.models import Problem
+
+    many = [Problem(f"u{n}", "r") for n in range(500)]
+    assert render.problems(many, many).count("<li>") == render.PROBLEMS + 1
+    assert "900 more" in render.problems(many, many)
