@@ -17,6 +17,7 @@ from kbkit.recipes import PackageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.docstrings import summary, to_markdown
 from kbkit.sources.inline import code_span, escape, fence
+from kbkit.sources.origins import Origin, origin_of
 
 _TESTS = frozenset({"tests", "test", "testing_data", "conftest", "_tests", "_testing"})
 _OWN_PAGE = 400  # characters of docstring that make a method a document of its own
@@ -37,7 +38,9 @@ class Package:
     A method whose docstring is longer than a few lines is a document too; short ones are
     sections of their class. Public is what ``__all__`` names; where there is none, what has no
     leading underscore, and in a package's ``__init__`` also what it re-exports from its own
-    modules. An object that several paths lead to is found under the shortest.
+    modules. An object that several paths lead to is found under the shortest. What a class
+    inherits from a private class is written as its own; of a public base, which has its own
+    document, the names are listed. Each document ends with the place of its source.
 
     Args:
         spec: The part of the recipe that describes it.
@@ -56,16 +59,16 @@ class Package:
             SourceError: There is no such package, or it has no Python source.
         """
         root = _load(self._spec.name)
-        version = _version(self._spec.name)
+        origin = origin_of(self._spec.name)
         made = 0
         for entry in public_objects(root, self._spec.name):
-            for document in self._documents(entry, version):
+            for document in self._documents(entry, origin):
                 if context.stop() or made >= self._spec.limit:
                     return
                 made += 1
                 yield SourceEvent(document.uri, Outcome.FETCHED, document)
 
-    def _documents(self, entry: _Entry, version: str) -> Iterator[SourceDocument]:
+    def _documents(self, entry: _Entry, origin: Origin) -> Iterator[SourceDocument]:
         item = entry.item
         if item.is_module:
             text = _module_page(entry)
@@ -75,22 +78,24 @@ class Package:
             for name, method in methods:
                 if _has_own_page(method):
                     path = f"{entry.path}.{name}"
-                    yield self._document(path, method, _function_page(path, method), version)
+                    yield self._document(path, method, _function_page(path, method), origin)
         else:
             text = _function_page(entry.path, item)
         if text:
-            yield self._document(entry.path, item, text, version)
+            yield self._document(entry.path, item, text, origin)
 
-    def _document(self, path: str, item: Any, text: str, version: str) -> SourceDocument:
+    def _document(self, path: str, item: Any, text: str, origin: Origin) -> SourceDocument:
         metadata = {"kind": item.kind.value, "file": _file(item)}
         if item.lineno:
             metadata["line"] = item.lineno
-        if version:
-            metadata["version"] = version
+        if origin.version:
+            metadata["version"] = origin.version
+        if origin.url:
+            metadata["repository"] = origin.url
         return SourceDocument(
             uri=f"python:{path}",
             title=path,
-            content=text,
+            content=f"{text}\n{_source_line(metadata, origin)}\n",
             document_type=self._spec.document_type or DocumentType.REFERENCE,
             tags=self._spec.tags,
             metadata=metadata,
@@ -127,18 +132,6 @@ def _load(name: str) -> Any:
     if not root.is_module:
         raise SourceError(f"{name}: a {root.kind.value}, not a package or module")
     return root
-
-
-def _version(name: str) -> str:
-    from importlib import metadata
-
-    top = name.partition(".")[0]
-    for distribution in metadata.packages_distributions().get(top, [top]):
-        try:
-            return metadata.version(distribution)
-        except metadata.PackageNotFoundError:
-            continue
-    return ""
 
 
 def public_objects(root: Any, path: str) -> list[_Entry]:
@@ -213,10 +206,7 @@ def _is_module(member: Any) -> bool:
 def _methods(item: Any) -> list[tuple[str, Any]]:
     """Public methods and properties with docstrings, those of private bases included."""
     found: dict[str, Any] = {}
-    try:
-        bases = item.mro()
-    except Exception:  # bases outside of the package
-        bases = []
+    bases = _bases(item)
     public = [base for base in bases if not base.name.startswith("_") and _is_exported(base)]
     for source in [item, *(base for base in bases if base not in public)]:
         for name, member in source.members.items():
@@ -228,6 +218,13 @@ def _methods(item: Any) -> list[tuple[str, Any]]:
             if target.is_function or (target.is_attribute and "property" in target.labels):
                 found[name] = target
     return sorted((name, method) for name, method in found.items() if method.docstring)
+
+
+def _bases(item: Any) -> list[Any]:
+    try:
+        return list(item.mro())
+    except Exception:  # bases outside of the package
+        return []
 
 
 def _is_exported(item: Any) -> bool:
@@ -277,6 +274,9 @@ def _class_page(entry: _Entry, methods: list[tuple[str, Any]]) -> str:
     attributes = _attributes(item)
     if attributes:
         blocks.append("## Attributes\n\n" + "\n".join(attributes))
+    inherited = _inherited(item)
+    if inherited:
+        blocks.append("## Inherited\n\n" + "\n".join(inherited))
     apart = [_mention(f"{entry.path}.{name}", method) for name, method in methods
              if _has_own_page(method)]  # fmt: skip
     if apart:
@@ -296,7 +296,12 @@ def _function_page(path: str, item: Any) -> str:
 
 
 def _body(path: str, item: Any) -> list[str]:
-    signature = "" if item.is_attribute else fence(_signature(path, item), "python")
+    if item.is_attribute:
+        signature = _property(item)
+    else:
+        # overloads say what callers may do; the implementation's own signature does not count
+        shown = getattr(item, "overloads", None) or [item]
+        signature = fence("\n".join(_signature(path, part) for part in shown), "python")
     text = to_markdown(item.docstring)
     return [block for block in (signature, text) if block]
 
@@ -366,6 +371,41 @@ def _parameter(parameter: Any, kind: str) -> str:
     return str(text)
 
 
+def _property(item: Any) -> str:
+    kind = f", {code_span(str(item.annotation))}" if item.annotation else ""
+    change = "can be set" if getattr(item, "setter", None) is not None else "read only"
+    return f"Property{kind}, {change}."
+
+
+def _inherited(item: Any) -> list[str]:
+    """What public bases in the package bring along, a line a base."""
+    lines = []
+    own = set(item.members)
+    for base in _bases(item):
+        if base.name.startswith("_") or not _is_exported(base):
+            continue
+        names = [
+            name
+            for name, member in sorted(base.members.items())
+            if not name.startswith("_") and name not in own and not member.is_alias
+        ]
+        own.update(names)
+        if names:
+            listed = ", ".join(code_span(name) for name in names)
+            lines.append(f"-   {code_span(base.name)}: {listed}")
+    return lines
+
+
+def _source_line(metadata: dict[str, Any], origin: Origin) -> str:
+    place = code_span(metadata["file"])
+    if "line" in metadata:
+        place += f", line {metadata['line']}"
+    named = " ".join(part for part in (origin.distribution, origin.version) if part)
+    if origin.url:
+        return f"Source: {place}, in [{escape(named or origin.url)}]({origin.url})"
+    return f"Source: {place}" + (f", in {escape(named)}" if named else "")
+
+
 def _file(item: Any) -> str:
     """Path of the source file from the folder that holds the package: the same everywhere."""
     found = item.filepath
@@ -373,6 +413,8 @@ def _file(item: Any) -> str:
         found = found[0] if found else ""
     path = Path(found)
     top = item.package.filepath
-    if isinstance(top, Path) and path.is_relative_to(top.parent.parent):
-        return path.relative_to(top.parent.parent).as_posix()
+    if isinstance(top, Path):
+        folder = top.parent.parent if top.stem == "__init__" else top.parent
+        if path.is_relative_to(folder):
+            return path.relative_to(folder).as_posix()
     return path.name

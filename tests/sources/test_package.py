@@ -13,6 +13,7 @@ from kbkit.models import DocumentType
 from kbkit.recipes import PackageSource
 from kbkit.sources import open_source
 from kbkit.sources.base import SourceContext
+from kbkit.sources.origins import repository
 
 FILES = {
     "__init__.py": '''
@@ -128,7 +129,8 @@ def test_a_class_is_written_with_its_methods(toykit) -> None:
         "-   `power` (`int`): How strong.",
         "-   `toykit.Engine.run`: Run it.",
         "### toykit.Engine.short {#toykit.Engine.short}",
-        "### toykit.Engine.heat {#toykit.Engine.heat}\n\nHow hot it is.",
+        "### toykit.Engine.heat {#toykit.Engine.heat}\n\nProperty, `float`, read only.\n\n"
+        "How hot it is.",
         "toykit.Engine.inherited(x: int) -> int",
     ):
         assert part in document.content, part
@@ -177,3 +179,92 @@ def test_pandas_in_seconds() -> None:
     assert "**Examples**" in merge
     assert "```pycon\n>>> df1 = pd.DataFrame(" in merge
     assert "-   `right` (`DataFrame or named Series`): Object to merge with." in merge
+
+
+SHAPES = '''
+"""Shapes."""
+from dataclasses import dataclass, field
+from typing import overload
+@dataclass(frozen=True)
+class Point:
+    """A point."""
+    x: int
+    tags: list[str] = field(default_factory=list)
+    """Labels."""
+    def norm(self) -> float:
+        """Length."""
+class Point3(Point):
+    """Three."""
+    @property
+    def depth(self) -> int:
+        """How deep."""
+    @depth.setter
+    def depth(self, value): ...
+    @property
+    def color(self):
+        """Its colour."""
+    @overload
+    def get(self, key: int) -> int: ...
+    @overload
+    def get(self, key: str, default: str = ...) -> str: ...
+    def get(self, key, default=None):
+        """Get it."""
+'''
+
+
+def test_overloads_properties_fields_and_bases(tmp_path, monkeypatch) -> None:
+    (tmp_path / "shapekit.py").write_text(SHAPES)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = documents("shapekit")
+    point, three = found["shapekit.Point"].content, found["shapekit.Point3"].content
+    assert "class shapekit.Point(x: int, tags: list[str] = list())" in point
+    assert "-   `tags` (`list[str]`): Labels." in point
+    for part in (
+        "```python\nshapekit.Point3.get(key: int) -> int\n"
+        "shapekit.Point3.get(key: str, default: str = ...) -> str\n```",
+        "Property, `int`, can be set.\n\nHow deep.",
+        "Property, read only.\n\nIts colour.",
+        "## Inherited\n\n-   `Point`: `norm`, `tags`, `x`",
+    ):
+        assert part in three, part
+    assert "default=None" not in three
+    assert three.endswith("\n\nSource: `shapekit.py`, line 13\n")
+
+
+def test_the_source_is_linked_as_far_as_it_is_known(toykit, tmp_path) -> None:
+    info = tmp_path / "toykit-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: toykit\nVersion: 1.2\n"
+        "Project-URL: Funding, https://github.com/sponsors/toy\n"
+        "Project-URL: Source Code, https://github.com/toys/toykit.git\n"
+    )
+    (info / "top_level.txt").write_text("toykit\n")
+    (info / "RECORD").write_text("toykit/__init__.py,,\n")
+    document = documents("toykit")["toykit.helper"]
+    assert document.metadata["repository"] == "https://github.com/toys/toykit"
+    assert document.content.endswith(
+        "Source: `toykit/_impl.py`, line 36, in [toykit 1.2](https://github.com/toys/toykit)\n"
+    )
+    commit = "a" * 40
+    (info / "direct_url.json").write_text(
+        '{"url": "https://gitlab.com/toys/toykit", "vcs_info": '
+        f'{{"vcs": "git", "commit_id": "{commit}"}}}}'
+    )
+    document = documents("toykit")["toykit.helper"]
+    assert document.metadata["repository"] == f"https://gitlab.com/toys/toykit/-/tree/{commit}"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://github.com/encode/httpx/blob/master/CHANGELOG.md", "encode/httpx"),
+        ("https://github.com/sponsors/someone", ""),
+        ("https://github.com/only-an-owner", ""),
+        ("https://evilgithub.com/a/b", ""),
+        ("javascript://github.com/a/b", ""),
+        ("https://github.com/a/b)[x](javascript:y", ""),
+    ],
+)
+def test_repositories(url, expected) -> None:
+    assert repository(url) == (f"https://github.com/{expected}" if expected else "")

@@ -1,0 +1,106 @@
+"""Where the source code of an installed package is kept, as its own metadata says."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from importlib import metadata
+from urllib.parse import urlsplit
+
+_FORGES = re.compile(r"(?:^|\.)(?:github\.com|gitlab\.[a-z.]+|codeberg\.org|bitbucket\.org)$")
+_NAMES = ("source", "sourcecode", "repository", "code", "github", "gitlab", "homepage")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What is known of a package's origin; each part may be ``""``.
+
+    Attributes:
+        distribution: Its name on the package index.
+        version: Its version.
+        repository: Address of its repository.
+        commit: The commit that was installed, where pip noted it.
+    """
+
+    distribution: str = ""
+    version: str = ""
+    repository: str = ""
+    commit: str = ""
+
+    @property
+    def url(self) -> str:
+        """Address of the code: of the very commit if it is known, else of the repository.
+
+        Never of a file or a tag: neither the layout of the repository nor the names of its tags
+        and branches follow from what is installed.
+        """
+        if self.repository and self.commit:
+            middle = (
+                "/-/tree/" if "gitlab" in (urlsplit(self.repository).hostname or "") else "/tree/"
+            )
+            return f"{self.repository}{middle}{self.commit}"
+        return self.repository
+
+
+def origin_of(name: str) -> Origin:
+    """The origin of the package that has an import name.
+
+    Args:
+        name: Its import name (``yaml``, ``pandas.io``).
+    """
+    top = name.partition(".")[0]
+    for distribution in metadata.packages_distributions().get(top, [top]):
+        try:
+            found = metadata.distribution(distribution)
+        except metadata.PackageNotFoundError:
+            continue
+        repository, commit = _installed_from(found)
+        return Origin(
+            distribution, found.version or "", repository or _declared(found), commit
+        )  # fmt: skip
+    return Origin()
+
+
+def _installed_from(found: metadata.Distribution) -> tuple[str, str]:
+    """Repository and commit that pip installed from (PEP 610), else empty."""
+    try:
+        noted = json.loads(found.read_text("direct_url.json") or "{}")
+        commit = str(noted["vcs_info"]["commit_id"])
+        address = repository(str(noted["url"]))
+    except (ValueError, LookupError, TypeError, OSError):
+        return "", ""
+    return (address, commit) if address and re.fullmatch(r"[0-9a-f]{40}", commit) else ("", "")
+
+
+def _declared(found: metadata.Distribution) -> str:
+    """The repository that the metadata names: under a fitting label first, then under any."""
+    labelled: dict[str, str] = {}
+    for line in found.metadata.get_all("Project-URL") or []:
+        label, _, url = line.partition(",")
+        labelled.setdefault(re.sub(r"[\W_]", "", label).lower(), url.strip())
+    labelled.setdefault("homepage", (found.metadata.get_all("Home-page") or [""])[0])
+    for label in _NAMES:
+        if address := repository(labelled.get(label, "")):
+            return address
+    return next((address for url in labelled.values() if (address := repository(url))), "")
+
+
+def repository(url: str) -> str:
+    """The repository that an address on a known forge lies in, or ``""``."""
+    try:
+        parts = urlsplit(url)
+        host = (parts.hostname or "").removeprefix("www.")
+    except ValueError:
+        return ""
+    path = parts.path.split("/-/")[0]
+    segments = [segment for segment in path.split("/") if segment]
+    if parts.scheme not in ("http", "https") or not _FORGES.search(host) or len(segments) < 2:
+        return ""
+    if segments[0] in ("sponsors", "orgs", "users"):
+        return ""
+    # GitLab has groups in groups, where a view of the repository begins with "-"
+    kept = segments if host.startswith("gitlab") and "/-/" in parts.path else segments[:2]
+    if not all(re.fullmatch(r"[\w.+-]+", segment) for segment in kept):
+        return ""
+    return f"https://{host}/" + "/".join(kept).removesuffix(".git")
