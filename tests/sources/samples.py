@@ -13,7 +13,16 @@ TEXT = "The pump has to be primed before the valve is opened. "
 def pdf(pages: int = 3, outline: bool = True, paragraphs: int = 3) -> bytes:
     from fpdf import FPDF
 
-    made = FPDF()
+    class Made(FPDF):
+        def header(self) -> None:
+            self.set_font("Helvetica", size=8)
+            self.cell(0, 10, "The running head", new_x="LMARGIN", new_y="NEXT")
+
+        def footer(self) -> None:
+            self.set_y(-15)
+            self.cell(0, 10, f"page {self.page_no()} of the manual")
+
+    made = Made()
     made.set_title("Pump manual")
     made.set_author("Ada")
     for page in range(1, pages + 1):
@@ -197,6 +206,11 @@ Text with :class:`~pump.Valve`, :ref:`a label <x>` and ``code``.
 .. csv-table:: Parts
    :file: /etc/passwd
 
+.. class:: Pump(size, \\
+               colour=None)
+
+   Pumps water.
+
 .. unknown-thing:: With an argument
    :odd: option
 
@@ -273,7 +287,7 @@ HTML = f"<title>Pump page</title><h1>Pump</h1><p>{TEXT * 5}</p><pre>a  b</pre>".
 def every() -> dict[str, bytes]:
     """One file of each format, by name."""
     return {
-        "manual.pdf": pdf(),
+        "manual.pdf": pdf(5),
         "guide.docx": docx(),
         "talk.pptx": pptx(),
         "parts.xlsx": xlsx(),

@@ -46,9 +46,12 @@ def test_pdf_keeps_pages_headings_and_paragraphs() -> None:
     for page in range(1, 13):
         for paragraph in range(3):
             assert f"\n\nParagraph {paragraph} of page {page}. The pump" in part.content
-    cut = spans(part)
+    assert part.content.count("running head") == part.content.count("of the manual") == 1
+    cut = [(span, text) for span, text in spans(part) if "Paragraph" in text]
     assert [span.page for span, _ in cut] == list(range(1, 13))
-    assert [span.heading_path for span, _ in cut] == [(f"Chapter {n}",) for n in range(1, 13)]
+    assert [span.heading_path[-1:] for span, _ in cut][1:] == [
+        (f"Chapter {n}",) for n in range(2, 13)
+    ]
     assert all(f"of page {span.page}." in text for span, text in cut)
 
 
@@ -62,7 +65,7 @@ def test_pages_of_a_pdf_may_take_3000_characters() -> None:
 
 def test_pdf_without_outline_or_title_is_named_by_its_file() -> None:
     part = one("dir/some.pdf", samples.pdf(1, outline=False))
-    assert part.content.startswith("1\\. Chapter 1\n\nParagraph 0")
+    assert "\n\n1\\. Chapter 1\n\nParagraph 0" in part.content
     assert [span.page for span, _ in spans(part)] == [1]
 
 
@@ -147,7 +150,8 @@ def test_rst_keeps_what_sphinx_adds_and_reads_no_other_file() -> None:
     for piece in (
         "# Widgets", "`Valve`", "a label", "`code`", "**New in version 2.1**", "> The valve.",
         "## `open(valve, *, slowly=False)`", "```python\nopen(v)   # <now>\n```",
-        "With an argument", "Kept text.", "## Deeper", "| a | 1 |",
+        "Pump(size, colour=None)", "Pumps water.", "With an argument", "Kept text.",
+        "## Deeper", "| a | 1 |",
     ):  # fmt: skip
         assert piece in part.content
     for piece in ("root:", "script", "alert", "maxdepth"):
@@ -270,9 +274,13 @@ def test_files_become_searchable_and_outlive_a_failure(
         report = kb.ingest(FilesSource(path="docs", exclude=("*.html",)), base=folder)
         assert report.new == len(samples.every()) + 1
         assert {problem.uri for problem in report.skipped} == {"docs/leak.md", "docs/locked.pdf"}
-        (hit,) = kb.search("Paragraph 1 of page 2", limit=1)
-        assert (hit.uri, hit.chunk.page) == ("docs/manual.pdf", 2)
-        assert hit.chunk.heading_path == ("Chapter 2",)
+        hits = [
+            hit for hit in kb.search("primed pump paragraph", limit=50)
+            if hit.uri == "docs/manual.pdf"
+        ]  # fmt: skip
+        assert sorted(hit.chunk.page for hit in hits) == [1, 2, 3, 4, 5]
+        for hit in hits:
+            assert f"of page {hit.chunk.page}." in hit.chunk.text
         again = kb.refresh()
         assert (again.same, again.gone, again.chunks_embedded) == (report.new, 0, 0)
         # files that cannot be read this time keep what is known of them, parts included

@@ -43,7 +43,7 @@ NEED_PROCESS = frozenset({
 })  # fmt: skip
 """Formats whose parsers are given a process of their own."""
 
-MULTIPLE = frozenset({"sheet", "epub"})
+MULTIPLE = frozenset({"sheet", "epub", "data"})
 """Formats of which one file may give several documents."""
 
 _OLD = {

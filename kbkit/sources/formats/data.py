@@ -7,6 +7,7 @@ its keys are asked for, so that aliases are never expanded.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
@@ -24,12 +25,36 @@ def read(data: bytes, name: str) -> list[Part]:
     """Read a file of data."""
     path = PurePosixPath(name.replace("\\", "/"))
     text = decode(data, markup=False).replace("\r\n", "\n").replace("\r", "\n")
+    if parts := _openapi(text):
+        return parts
     if path.suffix.lower() in (".yaml", ".yml"):
         body, kind = "\n\n".join(_yaml(text)), "yaml"
     else:
         body, kind = "\n\n".join(_json(text, path.suffix.lower())), "json"
     content = f"# {escape(path.name)}\n\n{body}\n" if body.strip() else ""
     return [Part(path.name, content, metadata={"format": "data", "language": kind})]
+
+
+def _openapi(text: str) -> list[Part]:
+    """The endpoints and schemas of an OpenAPI description; nothing for other data."""
+    if not re.search(r"""(?m)^\s*[{,]?\s*["']?openapi["']?\s*:""", text[:200_000]):
+        return []
+    from kbkit.sources.openapi import documents, is_openapi, refused
+    from kbkit.sources.values import load_values
+
+    try:
+        values = load_values(text)
+    except ValueError:
+        return []  # the reader of plain data says what is wrong, or reads it as it is
+    if not is_openapi(values) or refused(values):
+        return []
+    return [
+        Part(
+            found.title, found.content, name=found.uri, tags=found.tags,
+            metadata={**found.metadata, "format": "openapi"},
+        )
+        for found in documents(values, "")
+    ]  # fmt: skip
 
 
 def _json(text: str, suffix: str) -> Iterator[str]:

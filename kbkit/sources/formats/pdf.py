@@ -2,14 +2,14 @@
 
 Form feeds part the pages, empty ones too, which is how chunks know their page. Lines stand apart
 as paragraphs where the gap between them is clearly wider than the page's usual one, or where the
-size of the letters changes; PDF knows no paragraphs itself.
+size of the letters changes; PDF knows no paragraphs itself. Running heads and feet are kept once.
 """
 
 from __future__ import annotations
 
 import re
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
@@ -19,11 +19,14 @@ from kbkit.sources.inline import escape, guard
 
 _MOST_PAGES = 5_000
 _MOST_ENTRIES = 20_000
+_REPEATED = 4  # pages on which a first or last line makes it a running head or foot
 _HYPHEN = re.compile("[\x02\xad\ufffe]\r?\n?")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _LIST = re.compile(r"^\s*(?:[•‣◦▪●–]|\d{1,3}[.)]|\([a-z0-9]\))\s")
 # what programs write when nobody named the document
 _NO_TITLE = re.compile(r"^(?:untitled|microsoft word|.*\.(?:docx?|pdf|tex|dvi|indd|qxd)$)", re.I)
+
+Line = tuple[str, bool]  # its text, and whether a paragraph begins with it
 
 
 def read(data: bytes, name: str) -> list[Part]:
@@ -55,22 +58,23 @@ def _read(document: Any, name: str) -> Part:
     if count > _MOST_PAGES:
         raise UnreadableError(f"more than {_MOST_PAGES:,} pages")
     outline, first = _outline(document, count)
-    out: list[str] = []
-    size, bad = 0, 0
+    pages: list[list[Line]] = []
+    size = bad = 0
     for index in range(count):
         try:
-            body = _page(document, index, outline.get(index, []))
+            pages.append(_lines_of(document, index))
         except Exception:  # one bad page is no reason to lose the others
             bad += 1
-            body = ""
-        size += len(body)
+            pages.append([])
+        size += sum(len(line) for line, _ in pages[-1])
         if size > MOST_CHARACTERS:
             raise UnreadableError(f"more than {MOST_CHARACTERS / 1e6:g} million characters of text")
-        out.append(body)
-    if not any(out):
+    if not size:
         if bad:
             raise UnreadableError("broken: no page can be read")
         raise UnreadableError("no text (scanned pages need character recognition first)")
+    _drop_running(pages)
+    out = [_page(lines, outline.get(index, [])) for index, lines in enumerate(pages)]
     about = document.get_metadata_dict()
     title = one_line(_CONTROL.sub("", about.get("Title", "")))
     if not title or _NO_TITLE.match(title):
@@ -104,16 +108,40 @@ def _outline(document: Any, count: int) -> tuple[dict[int, list[tuple[int, str]]
     return found, tops[0] if len(tops) == 1 else ""
 
 
-def _page(document: Any, index: int, headings: list[tuple[int, str]]) -> str:
+def _lines_of(document: Any, index: int) -> list[Line]:
     page = document[index]
     try:
         text = page.get_textpage()
         try:
-            lines = _lines(text)
+            return _lines(text)
         finally:
             text.close()
     finally:
         page.close()
+
+
+def _drop_running(pages: list[list[Line]]) -> None:
+    """Take running heads and feet out of all pages but the first that has them."""
+    for place in (0, -1):
+        seen: Counter[str] = Counter(_running(lines[place][0]) for lines in pages if lines)
+        kept: set[str] = set()
+        for lines in pages:
+            if not lines:
+                continue
+            key = _running(lines[place][0])
+            if seen[key] < _REPEATED or len(lines) < 2:
+                continue
+            if key in kept:
+                del lines[place]
+            kept.add(key)
+
+
+def _running(line: str) -> str:
+    """A line as it looks on every page: whatever its number."""
+    return re.sub(r"\d+", "0", _key(line))
+
+
+def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
     blocks: list[str] = []
     run: list[str] = []
     waiting = [(level, title, _key(title)) for level, title in headings]
@@ -156,7 +184,7 @@ def _heading(level: int, title: str) -> str:
     return f"{'#' * level} {text}"
 
 
-def _lines(text: Any) -> list[tuple[str, bool]]:
+def _lines(text: Any) -> list[Line]:
     """Lines of a page, each with whether a paragraph begins there."""
     whole = text.get_text_range()
     count = text.count_chars()
@@ -178,7 +206,7 @@ def _lines(text: Any) -> list[tuple[str, bool]]:
         rows.append((line, bottom, top))
     gaps = [above[1] - below[1] for above, below in pairwise(rows) if above[1] > below[1] > 0]
     usual = statistics.median_low(gaps) if gaps else 0.0
-    result: list[tuple[str, bool]] = []
+    result: list[Line] = []
     previous = height = 0.0
     for line, bottom, top in rows:
         # a step up is another column; a clearly wider step down another paragraph
@@ -191,7 +219,9 @@ def _lines(text: Any) -> list[tuple[str, bool]]:
         if result and result[-1][0].endswith("\u00ad"):
             before, opened = result[-1]
             word, _, rest = clean.lstrip().partition(" ")
-            result[-1] = before.rstrip("\u00ad") + word, opened
+            # PDF does not tell the hyphen of a broken word from that of a compound
+            joint = "" if word[:1].islower() else "-"
+            result[-1] = before.rstrip("\u00ad") + joint + word, opened
             clean = rest
             if not clean:
                 continue
@@ -204,7 +234,7 @@ def _key(text: str) -> str:
     return re.sub(r"[\W_]+", "", text).casefold()
 
 
-def _find(lines: list[tuple[str, bool]], key: str, used: set[int]) -> tuple[int, int] | None:
+def _find(lines: list[Line], key: str, used: set[int]) -> tuple[int, int] | None:
     """Where a heading is printed: first line and number of lines; numbers before it may differ."""
     if not key:
         return None

@@ -108,7 +108,7 @@ def _prepare(text: str) -> None:
     language: Any = get_language("en", document.reporter)
     for name in set(_DIRECTIVE.findall(text)):
         known, _ = directives.directive(name.lower(), language, document)
-        if known is None or name.lower() in ("literalinclude", "include"):
+        if known is None or name.lower() in ("literalinclude", "include", "class"):
             directives.register_directive(name.lower(), _Kept)
     for name in set(_ROLE.findall(text)):
         role, _ = roles.role(name.lower(), language, 0, document.reporter)
@@ -174,6 +174,8 @@ class _Kept(Directive):
             return [nodes.literal_block(text, text, classes=["code", language] if language else [])]
         if short in _SILENT and not (short == "program" and text):
             return []
+        if short == "class" and self.name == short and not text and "(" not in argument:
+            return []  # docutils' own, which names a style; Sphinx's describes a class
         if short in _OBJECTS:
             return [self._object(argument, short)]
         children = self._nested()
@@ -197,7 +199,7 @@ class _Kept(Directive):
     def _object(self, argument: str, short: str) -> Any:
         """A described object: its signatures as terms, its text below them."""
         item = nodes.definition_list_item()
-        for signature in argument.split("\n"):
+        for signature in re.sub(r"\\\n\s*", "", argument).split("\n"):
             if signature.strip():
                 item += nodes.term("", "", nodes.literal("", signature.strip()))
         body = nodes.definition()
