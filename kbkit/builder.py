@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,8 @@ from kbkit.models import IngestReport, KnowledgeBaseInfo, Progress
 from kbkit.progress import OnProgress, shown
 from kbkit.recipes import Question, Recipe, golden_questions, load_recipe
 from kbkit.workspace import Workspace
+
+_POOR_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,12 @@ class BuildReport:
                 for reason, uris in reasons.items():
                     more = f" and {len(uris) - 1:,} more" if len(uris) > 1 else ""
                     lines.append((label, f"{reason}: {uris[0]}{more}"))
+        if ingest.fidelity:
+            lines.append(("read", _fidelity_line(ingest.fidelity)))
+        for page in ingest.poorly_read[:_POOR_SHOWN]:
+            lines.append(("poorly read", f"{page.uri}: {page.reason}"))
+        if (others := len(ingest.poorly_read) - _POOR_SHOWN) > 0:
+            lines.append(("poorly read", f"and {others:,} more pages"))
         if self.evaluation:
             figures = self.evaluation
             lines.append(
@@ -91,6 +99,19 @@ class BuildReport:
             for label, value in self.lines()
         )
         return f"<p>Built <b>{html.escape(self.info.name)}</b></p><table>{rows}</table>"
+
+
+def _fidelity_line(fidelity: Mapping[str, tuple[int, int]]) -> str:
+    """What the measured pages kept, in one line."""
+    shares = ", ".join(
+        f"{kind} {100 * kept / wanted:.1f} %"
+        for kind, (kept, wanted) in fidelity.items()
+        if wanted and kind in ("code", "headings", "rows")
+    )
+    clean, pages = fidelity.get("navigation", (0, 0))
+    navigation = f", {pages - clean:,} pages with navigation in the text" if clean < pages else ""
+    measured = f"{fidelity['pages'][1]:,} pages measured"
+    return measured + (f": kept {shares}" if shares else "") + navigation
 
 
 def build(

@@ -57,6 +57,8 @@ class SourceDocument:
         document_type: ``None`` lets kbkit decide.
         tags: Free labels.
         metadata: JSON values to keep with the document.
+        fidelity: How many code blocks, headings, table rows and so on of the page the content
+            keeps, and how many there are, by kind; empty where it was not measured.
     """
 
     uri: str
@@ -65,6 +67,7 @@ class SourceDocument:
     document_type: DocumentType | None = None
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,6 +406,10 @@ class IngestReport:
         fetched: Pages or files whose content was read (an HTTP 304 is not counted).
         seconds: Time by stage.
         interrupted: The work was stopped before its end; the next run goes on from here.
+        fidelity: What the Markdown of the measured pages keeps of them: kept and wanted things
+            by kind (``pages`` counts the pages that were measured). The first pages of a site
+            are measured, and every eighth of the others.
+        poorly_read: Measured pages that lost more than a tenth, with what they lost.
     """
 
     new: int = 0
@@ -417,10 +424,13 @@ class IngestReport:
     chunks_removed: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     interrupted: bool = False
+    fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    poorly_read: tuple[Problem, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON values."""
         values = asdict(self)
+        values["poorly_read"] = [asdict(problem) for problem in self.poorly_read]
         values["failed"] = [asdict(problem) for problem in self.failed]
         values["skipped"] = [asdict(problem) for problem in self.skipped]
         return values

@@ -167,6 +167,7 @@ class Pipeline:
                 else:
                     quiet.store()  # in the order in which things happened
                     tally.counts["fetched"] += 1
+                    tally.measured(event.document)
                     self._store(event.document, tally, _Origin(row.id, run_id, event))
                 done += 1
                 if on_progress is not None:

@@ -14,8 +14,9 @@ from typing import Self
 
 import sqlalchemy as sa
 
-from kbkit.models import DocumentState, IngestReport, Problem
+from kbkit.models import DocumentState, IngestReport, Problem, SourceDocument
 from kbkit.sources.base import Outcome, SourceEvent
+from kbkit.sources.faithful import POOR, share_kept
 from kbkit.stores import catalog, runs
 from kbkit.stores.catalog import Touch
 from kbkit.stores.database import Database
@@ -34,6 +35,24 @@ class Tally:
     skipped: list[Problem] = field(default_factory=list)
     seconds: Counter[str] = field(default_factory=Counter)
     interrupted: bool = False
+    kept: Counter[str] = field(default_factory=Counter)
+    wanted: Counter[str] = field(default_factory=Counter)
+    poorly_read: list[Problem] = field(default_factory=list)
+
+    def measured(self, document: SourceDocument) -> None:
+        """Take in how faithfully a document was read, if that was measured."""
+        if not document.fidelity:
+            return
+        self.kept["pages"] += 1
+        self.wanted["pages"] += 1
+        lost = []
+        for kind, (kept, wanted) in document.fidelity.items():
+            self.kept[kind] += kept
+            self.wanted[kind] += wanted
+            if kept < wanted:
+                lost.append(f"{kind} {kept} of {wanted}")
+        if lost and share_kept(document.fidelity) < POOR:
+            self.poorly_read.append(Problem(document.uri, f"kept of the page: {', '.join(lost)}"))
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -52,6 +71,8 @@ class Tally:
             skipped=tuple(self.skipped),
             seconds={stage: round(value, 3) for stage, value in self.seconds.items()},
             interrupted=self.interrupted,
+            fidelity={kind: (self.kept[kind], wanted) for kind, wanted in self.wanted.items()},
+            poorly_read=tuple(self.poorly_read),
         )
 
 

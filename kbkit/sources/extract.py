@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urljoin
 
@@ -57,6 +58,7 @@ class Extracted:
         article: The page was read as an ordinary article, by trafilatura's judgement.
         reason: Why there is no content, or why it should not be used; one line for a person.
         failed: The page could not be read, which says nothing about what it holds.
+        fidelity: Kept and wanted things by kind, where that was measured.
     """
 
     title: str = ""
@@ -69,6 +71,7 @@ class Extracted:
     article: bool = False
     reason: str = ""
     failed: bool = False
+    fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def extract(html: str, url: str, regions: tuple[Region, ...] = ()) -> Extracted:

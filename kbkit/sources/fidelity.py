@@ -14,6 +14,8 @@ from typing import Any
 
 import lxml.html
 
+from kbkit.sources.faithful import share_kept
+
 KINDS = ("code", "headings", "anchors", "terms", "rows", "navigation")
 _CONTENT = "(//*[@role='main'] | //main | //article)[1]"
 # what generators and hand-made sites call the parts of a page that lead to others
@@ -73,10 +75,12 @@ class Fidelity:
 
     @property
     def share_kept(self) -> float:
-        """Kept share of all things together, navigation aside; from 0 to 1."""
-        kinds = ("code", "headings", "rows")
-        wanted = sum(self.wanted[kind] for kind in kinds)
-        return sum(self.kept[kind] for kind in kinds) / wanted if wanted else 1.0
+        """Kept share of code blocks, headings and table rows together, from 0 to 1."""
+        return share_kept(self.counts())
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Kept and wanted things by kind."""
+        return {kind: (self.kept[kind], self.wanted[kind]) for kind in KINDS}
 
     def include(self, other: Fidelity) -> None:
         """Take in what was measured of other pages."""
@@ -134,7 +138,8 @@ class Fidelity:
         terms = body.xpath(".//dl[not(contains(@class, 'footnote'))]/dt/@id")
         self._count("terms", terms, (term for term in terms if term in anchors))
         wanted = list(_rows(body))
-        held = [row for row in wanted if any(_ordered(row, line) for line in rows)]
+        whole = {tuple(cell for cell in line if cell) for line in rows}
+        held = [row for row in wanted if row in whole or any(_ordered(row, line) for line in rows)]
         self._count("rows", wanted, held)
         return True
 

@@ -14,12 +14,10 @@ from kbkit.models import Progress
 from kbkit.progress import OnProgress
 from kbkit.sources.base import Outcome
 from kbkit.sources.decode import decode
+from kbkit.sources.faithful import POOR
 from kbkit.sources.fetch import Fetcher
 from kbkit.sources.fidelity import KINDS, Fidelity
 from kbkit.sources.reading import Reader
-
-POOR = 0.9
-"""Share of code, headings and table rows below which a page counts as poorly read."""
 
 _PAGES = frozenset({".html", ".htm", ".xhtml"})
 _AHEAD = 64  # pages in memory

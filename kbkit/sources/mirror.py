@@ -92,7 +92,8 @@ class Mirror:
             yield self._event(reading.key, reading.page)
 
     def _event(self, uri: str, page: Extracted) -> SourceEvent:
-        reason = page.reason
+        # who points at a mirror wants its pages; noindex is meant for those who come uninvited
+        reason = "" if page.noindex and page.content else page.reason
         if not reason and page.refresh and len(page.content) < 400:
             reason = f"leads on to {page.refresh} (meta refresh)"
         if reason or not page.content:
@@ -100,6 +101,7 @@ class Mirror:
             return SourceEvent(uri, outcome, reason=reason or "no text")
         title = page.title or uri.rpartition("/")[2]
         kind = self._spec.document_type or detect(uri, title, page.content)
-        return SourceEvent(
-            uri, Outcome.FETCHED, SourceDocument(uri, title, page.content, kind, self._spec.tags)
+        document = SourceDocument(
+            uri, title, page.content, kind, self._spec.tags, fidelity=page.fidelity
         )
+        return SourceEvent(uri, Outcome.FETCHED, document)

@@ -18,6 +18,7 @@ from kbkit.sources.workers import Job, Workers, perform
 if TYPE_CHECKING:
     from kbkit.sources.extract import Extracted
 
+_MEASURED_FIRST, _MEASURED_THEN = 32, 8  # which pages are measured: the first, then each eighth
 MANY = 30  # pages waiting that are worth the start of worker processes
 
 
@@ -66,6 +67,7 @@ class Reader:
         self._held: list[tuple[_Page, Extracted]] = []
         self._done: queue.SimpleQueue[tuple[_Page, Extracted]] = queue.SimpleQueue()
         self._running = 0
+        self._jobs = 0
         self._ready: deque[Reading] = deque()
 
     def close(self) -> None:
@@ -151,7 +153,9 @@ class Reader:
 
     def _job(self, item: _Page) -> Job:
         item.tried = self._template.regions
-        return Job(item.url, item.body, item.charset, item.tried)
+        self._jobs += 1
+        measure = self._jobs <= _MEASURED_FIRST or self._jobs % _MEASURED_THEN == 0
+        return Job(item.url, item.body, item.charset, item.tried, measure)
 
     def _take(self, item: _Page, page: Extracted) -> None:
         """Take what a page says: it is final, or votes and waits for the template."""

@@ -117,4 +117,4 @@ def document(spec: CrawlSource | PageSource, uri: str, page: Extracted) -> Sourc
     """The document that a page becomes."""
     title = page.title or unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri
     kind = spec.document_type or detect(uri, title, page.content)
-    return SourceDocument(uri, title, page.content, kind, spec.tags)
+    return SourceDocument(uri, title, page.content, kind, spec.tags, fidelity=page.fidelity)

@@ -175,5 +175,5 @@ def _read(response: Response, uri: str) -> Extracted:
         return Extracted(text.title, text.content)
     from kbkit.sources.workers import Job, perform
 
-    page: Extracted = perform(Job(uri, response.body, response.charset, ()))
+    page: Extracted = perform(Job(uri, response.body, response.charset, (), measure=True))
     return page

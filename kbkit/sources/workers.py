@@ -18,13 +18,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from kbkit.sources.decode import binary_kind, decode
 from kbkit.sources.regions import Region
 
+_MEASURABLE = 500_000  # characters of a page; larger ones take too long to measure
 PAGE_SECONDS = 60.0  # longest that one page may take to read
 
 
@@ -53,12 +54,14 @@ class Job:
         body: As it came.
         charset: From the Content-Type header, or ``""``.
         regions: Content elements of the site's templates.
+        measure: Also tell how faithfully the page was read.
     """
 
     url: str
     body: bytes
     charset: str
     regions: tuple[Region, ...]
+    measure: bool = False
 
     @property
     def seconds(self) -> float:
@@ -88,7 +91,23 @@ def perform(job: Job) -> Any:
         return Extracted(reason="empty page")
     if kind := binary_kind(job.body):
         return Extracted(reason=f"{kind}, though it is served as a page")
-    return extract(decode(job.body, job.charset), job.url, job.regions)
+    html = decode(job.body, job.charset)
+    page = extract(html, job.url, job.regions)
+    # of an article much is left out on purpose
+    if job.measure and page.content and not page.article and len(html) < _MEASURABLE:
+        page = replace(page, fidelity=_measured(html, page.content))
+    return page
+
+
+def _measured(html: str, content: str) -> dict[str, tuple[int, int]]:
+    from kbkit.sources.fidelity import Fidelity
+
+    fidelity = Fidelity()
+    try:
+        fidelity.add(html, content)
+    except Exception:  # the page was read, whatever a hostile one does to the measure
+        return {}
+    return fidelity.counts()
 
 
 class Workers:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from kbkit import fidelity
+from kbkit.builder import BuildReport
 from kbkit.errors import SourceError
+from kbkit.ingest.tally import Tally
+from kbkit.models import KnowledgeBaseInfo, SourceDocument
+from kbkit.recipes import MirrorSource
+from kbkit.sources.base import SourceContext
 from kbkit.sources.fidelity import KINDS, Fidelity
+from kbkit.sources.mirror import Mirror
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PAGE = """<html><head><title>Guide</title><meta name="generator" content="Sphinx"></head><body>
 <div class="sphinxsidebar"><a href="/">All the chapters</a> <a href="/x">In the text</a></div>
 <div role="main"><h1 id="guide">Guide</h1><p>What stands in the text is kept.</p>
@@ -89,3 +97,26 @@ def test_a_folder_a_file_and_an_address_are_measured(tmp_path: Path) -> None:
         fidelity(tmp_path / "nowhere")
     with pytest.raises(SourceError, match=r"127\.0\.0\.1"):
         fidelity("http://127.0.0.1:1/")
+
+
+def test_the_build_report_says_how_pages_were_read(tmp_path: Path) -> None:
+    (tmp_path / "guide.html").write_text(PAGE, "utf-8")
+    source = Mirror(MirrorSource(path=str(tmp_path), base_url="https://docs.example/"))
+    tally = Tally()
+    for event in source.events(SourceContext()):
+        assert event.document is not None
+        tally.measured(event.document)
+    report = tally.report()
+    assert report.fidelity["code"] == (1, 1)
+    assert report.fidelity["pages"] == (1, 1)
+    assert report.poorly_read == ()
+    bad = SourceDocument("https://x.example/", "X", "x", fidelity={"code": (1, 4), "rows": (3, 3)})
+    tally.measured(bad)
+    report = tally.report()
+    assert report.fidelity["code"] == (2, 5)
+    assert [page.reason for page in report.poorly_read] == ["kept of the page: code 1 of 4"]
+    assert report.to_dict()["poorly_read"][0]["uri"] == "https://x.example/"
+    info = KnowledgeBaseInfo("1", "x", "", (), 1, 1, "", 1, "", NOW, NOW, {}, {}, 0)
+    said = dict(BuildReport(info, report, None, None, None, {}).lines())
+    assert said["read"].startswith("2 pages measured: kept code 40.0 %")
+    assert said["poorly read"] == "https://x.example/: kept of the page: code 1 of 4"
