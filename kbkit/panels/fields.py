@@ -116,7 +116,7 @@ def _control(name: str, field: FieldInfo) -> Any:
         ).add_class("kbkit-check")
     if choices:
         return widgets.Dropdown(
-            options=[("Detected" if None in choices else "As usual", ""),
+            options=[("Detected" if name == "document_type" else "Default", ""),
                      *((str(choice).replace("_", " "), str(choice)) for choice in choices
                        if choice is not None)],
             value="", description=label, tooltip=hint, layout=layout,

@@ -360,9 +360,12 @@ def _add_files(
 
 def _summary(report: IngestReport, seconds: float) -> str:
     read = report.new + report.changed + report.same
+    documents = "1 document" if read == 1 else f"{read:,} documents"
     took = f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
     if report.interrupted:
-        return f"Stopped after {took}: {read:,} documents are kept. Start again to go on."
+        return f"Stopped after {took}: {documents} kept. Start again to go on."
     if not read and (report.failed or report.skipped):
         return f"Done in {took}, but nothing could be read: see the problems below."
-    return f"Done in {took}: {read:,} documents, {report.chunks_embedded:,} passages embedded."
+    return (
+        f"Done in {took}: {documents} read, {report.new + report.changed:,} of them new or changed."
+    )

@@ -115,7 +115,7 @@ class Files:
         """The parts of a file that failed: what is stored of them stays."""
         if format_of(uri) in MULTIPLE:
             for visit in context.memory.known():
-                if visit.url.startswith(uri + "/"):
+                if visit.url.startswith((uri + "/", uri + "#/")):
                     yield SourceEvent(visit.url, Outcome.FAILED, reason=reason, visit=visit)
 
 
@@ -167,6 +167,8 @@ def _documents(
     documents: dict[str, SourceDocument] = {}
     for part in parsed.parts:
         own = f"{uri}/{quote(part.name, safe='/ ')}" if part.name else uri
+        if part.name.startswith("#/"):  # a JSON pointer into the file
+            own = uri + part.name
         number = 1
         while own in documents:
             number += 1
@@ -180,6 +182,8 @@ def _documents(
 
 
 def _detected(uri: str, part: Part) -> DocumentType:
+    if part.metadata.get("format") == "openapi":
+        return DocumentType.API_SPEC
     kind = detect(uri, part.title, part.content)
     if kind is DocumentType.OTHER and part.metadata.get("format") == "code":
         return DocumentType.REFERENCE

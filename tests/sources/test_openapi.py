@@ -350,3 +350,18 @@ def test_private_addresses_are_refused(site, tmp_path) -> None:
     with pytest.raises(SourceError, match="loopback"):
         events(OpenApiSource(url=site.url + "/api.yaml"), tmp_path)
     assert site.asked == []
+
+
+@pytest.mark.parametrize("name", ["api.yaml", "api.json"])
+def test_files_recognise_descriptions(tmp_path, name) -> None:
+    from kbkit.recipes import FilesSource
+
+    text = PETS if name.endswith("yaml") else json.dumps(load_values(PETS))
+    (tmp_path / name).write_text(text)
+    found = list(open_source(FilesSource(path=name)).events(SourceContext(base=tmp_path)))
+    expected = events(OpenApiSource(path=name), tmp_path)
+    assert [event.uri for event in found] == [event.uri for event in expected]
+    assert [event.document.content for event in found] == [
+        event.document.content for event in expected
+    ]
+    assert {event.document.document_type for event in found} == {DocumentType.API_SPEC}
