@@ -243,7 +243,7 @@ class Fetcher:
                 return Response(url, Outcome.FAILED, "stopped"), ""
             response, location, again = self._once(url, headers, limit, truncate)
             # a host that is not there rarely comes up within seconds
-            most = RETRIES if response.status else 1
+            most = RETRIES if response.status else min(RETRIES, 1)
             if not again or attempt >= most or self._stop():
                 return response, location
             wait = 0.5 * 2**attempt * (1 + random.random() / 4)  # noqa: S311 - jitter

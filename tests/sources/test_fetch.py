@@ -267,3 +267,77 @@ def test_one_stray_byte_does_not_spoil_a_page() -> None:
 def test_binary_is_recognised(body, kind) -> None:
     found = binary_kind(body)
     assert kind in found if kind else found == ""
+
+
+def raw(*parts: bytes, forever: bytes = b""):
+    """A reply byte by byte as given, then something without end."""
+
+    def reply(handler) -> None:
+        for part in parts:
+            handler.wfile.write(part)
+        while forever:
+            handler.wfile.write(forever)
+
+    return reply
+
+
+def test_a_server_that_sends_interim_answers_without_end_times_out(site) -> None:
+    site.pages["/"] = raw(forever=b"HTTP/1.1 100 Continue\r\n\r\n" * 100)
+    started = time.monotonic()
+    with Fetcher(user_agent="kbkit", timeout=0.5, allow_private=True) as fetcher:
+        response = fetcher.get(site.url + "/")
+    assert response.outcome is Outcome.FAILED
+    assert time.monotonic() - started < 8
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 OK\r\nX: " + b"a" * 300_000 + b"\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\n" + b"X: a\r\n" * 100_000 + b"\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 7\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFFFFFFFFFF\r\nx",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello",
+    ],
+)
+def test_headers_that_lie_or_never_end_are_outcomes(site, fetcher, head, monkeypatch) -> None:
+    monkeypatch.setattr("kbkit.sources.fetch.RETRIES", 0)
+    site.pages["/"] = raw(head)
+    assert fetcher.get(site.url + "/").outcome is Outcome.FAILED
+
+
+def test_no_more_is_read_than_was_announced(site, fetcher) -> None:
+    site.pages["/"] = raw(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, and more")
+    assert fetcher.get(site.url + "/").body == b"hello"
+
+
+def test_an_unchanged_that_nobody_asked_for_is_a_failure(site, fetcher) -> None:
+    site.pages["/"] = answer(304)
+    response = fetcher.get(site.url + "/")
+    assert (response.outcome, response.reason) == (
+        Outcome.FAILED,
+        "HTTP 304 to a request without a condition",
+    )
+
+
+@pytest.mark.parametrize(
+    "value", ["Mon, 01 Jan 99999999 00:00:00 GMT", "Mon, 01 Jan 0001 00:00:00 +2359", "²", "soon"]
+)
+def test_an_odd_retry_after_is_passed_over(site, fetcher, value, monkeypatch) -> None:
+    monkeypatch.setattr("kbkit.sources.fetch.RETRIES", 0)
+    site.pages["/"] = raw(
+        b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nRetry-After: "
+        + value.encode("latin-1")
+        + b"\r\n\r\n"
+    )
+    assert fetcher.get(site.url + "/").reason.startswith("HTTP 503")
+
+
+def test_cookies_do_not_pile_up(site, fetcher) -> None:
+    cookies = b"".join(b"Set-Cookie: c%d=%s\r\n" % (n, b"x" * 100) for n in range(80))
+    site.pages["/"] = raw(b"HTTP/1.1 200 OK\r\n" + cookies + b"Content-Length: 2\r\n\r\nok")
+    site.pages["/next"] = "ok"
+    fetcher.get(site.url + "/")
+    fetcher.get(site.url + "/next")
+    assert "Cookie" not in dict(site.requests)["/next"]
