@@ -135,6 +135,8 @@ def new(
             return
         with _progress() as on_progress:
             report = kb.ingest(*specs, on_progress=on_progress)
+        if _nothing_read(report):
+            _say(f"{name} is empty: read another source with `kbkit add {name}`, or delete it")
         _print_ingest(report, as_json)
 
 

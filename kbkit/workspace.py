@@ -52,6 +52,7 @@ class Workspace:
         self._resources = Resources(folder, database, vectors, locks, settings)
         self._embedders: dict[str, Embedder] = {}
         self._knowledge_bases: dict[str, KnowledgeBase] = {}
+        vectors.sweep()  # what a deletion that was killed has left
 
     @property
     def path(self) -> Path:

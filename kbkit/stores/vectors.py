@@ -86,11 +86,14 @@ class VectorIndex:
         return done
 
     def sweep(self) -> None:
-        """Drop the collections of deleted knowledge bases."""
+        """Drop the collections of deleted knowledge bases.
+
+        While another process writes to Chroma they stay marked, and go with the next sweep.
+        """
         with self._database.read() as connection:
             if connection.execute(sa.select(dropped_collections)).first() is None:
                 return
-        with self._writing():
+        with contextlib.suppress(ConflictError), self._writing(wait=_READER_LOCK_SECONDS):
             self._drop_marked(self._chroma.client or self._open())
 
     def nearest(

@@ -185,10 +185,9 @@ def test_sweeping_drops_the_collections_of_deleted_knowledge_bases_only(folder):
         resources = workspace._resources
         with resources.database.write() as connection:  # and killed before the sweep
             registry.delete(connection, workspace["food"].id)
-    kept, _, _ = state(folder)
     assert len(collection_ids(folder)) == 2
-    with kbkit.open(folder) as workspace:
-        workspace._resources.vectors.sweep()
+    with kbkit.open(folder) as workspace:  # opening sweeps
+        kept = workspace["drinks"].describe().collection
         workspace._resources.vectors.sweep()  # nothing left to do
         assert ranked(workspace["drinks"], "rum")[0] == "rum"
     assert list(collection_ids(folder)) == [kept]
@@ -244,3 +243,16 @@ def test_what_chroma_does_not_know_ranks_as_if_it_did(folder):
         by_both = [ranked(kb, query, 50) for query in queries]
     assert by_chroma == by_catalog == by_both
     assert {len(titles) for titles in by_chroma} == {len(DRINKS)}
+
+
+def test_a_deletion_does_not_wait_for_another_writer_and_is_completed_by_the_next_open(tmp_path):
+    with kbkit.open(tmp_path) as workspace:
+        workspace.create("notes").add("Tea", "Steep for three minutes.")
+        name = workspace["notes"].describe().collection
+        with workspace._resources.locks.hold("chroma", wait=5):
+            start = time.monotonic()
+            workspace.delete("notes")
+            assert time.monotonic() - start < 5
+        assert name in collection_ids(tmp_path)
+    with kbkit.open(tmp_path):
+        assert name not in collection_ids(tmp_path)
