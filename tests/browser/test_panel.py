@@ -35,7 +35,7 @@ if "manual" not in ws:
             f"## Reading\\n\\nHow to read a {format} file: open the file, then hand it to the "
             f"{format.lower()} module. A {format} file holds {use}.\\n\\n## Writing\\n\\n"
             f"How to write a {format} file: open the file for writing first.",
-            uri=f"https://docs.example.org/library/{format.lower()}.html",
+            source=f"https://docs.example.org/library/{format.lower()}.html",
             document_type="reference",
         )
     notes = ws.create("notes", description="Pages of strangers")
@@ -44,7 +44,7 @@ if "manual" not in ws:
         "The quagga <img src=x onerror='alert(3); window.pwned = 3'> page "
         "[click](javascript:alert(4)) \\"><svg onload=alert(5)></svg> "
         "<script src='https://evil.example/x.js'></script> " + "quagga" * 20_000,
-        uri="javascript:alert(6)",
+        source="javascript:alert(6)",
     )"""
 SHOW_PANEL = """\
 from kbkit.panels import SearchPanel
