@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 HOMES = {
-    "chromadb": {"stores/vectors.py"},
+    "chromadb": {"stores/chroma.py"},
     "trafilatura": {"sources/extract.py", "sources/web.py"},
     "mkdocs": {"export/"},
     "ipywidgets": {"panels/"},
