@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 _LONGEST = 100_000
@@ -36,7 +36,12 @@ def described(text: Any, level: int) -> str:
     """
     if not isinstance(text, str) or not text.strip():
         return ""
-    text = text[:_LONGEST].replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
+    return _described(text[:_LONGEST], level)
+
+
+@lru_cache(maxsize=2048)  # fields of one schema are described wherever it is used
+def _described(text: str, level: int) -> str:
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
     if _IS_HTML.match(text) and (converted := _from_html(text)):
         text = converted
     written = _UNSAFE_LINK.sub("](", _shifted(text.expandtabs(4).strip("\n"), level))

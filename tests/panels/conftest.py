@@ -24,13 +24,13 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
         manual.add(
             "Reading CSV files",
             "## Reader\n\nThe csv.reader function reads a CSV file row by row.",
-            uri="https://docs.example.org/csv.html",
+            source="https://docs.example.org/csv.html",
             document_type="reference",
         )
         manual.add(
             "Opening files",
             "## Open\n\nThe open function opens a file and returns a file object.",
-            uri="https://docs.example.org/open.html",
+            source="https://docs.example.org/open.html",
         )
         notes = workspace.create("notes")
         notes.add(HOSTILE_TITLE, HOSTILE_TEXT, source="javascript:boom()")
