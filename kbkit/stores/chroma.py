@@ -8,14 +8,17 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from chromadb.api import ClientAPI
-    from chromadb.api.models.Collection import Collection
+    import chromadb.api
+    import chromadb.api.models.Collection as collections
+
+    Client: TypeAlias = chromadb.api.ClientAPI
+    Collection: TypeAlias = collections.Collection
 
 
 @dataclass(slots=True)
@@ -32,7 +35,7 @@ class ChromaFolder:
     """
 
     folder: Path
-    client: ClientAPI | None = None
+    client: Client | None = None
     opened_at: dict[str, int] = field(default_factory=dict)
     collections: dict[str, Collection] = field(default_factory=dict)
     mutex: threading.RLock = field(default_factory=threading.RLock)
@@ -63,7 +66,7 @@ class ChromaFolder:
             self.collections.clear()
             self.opened_at.clear()
 
-    def reopen(self) -> ClientAPI:
+    def reopen(self) -> Client:
         """Open the client afresh. The caller sees to it that no other process does so too.
 
         A folder that cannot be opened is half written or damaged; what it held is derived from
@@ -73,7 +76,7 @@ class ChromaFolder:
         self.forget()
         settings = chromadb.config.Settings(anonymized_telemetry=False)
         try:
-            client: ClientAPI = chromadb.PersistentClient(str(self.folder), settings=settings)
+            client: Client = chromadb.PersistentClient(str(self.folder), settings=settings)
         except Exception:
             # chromadb would hand the half-started system out again
             systems = chromadb.api.shared_system_client.SharedSystemClient._identifier_to_system
@@ -94,7 +97,7 @@ def ask(collection: Collection, query: NDArray[np.float32], k: int) -> list[str]
     return list(result["ids"][0])
 
 
-def create(client: ClientAPI, name: str) -> Collection:
+def create(client: Client, name: str) -> Collection:
     """Make an empty collection."""
     return client.create_collection(
         name,

@@ -30,8 +30,7 @@ from kbkit.stores.schema import chunks, documents, dropped_collections, knowledg
 from kbkit.stores.schema import vectors as vector_table
 
 if TYPE_CHECKING:
-    from chromadb.api import ClientAPI
-    from chromadb.api.models.Collection import Collection
+    from kbkit.stores.chroma import Client, Collection
 
 _BATCH = 2_000
 """Chunks handed to Chroma at once."""
@@ -167,7 +166,7 @@ class VectorIndex:
         with self._locks.hold("chroma", wait=wait, task=task), self._chroma.mutex:
             yield
 
-    def _open(self) -> ClientAPI:
+    def _open(self) -> Client:
         """Open the client afresh; the lock must be held."""
         client = self._chroma.reopen()
         with self._database.read() as connection:
@@ -229,7 +228,7 @@ class VectorIndex:
         self._drop_marked(client)
         return collection
 
-    def _drop_marked(self, client: ClientAPI) -> None:
+    def _drop_marked(self, client: Client) -> None:
         with self._database.read() as connection:
             names = list(connection.execute(sa.select(dropped_collections)).scalars())
         there = {collection.name for collection in client.list_collections()}
