@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    import chromadb.api
-    import chromadb.api.models.Collection as collections
+    import chromadb
 
-    Client: TypeAlias = chromadb.api.ClientAPI
-    Collection: TypeAlias = collections.Collection
+    Client: TypeAlias = chromadb.ClientAPI
+    Collection: TypeAlias = chromadb.Collection
 
 
 @dataclass(slots=True)
