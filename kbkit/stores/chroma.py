@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    import chromadb
+    from chromadb.api import ClientAPI
+    from chromadb.api.models import Collection as CollectionModule
 
-    Client: TypeAlias = chromadb.ClientAPI
-    Collection: TypeAlias = chromadb.Collection
+    Client: TypeAlias = ClientAPI
+    Collection: TypeAlias = CollectionModule.Collection
 
 
 @dataclass(slots=True)
