@@ -7,10 +7,8 @@ Exit codes: 0 done; 1 an error that the message explains; 2 the command was used
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -18,12 +16,20 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from kbkit.errors import ConfigError, KbkitError, SourceError
+from kbkit.terminal import (
+    console,
+    info_lines,
+    print_hits,
+    print_ingest,
+    print_json,
+    print_pairs,
+    progress,
+    say,
+    to_json,
+)
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
-    from kbkit.models import Hits, IngestReport, KnowledgeBaseInfo
-    from kbkit.progress import OnProgress
+    from kbkit.models import IngestReport
     from kbkit.recipes import AnySource
     from kbkit.workspace import Workspace
 
@@ -130,14 +136,14 @@ def new(
         kb = workspace.create(name, description=description)
         if not specs:
             if as_json:
-                _print_json(IngestReport().to_dict())
-            _say(f"made {name}; add documents with `kbkit add {name}`")
+                print_json(IngestReport().to_dict())
+            say(f"made {name}; add documents with `kbkit add {name}`")
             return
-        with _progress() as on_progress:
+        with progress() as on_progress:
             report = kb.ingest(*specs, on_progress=on_progress)
         if _nothing_read(report):
-            _say(f"{name} is empty: read another source with `kbkit add {name}`, or delete it")
-        _print_ingest(report, as_json)
+            say(f"{name} is empty: read another source with `kbkit add {name}`, or delete it")
+        _finish(report, as_json)
 
 
 @app.command()
@@ -165,9 +171,9 @@ def add(
     )  # fmt: skip
     if not specs:
         raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
-    with _workspace(context) as workspace, _progress() as on_progress:
+    with _workspace(context) as workspace, progress() as on_progress:
         report = workspace[name].ingest(*specs, on_progress=on_progress)
-    _print_ingest(report, as_json)
+    _finish(report, as_json)
 
 
 @app.command("list")
@@ -176,10 +182,10 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
     with _workspace(context) as workspace:
         infos = workspace.list()
     if as_json:
-        _print_json([info.to_dict() for info in infos])
+        print_json([info.to_dict() for info in infos])
         return
     if not infos:
-        _say("no knowledge bases yet; make one with `kbkit new` or `kbkit build`")
+        say("no knowledge bases yet; make one with `kbkit new` or `kbkit build`")
         return
     from rich.table import Table
 
@@ -189,7 +195,7 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
             info.name, f"{info.documents:,}", f"{info.chunks:,}",
             f"{info.updated_at:%Y-%m-%d %H:%M}", info.description,
         )  # fmt: skip
-    _console().print(table)
+    console().print(table)
 
 
 @app.command()
@@ -198,9 +204,9 @@ def show(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
     with _workspace(context) as workspace:
         info = workspace[name].describe()
     if as_json:
-        _print_json(info.to_dict())
+        print_json(info.to_dict())
     else:
-        _print_pairs(_info_lines(info))
+        print_pairs(info_lines(info))
 
 
 @app.command()
@@ -217,7 +223,7 @@ def documents(
         for document in workspace[name].iter_documents():
             if as_jsonl:
                 values = document.to_dict()
-                typer.echo(_json({key: values[key] for key in keys}))
+                typer.echo(to_json({key: values[key] for key in keys}))
             else:
                 typer.echo(f"{document.state:8}{document.document_type:10}{document.uri}")
 
@@ -245,21 +251,21 @@ def search(
                 raise typer.BadParameter("--queries prints JSON only; add --json")
             for line in _lines(queries):
                 found = workspace.search(line, kb, limit, mode).to_dicts() if line.strip() else []
-                typer.echo(_json(found))
+                typer.echo(to_json(found))
             return
         hits = workspace.search(query or "", kb, limit, mode)
     if as_json:
-        _print_json(hits.to_dicts())
+        print_json(hits.to_dicts())
     else:
-        _print_hits(hits)
+        print_hits(hits)
 
 
 @app.command()
 def refresh(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
     """Read all sources of a knowledge base again, and take over what changed."""
-    with _workspace(context) as workspace, _progress() as on_progress:
+    with _workspace(context) as workspace, progress() as on_progress:
         report = workspace[name].refresh(on_progress=on_progress)
-    _print_ingest(report, as_json)
+    _finish(report, as_json)
 
 
 @app.command()
@@ -274,7 +280,7 @@ def delete(
         if not yes:
             typer.confirm(f"Delete {name} with its {info.documents:,} documents?", abort=True)
         workspace.delete(name)
-    _say(f"deleted {name}")
+    say(f"deleted {name}")
 
 
 @app.command()
@@ -289,13 +295,13 @@ def build(
     from kbkit.recipes import load_recipe
 
     loaded = load_recipe(recipe)
-    with _workspace(context) as workspace, _progress() as on_progress:
+    with _workspace(context) as workspace, progress() as on_progress:
         report = build_recipe(loaded, workspace, site=site, on_progress=on_progress)
     if as_json:
-        _print_json(report.to_dict())
+        print_json(report.to_dict())
     else:
-        _say(f"built {report.info.name}")
-        _print_pairs(report.lines())
+        say(f"built {report.info.name}")
+        print_pairs(report.lines())
     if _nothing_read(report.ingest):
         raise typer.Exit(EXIT_NOTHING_READ)
 
@@ -322,9 +328,9 @@ def eval_(
     with _workspace(context) as workspace:
         result = workspace[name].evaluate(asked, mode)
     if as_json:
-        _print_json(result.to_dict())
+        print_json(result.to_dict())
     else:
-        _print_pairs(
+        print_pairs(
             [
                 ("questions", str(len(result.answers))),
                 ("nDCG@10", f"{result.ndcg:.3f}"),
@@ -334,7 +340,7 @@ def eval_(
             ]
         )
     if fail_under is not None and result.ndcg < fail_under:
-        _say(f"nDCG@10 {result.ndcg:.3f} is below {fail_under}")
+        say(f"nDCG@10 {result.ndcg:.3f} is below {fail_under}")
         raise typer.Exit(EXIT_BELOW_FLOOR)
 
 
@@ -349,10 +355,10 @@ def fidelity(
     """Measure what the Markdown of pages keeps: code, headings, anchors, terms, table rows."""
     from kbkit.sources.measuring import fidelity as measure
 
-    with _progress() as on_progress:
+    with progress() as on_progress:
         report = measure(place, allow_private=allow_private, on_progress=on_progress)
     if as_json:
-        _print_json(report.to_dict())
+        print_json(report.to_dict())
         return
     from rich.table import Table
 
@@ -363,7 +369,7 @@ def fidelity(
         table.add_column(kind, no_wrap=True)
     for row in rows:
         table.add_row(*row)
-    _console().print(table)
+    console().print(table)
 
 
 @app.command()
@@ -377,14 +383,14 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Write a knowledge base as a MkDocs project and build its searchable site."""
-    with _workspace(context) as workspace, _progress() as on_progress:
+    with _workspace(context) as workspace, progress() as on_progress:
         report = workspace[name].export(to, build=html, on_progress=on_progress)
     if as_json:
-        _print_json(report.to_dict())
+        print_json(report.to_dict())
         return
-    _say(f"wrote the project {report.directory}")
+    say(f"wrote the project {report.directory}")
     if report.html:
-        _say(f"look at it with `kbkit serve-site {name if to is None else report.html}`")
+        say(f"look at it with `kbkit serve-site {name if to is None else report.html}`")
 
 
 @app.command("serve-site")
@@ -404,7 +410,7 @@ def serve_site(
             if site in workspace or not folder.is_dir():
                 folder = workspace[site].site_directory() / "site"
     with open_server(folder, port) as server:
-        _say(f"serving {folder} at http://127.0.0.1:{server.server_address[1]}/ (Ctrl+C ends it)")
+        say(f"serving {folder} at http://127.0.0.1:{server.server_address[1]}/ (Ctrl+C ends it)")
         with suppress(KeyboardInterrupt):
             server.serve_forever()
 
@@ -417,15 +423,28 @@ def main() -> NoReturn:
     try:
         app()
     except KbkitError as error:
-        _say(f"kbkit: {error}")
+        say(f"kbkit: {error}")
         sys.exit(EXIT_ERROR)
     except BrokenPipeError:  # the reader of a pipe went away, as `head` does
         sys.stderr.close()
         sys.exit(EXIT_ERROR)
     except OSError as error:  # a full disk, say
-        _say(f"kbkit: {error}")
+        say(f"kbkit: {error}")
         sys.exit(EXIT_ERROR)
     sys.exit(0)
+
+
+def _finish(report: IngestReport, as_json: bool) -> None:
+    """Print what was done; the exit code tells when that was nothing."""
+    print_ingest(report, as_json)
+    if _nothing_read(report):
+        raise typer.Exit(EXIT_NOTHING_READ)
+
+
+def _nothing_read(report: IngestReport) -> bool:
+    return bool(report.failed or report.skipped) and not (
+        report.new or report.changed or report.same
+    )
 
 
 def _workspace(context: typer.Context) -> Workspace:
@@ -496,116 +515,6 @@ def _lines(path: Path) -> list[str]:
         raise SourceError(f"{path}: cannot be read as UTF-8 text: {error}") from error
     # not splitlines, which ends lines at characters that a query may have
     return text.removesuffix("\n").split("\n") if text else []
-
-
-@contextmanager
-def _progress() -> Iterator[OnProgress | None]:
-    """A line on the terminal that tells how far the work is; nothing where nobody looks."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.markup import escape
-
-    from kbkit.models import Progress
-
-    with Console(stderr=True).status("starting") as status:
-
-        def tell(progress: Progress) -> None:
-            total = f" of {progress.total:,}" if progress.total else ""
-            status.update(
-                f"{progress.stage} {progress.done:,}{total} [dim]{escape(progress.message[-70:])}"
-            )
-
-        yield tell
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    return Console(highlight=False)
-
-
-def _say(text: str) -> None:
-    """Tell the person something; standard output is for results."""
-    typer.echo(text, err=True)
-
-
-def _json(value: Any, indent: int | None = None) -> str:
-    """JSON that standard output can carry."""
-    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    return json.dumps(value, ensure_ascii=not unicode, indent=indent)
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(_json(value, indent=2))
-
-
-def _print_pairs(pairs: list[tuple[str, str]]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
-    for label, value in pairs:
-        table.add_row(Text(label, style="bold"), Text(value, overflow="fold"))
-    _console().print(table)
-
-
-def _print_ingest(report: IngestReport, as_json: bool) -> None:
-    if as_json:
-        _print_json(report.to_dict())
-    else:
-        _say(
-            f"{report.new:,} new, {report.changed:,} changed, {report.same:,} same, "
-            f"{report.gone:,} gone; {report.chunks_embedded:,} chunks embedded"
-        )
-        for label, problems in (("failed", report.failed), ("skipped", report.skipped)):
-            for problem in problems:
-                _say(f"{label}: {problem.uri}: {problem.reason}")
-    if _nothing_read(report):
-        raise typer.Exit(EXIT_NOTHING_READ)
-
-
-def _nothing_read(report: IngestReport) -> bool:
-    return bool(report.failed or report.skipped) and not (
-        report.new or report.changed or report.same
-    )
-
-
-def _info_lines(info: KnowledgeBaseInfo) -> list[tuple[str, str]]:
-    def counts(values: Any) -> str:
-        return ", ".join(f"{count:,} {name}" for name, count in values.items() if count)
-
-    return [
-        ("name", info.name),
-        ("description", info.description),
-        ("documents", f"{info.documents:,}"),
-        ("chunks", f"{info.chunks:,}"),
-        ("types", counts(info.document_types)),
-        ("states", counts(info.states)),
-        ("sources", ", ".join(info.source_types)),
-        ("embedder", f"{info.embedder} ({info.dimensions} dimensions)"),
-        ("collection", info.collection),
-        ("created", f"{info.created_at:%Y-%m-%d %H:%M} UTC"),
-        ("updated", f"{info.updated_at:%Y-%m-%d %H:%M} UTC"),
-    ]
-
-
-def _print_hits(hits: Hits) -> None:
-    from rich.text import Text
-
-    console = _console()
-    for rank, hit in enumerate(hits, 1):
-        head = Text(f"{rank:>2}. ", style="dim")
-        head.append(hit.title, style="bold")
-        path = " › ".join(hit.chunk.heading_path)
-        if path and path != hit.title:
-            head.append(f"  {path}")
-        head.append(f"  {hit.score:.3f}  {hit.kb}", style="dim")
-        console.print(head)
-        console.print(Text("    " + hit.url, style="cyan", overflow="fold"))
-        console.print(Text("    " + hit.snippet))
-    _say(f"{len(hits)} hits in {hits.seconds * 1000:.0f} ms")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,126 @@
+"""What the command line shows: results on standard output, all else on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from kbkit.models import Hits, IngestReport, KnowledgeBaseInfo
+    from kbkit.progress import OnProgress
+
+
+@contextmanager
+def progress() -> Iterator[OnProgress | None]:
+    """A line on the terminal that tells how far the work is; nothing where nobody looks."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    from kbkit.models import Progress
+
+    with Console(stderr=True).status("starting") as status:
+
+        def tell(progress: Progress) -> None:
+            total = f" of {progress.total:,}" if progress.total else ""
+            status.update(
+                f"{progress.stage} {progress.done:,}{total} [dim]{escape(progress.message[-70:])}"
+            )
+
+        yield tell
+
+
+def console() -> Console:
+    """A console that colours only what it is told to."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def say(text: str) -> None:
+    """Tell the person something; standard output is for results."""
+    typer.echo(text, err=True)
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """JSON that standard output can carry."""
+    unicode = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    return json.dumps(value, ensure_ascii=not unicode, indent=indent)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as indented JSON."""
+    typer.echo(to_json(value, indent=2))
+
+
+def print_pairs(pairs: list[tuple[str, str]]) -> None:
+    """Print labels and values in two columns."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for label, value in pairs:
+        table.add_row(Text(label, style="bold"), Text(value, overflow="fold"))
+    console().print(table)
+
+
+def print_ingest(report: IngestReport, as_json: bool) -> None:
+    """Print what an ingest did: JSON as a result, or words for a person."""
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        say(
+            f"{report.new:,} new, {report.changed:,} changed, {report.same:,} same, "
+            f"{report.gone:,} gone; {report.chunks_embedded:,} chunks embedded"
+        )
+        for label, problems in (("failed", report.failed), ("skipped", report.skipped)):
+            for problem in problems:
+                say(f"{label}: {problem.uri}: {problem.reason}")
+
+
+def info_lines(info: KnowledgeBaseInfo) -> list[tuple[str, str]]:
+    """The figures of a knowledge base as labels and values."""
+
+    def counts(values: Any) -> str:
+        return ", ".join(f"{count:,} {name}" for name, count in values.items() if count)
+
+    return [
+        ("name", info.name),
+        ("description", info.description),
+        ("documents", f"{info.documents:,}"),
+        ("chunks", f"{info.chunks:,}"),
+        ("types", counts(info.document_types)),
+        ("states", counts(info.states)),
+        ("sources", ", ".join(info.source_types)),
+        ("embedder", f"{info.embedder} ({info.dimensions} dimensions)"),
+        ("collection", info.collection),
+        ("created", f"{info.created_at:%Y-%m-%d %H:%M} UTC"),
+        ("updated", f"{info.updated_at:%Y-%m-%d %H:%M} UTC"),
+    ]
+
+
+def print_hits(hits: Hits) -> None:
+    """Print hits for a person to read."""
+    from rich.text import Text
+
+    terminal = console()
+    for rank, hit in enumerate(hits, 1):
+        head = Text(f"{rank:>2}. ", style="dim")
+        head.append(hit.title, style="bold")
+        path = " › ".join(hit.chunk.heading_path)
+        if path and path != hit.title:
+            head.append(f"  {path}")
+        head.append(f"  {hit.score:.3f}  {hit.kb}", style="dim")
+        terminal.print(head)
+        terminal.print(Text("    " + hit.url, style="cyan", overflow="fold"))
+        terminal.print(Text("    " + hit.snippet))
+    say(f"{len(hits)} hits in {hits.seconds * 1000:.0f} ms")
