@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import os
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from kbkit.errors import ExportError
-from kbkit.export.manifest import write_file
+from kbkit.export.manifest import MANIFEST, write_file
 from kbkit.models import KnowledgeBaseInfo
 from kbkit.recipes import SiteSpec
 
@@ -99,7 +101,7 @@ def write_project(directory: Path, info: KnowledgeBaseInfo, site: SiteSpec) -> P
 
 
 def build_site(project: Path, *, strict: bool = True) -> Path:
-    """Build a MkDocs project into HTML.
+    """Build a MkDocs project into HTML; nothing is done when it is as it was built last.
 
     Args:
         project: Folder with the ``mkdocs.yml`` that `write_project` made.
@@ -112,6 +114,9 @@ def build_site(project: Path, *, strict: bool = True) -> Path:
         ExportError: The build failed; the message has MkDocs' own lines.
     """
     site = project / HTML
+    state = f"{strict} {_state(project)}"
+    if _is_ours(project) and _built(site) == state:
+        return site
     _claim(site)
     # -P: a module in the working folder must not be taken for a library. Not --quiet: it hides
     # warnings from strict mode too
@@ -134,7 +139,36 @@ def build_site(project: Path, *, strict: bool = True) -> Path:
         raise ExportError(
             f"{project}: MkDocs could not build the site:\n{_relevant(done.stdout + done.stderr)}"
         )
+    (site / MARKER).write_text(state, encoding="utf-8")
     return site
+
+
+def _state(project: Path) -> str:
+    """Identifies what a build reads: pages by size and time, the rest by what it says."""
+    state = hashlib.blake2b(digest_size=16)
+    state.update(version("kbkit").encode() + version("mkdocs-material").encode())
+    for path in sorted((project / DOCS).rglob("*")):
+        name = path.relative_to(project).as_posix()
+        if path.is_file() and not path.name.startswith("."):
+            about = path.stat()
+            state.update(f"{name} {about.st_size} {about.st_mtime_ns}\n".encode())
+    for path in (project / CONFIG, project / DOCS / MANIFEST):
+        if path.is_file():
+            state.update(path.read_bytes())
+    return state.hexdigest()
+
+
+def _is_ours(project: Path) -> bool:
+    """Whether kbkit wrote the configuration; another one may read files that nobody knows of."""
+    config = project / CONFIG
+    return config.is_file() and config.read_text(encoding="utf-8").startswith(_HEADER)
+
+
+def _built(site: Path) -> str:
+    """What the site was built from; empty where a build did not end, or none began."""
+    if not (site / "index.html").is_file() or not (site / MARKER).is_file():
+        return ""
+    return (site / MARKER).read_text(encoding="utf-8")
 
 
 def _claim(site: Path) -> None:
@@ -146,7 +180,7 @@ def _claim(site: Path) -> None:
                 "move them away or choose another folder"
             )
         site.mkdir(parents=True, exist_ok=True)
-        (site / MARKER).touch()
+        (site / MARKER).write_text("", encoding="utf-8")
     except OSError as error:
         raise ExportError(f"{site}: cannot be written ({error.strerror or error})") from error
 

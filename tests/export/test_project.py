@@ -187,3 +187,32 @@ def test_a_server_without_a_site_or_a_port_is_an_error(built, tmp_path):
         open_server(tmp_path)
     with open_server(built / "site") as server, pytest.raises(ExportError, match="port"):
         open_server(built / "site", server.server_address[1])
+
+
+def test_a_site_is_built_again_only_when_something_changed(tmp_path, info):
+    write_project(tmp_path, info(), SiteSpec())
+    page = tmp_path / "docs/index.md"
+    page.write_text("# One\n")
+    built = build_site(tmp_path) / "index.html"
+    first = built.stat().st_mtime_ns
+    assert build_site(tmp_path) / "index.html" == built
+    assert built.stat().st_mtime_ns == first
+    page.write_text("# [Two](missing.md)\n")
+    with pytest.raises(ExportError):
+        build_site(tmp_path)
+    page.write_text("# One\n")  # what the site shows, but the last build did not end
+    build_site(tmp_path)
+    assert built.stat().st_mtime_ns > first
+    page.write_text("# Three\n")
+    assert "Three" in (build_site(tmp_path) / "index.html").read_text("utf-8")
+
+
+def test_a_project_with_a_configuration_of_somebody_else_is_always_built(tmp_path, info):
+    write_project(tmp_path, info(), SiteSpec())
+    config = tmp_path / CONFIG
+    config.write_text(config.read_text("utf-8").partition("\n")[2])
+    (tmp_path / "docs/index.md").write_text("# One\n")
+    built = build_site(tmp_path) / "index.html"
+    first = built.stat().st_mtime_ns
+    build_site(tmp_path)
+    assert built.stat().st_mtime_ns > first
