@@ -13,6 +13,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     DateTime,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -26,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0001"
+HEAD = "0002"
 """Revision of the newest migration."""
 
 
@@ -48,9 +49,13 @@ class UtcDateTime(TypeDecorator[datetime]):
 metadata = MetaData()
 
 
-def _kb() -> Column[str]:
+def _kb(*, primary_key: bool = False) -> Column[str]:
     return Column(
-        "kb_id", String, ForeignKey("knowledge_bases.id", ondelete="CASCADE"), nullable=False
+        "kb_id",
+        String,
+        ForeignKey("knowledge_bases.id", ondelete="CASCADE"),
+        nullable=False,
+        primary_key=primary_key,
     )
 
 
@@ -208,4 +213,45 @@ ratings = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Index("ratings_by_target", "kb_id", "target"),
     sqlite_autoincrement=True,
+)
+
+rating_totals = Table(
+    "rating_totals",
+    metadata,
+    _kb(primary_key=True),
+    # id of a chunk or a document
+    Column("target", String, primary_key=True),
+    # raters whose last rating counts, and the mean of those
+    Column("raters", Integer, nullable=False),
+    Column("average", Float, nullable=False),
+)
+
+embedded = Table(
+    "embedded",
+    metadata,
+    # vectors that no chunk has yet: of a document that is being stored, or of an embedder that
+    # is going to take over
+    _kb(primary_key=True),
+    Column("embedder", String, primary_key=True),
+    Column("embed_hash", String, primary_key=True),
+    # float16, little endian
+    Column("vector", LargeBinary, nullable=False),
+)
+
+query_encoders = Table(
+    "query_encoders",
+    metadata,
+    # one a knowledge base: a vector for each analyzer term, fitted to its chunks' vectors
+    _kb(primary_key=True),
+    Column("embedder", String, nullable=False),
+    Column("fitted_at", UtcDateTime, nullable=False),
+    # knowledge_bases.version and the number of chunks when it was fitted
+    Column("version", Integer, nullable=False),
+    Column("chunks", Integer, nullable=False),
+    # joined by spaces
+    Column("terms", Text, nullable=False),
+    # float16, little endian, a row a term
+    Column("vectors", LargeBinary, nullable=False),
+    # what was chosen on held-out chunks, and how well it did
+    Column("report", JSON, nullable=False),
 )
