@@ -275,6 +275,17 @@ AnyEmbedding = Annotated[
 ]
 
 
+class PostprocessorSpec(Spec):
+    """A llama-index node postprocessor; its package must be installed."""
+
+    path: str
+    """Its import path (`llama_index.core.postprocessor:SentenceTransformerRerank`)."""
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    """Arguments of its constructor. Keep keys out of here: use the environment."""
+    hits: int = Field(default=30, ge=1, le=1000)
+    """How many of the best hits it sees; more are passed only when more are asked for."""
+
+
 class RetrievalSpec(Spec):
     """How a query is answered."""
 
@@ -284,10 +295,22 @@ class RetrievalSpec(Spec):
     """Weight of what else was found in the same document, beside 1 for the chunk itself."""
     title_weight: float = Field(default=0.2, ge=0, le=5)
     """Weight of the query's words that stand in the document's title, likewise."""
+    heading_weight: float = Field(default=0.2, ge=0, le=5)
+    """Weight of the query's words that stand in the headings above the chunk, likewise."""
+    rating_weight: float = Field(default=0.1, ge=0, le=5)
+    """Weight of ratings, likewise: the best add this much, the worst take it away."""
     per_document: int = Field(default=2, ge=1)
-    """Hits of one document before those of other documents come first."""
+    """Hits of one document that count in full; each further one counts a tenth less."""
+    duplicates: float = Field(default=0.98, gt=0, le=1)
+    """Chunks whose vectors are more alike than this (cosine) are near duplicates: only the best
+    of them stays in its place, the others come last. 1 leaves all in place."""
     candidates: int = Field(default=100, ge=1, le=10_000)
     """Chunks that each leg hands to the reranking."""
+    query_encoder: Literal["model", "fitted"] = "model"
+    """What embeds queries: the model that embedded the chunks, or a table of term vectors fitted
+    to them, which needs no model, no network and no key."""
+    postprocessors: tuple[PostprocessorSpec, ...] = ()
+    """llama-index node postprocessors (a cross-encoder, say) that see the best hits last."""
 
 
 class StorageSpec(Spec):

@@ -1,0 +1,36 @@
+"""Value objects that travel between the layers. Frozen, typed, free of third-party types."""
+
+from kbkit.models.documents import (
+    Chunk,
+    ChunkSpan,
+    Document,
+    DocumentState,
+    DocumentType,
+    Json,
+    PageVisit,
+    SourceDocument,
+)
+from kbkit.models.filters import Filters
+from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
+from kbkit.models.reports import IngestReport, KnowledgeBaseInfo, Problem, Progress, Rating
+
+__all__ = [
+    "Chunk",
+    "ChunkSpan",
+    "Document",
+    "DocumentState",
+    "DocumentType",
+    "Filters",
+    "Hit",
+    "Hits",
+    "IngestReport",
+    "Json",
+    "KnowledgeBaseInfo",
+    "Mode",
+    "PageVisit",
+    "Problem",
+    "Progress",
+    "Rating",
+    "ScoreParts",
+    "SourceDocument",
+]

@@ -1,0 +1,149 @@
+"""Documents and chunks: what sources yield, and what is stored of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+
+class DocumentType(StrEnum):
+    """What kind of text a document is."""
+
+    MANUAL = "manual"
+    TUTORIAL = "tutorial"
+    API_SPEC = "api_spec"
+    FAQ = "faq"
+    POLICY = "policy"
+    REFERENCE = "reference"
+    OTHER = "other"
+
+
+class DocumentState(StrEnum):
+    """How a stored document relates to its source."""
+
+    CURRENT = "current"
+    """As it was when last looked at."""
+    STALE = "stale"
+    """The last look failed; this is the version before."""
+    GONE = "gone"
+    """No longer at its source, and no longer searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDocument:
+    """A document as a source yields it, before it is stored.
+
+    Attributes:
+        uri: Where it comes from; identifies the document inside its knowledge base.
+        title: One line of plain text.
+        content: Markdown. A heading may carry its anchor as ``## Title {#anchor}``.
+        document_type: ``None`` lets kbkit decide.
+        tags: Free labels.
+        metadata: JSON values to keep with the document.
+        fidelity: How many code blocks, headings, table rows and so on of the page the content
+            keeps, and how many there are, by kind; empty where it was not measured.
+    """
+
+    uri: str
+    title: str
+    content: str
+    document_type: DocumentType | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PageVisit:
+    """What a visit of a page leaves for the next one.
+
+    Attributes:
+        url: Canonical address that was asked for.
+        depth: Links away from the start.
+        etag: Validator the server gave, or ``""``.
+        last_modified: Validator the server gave, or ``""``.
+        links: Addresses on the page that are in the source's scope.
+        document_uri: URI of the document made from it, or ``""``.
+    """
+
+    url: str
+    depth: int = 0
+    etag: str = ""
+    last_modified: str = ""
+    links: tuple[str, ...] = ()
+    document_uri: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A stored document.
+
+    Attributes:
+        id: Stable: derived from the knowledge base and the URI.
+        fetched_at: When the source was last seen to say this (UTC).
+        state: See `DocumentState`.
+    """
+
+    id: str
+    uri: str
+    title: str
+    content: str
+    document_type: DocumentType
+    tags: tuple[str, ...]
+    metadata: Mapping[str, Any]
+    state: DocumentState
+    fetched_at: datetime
+    content_hash: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document as JSON values."""
+        values = asdict(self)
+        values["fetched_at"] = self.fetched_at.isoformat()
+        values["tags"] = list(self.tags)
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSpan:
+    """A span of a document's Markdown, as a chunker cuts it.
+
+    Attributes:
+        start: Offset of the first character in the document's content.
+        end: Offset behind the last one: ``content[start:end]`` is the chunk.
+        heading_path: Headings above the span, outermost first, without markup or anchors.
+        anchor: Anchor of the nearest heading above, or ``""``.
+        page: Page number in the source (PDF), counted from 1.
+    """
+
+    start: int
+    end: int
+    heading_path: tuple[str, ...] = ()
+    anchor: str = ""
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The unit of retrieval: a span of a document.
+
+    ``document.content[chunk.start:chunk.end] == chunk.text`` always holds.
+
+    Attributes:
+        id: Stable: derived from document, heading path and text.
+        position: Place among the chunks of its document, from 0.
+    """
+
+    id: str
+    document_id: str
+    position: int
+    start: int
+    end: int
+    text: str
+    heading_path: tuple[str, ...]
+    anchor: str
+    page: int | None

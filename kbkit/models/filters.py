@@ -1,0 +1,129 @@
+"""Filters: which documents a search may give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, date, datetime, time
+from enum import StrEnum
+from typing import Any, Self, TypeVar
+
+from kbkit.errors import ConfigError
+from kbkit.models.documents import DocumentState, DocumentType
+
+_E = TypeVar("_E", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What a document must be for its chunks to be found. All conditions must hold.
+
+    Attributes:
+        document_type: One of these types; empty for any.
+        tags: All of these tags.
+        source: What its URI begins with.
+        path: A glob that the path of its URI fits, without the leading slash: ``*`` stands for
+            any characters, slashes too, ``?`` for one (``library/*``, ``*.pdf``).
+        after: Fetched at this time or later. A time without a zone is UTC.
+        before: Fetched before this time.
+        min_rating: Least average rating, 1 to 5, of the chunk, or of its document where the chunk
+            has none.
+        state: One of these states; empty for any.
+    """
+
+    document_type: tuple[DocumentType, ...] = ()
+    tags: tuple[str, ...] = ()
+    source: str = ""
+    path: str = ""
+    after: datetime | None = None
+    before: datetime | None = None
+    min_rating: float | None = None
+    state: tuple[DocumentState, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self != Filters()
+
+    @classmethod
+    def of(cls, conditions: Filters | Mapping[str, Any] | None) -> Self:
+        """Read conditions as people write them: single values for lists, texts for times.
+
+        Args:
+            conditions: Such as ``{"document_type": "manual", "after": "2026-01-31"}``.
+
+        Raises:
+            ConfigError: A condition is unknown, or its value cannot be one.
+        """
+        if conditions is None:
+            return cls()
+        if isinstance(conditions, cls):
+            return conditions
+        if not isinstance(conditions, Mapping):
+            raise ConfigError(f"filters: {conditions!r} is not a mapping of conditions")
+        known = [field.name for field in fields(cls)]
+        unknown = [str(name) for name in conditions if name not in known]
+        if unknown:
+            raise ConfigError(
+                f"filters: {', '.join(unknown)} not known; filter by {', '.join(known)}"
+            )
+        given = {name: value for name, value in conditions.items() if value is not None}
+        return cls(**{name: _READ[name](name, value) for name, value in given.items()})
+
+
+def _texts(name: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, Iterable) and not isinstance(value, Mapping):
+        items = tuple(value)
+        if all(isinstance(item, str) for item in items):
+            return items
+    raise ConfigError(f"filters: {name}={value!r}: give a text or a list of texts")
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ConfigError(f"filters: {name}={value!r}: give a text")
+    return value
+
+
+def _members(kind: type[_E], name: str, value: Any) -> tuple[_E, ...]:
+    try:
+        return tuple(kind(text) for text in _texts(name, value))
+    except ValueError:
+        raise ConfigError(f"filters: {name}={value!r}: choose from {', '.join(kind)}") from None
+
+
+def _time(name: str, value: Any) -> datetime:
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            raise ConfigError(
+                f"filters: {name}={value!r}: write a date as 2026-01-31, or a time as "
+                "2026-01-31T12:00:00+00:00"
+            ) from None
+    elif isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime.combine(value, time())
+    if not isinstance(value, datetime):
+        raise ConfigError(f"filters: {name}={value!r}: give a date or a time")
+    try:
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    except OverflowError:
+        raise ConfigError(f"filters: {name}={value!r}: out of range") from None
+
+
+def _rating(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= 5:
+        raise ConfigError(f"filters: {name}={value!r}: give a number from 1 to 5")
+    return float(value)
+
+
+_READ = {
+    "document_type": lambda name, value: _members(DocumentType, name, value),
+    "tags": _texts,
+    "source": _text,
+    "path": _text,
+    "after": _time,
+    "before": _time,
+    "min_rating": _rating,
+    "state": lambda name, value: _members(DocumentState, name, value),
+}

@@ -1,0 +1,188 @@
+"""Hits: what a search gives, and how each score came about."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, overload
+
+from kbkit.models.documents import Chunk, DocumentType
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Mode(StrEnum):
+    """Which legs of retrieval take part in a search."""
+
+    HYBRID = "hybrid"
+    DENSE = "dense"
+    LEXICAL = "lexical"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreParts:
+    """How the score of a hit came about.
+
+    Attributes:
+        cosine: Cosine of query and chunk vectors, -1 to 1 (0 in lexical mode).
+        bm25: BM25 score with the knowledge base's statistics, 0 or more.
+        dense: What ``cosine``, normalised and weighted, adds to the score.
+        lexical: What ``bm25``, normalised and weighted, adds to the score.
+        document: What other passages found in the same document add.
+        title: What the query's words in the document's title add.
+        heading: What the query's words in the headings above the chunk add.
+        rating: What ratings of the chunk and its document add; below 0 for bad ones.
+    """
+
+    cosine: float
+    bm25: float
+    dense: float
+    lexical: float
+    document: float = 0.0
+    title: float = 0.0
+    heading: float = 0.0
+    rating: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The score."""
+        return self.dense + self.lexical + self.document + self.title + self.heading + self.rating
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One search result: a chunk, the document it is part of, its score and the score's parts."""
+
+    kb: str
+    score: float
+    parts: ScoreParts
+    chunk: Chunk
+    uri: str
+    title: str
+    document_type: DocumentType
+    tags: tuple[str, ...]
+    snippet: str
+    fetched_at: datetime
+
+    @property
+    def url(self) -> str:
+        """The document's URI with the chunk's anchor, unless the URI has a fragment already."""
+        if not self.chunk.anchor or "#" in self.uri:
+            return self.uri
+        return f"{self.uri}#{self.chunk.anchor}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The hit as JSON values; the one shape that every interface gives."""
+        return {
+            "score": self.score,
+            "kb": self.kb,
+            "document_id": self.chunk.document_id,
+            "uri": self.uri,
+            "title": self.title,
+            "document_type": self.document_type.value,
+            "tags": list(self.tags),
+            "heading_path": list(self.chunk.heading_path),
+            "anchor": self.chunk.anchor,
+            "url": self.url,
+            "chunk_id": self.chunk.id,
+            "text": self.chunk.text,
+            "snippet": self.snippet,
+            "start": self.chunk.start,
+            "end": self.chunk.end,
+            "page": self.chunk.page,
+            "fetched_at": self.fetched_at.isoformat(),
+            "parts": asdict(self.parts),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Hits(Sequence[Hit]):
+    """The results of one search, best first.
+
+    Attributes:
+        query: What was asked.
+        hits: The results.
+        seconds: Time the search took.
+        notes: What the reader should know of how they came about, such as that the embedder
+            could not be reached; mostly empty.
+    """
+
+    query: str
+    hits: tuple[Hit, ...]
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    @overload
+    def __getitem__(self, index: int) -> Hit: ...
+    @overload
+    def __getitem__(self, index: slice) -> Hits: ...
+    def __getitem__(self, index: int | slice) -> Hit | Hits:
+        if isinstance(index, slice):
+            return Hits(self.query, self.hits[index], self.seconds, self.notes)
+        return self.hits[index]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The hits as a list of JSON objects."""
+        return [hit.to_dict() for hit in self.hits]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The hits as a DataFrame, one row a hit, indexed by rank from 1.
+
+        The score's parts are columns of their own: ``cosine``, ``bm25``, ``dense``, ``lexical``,
+        ``document``, ``title_match``, ``heading_match``, ``rating``.
+        """
+        import pandas as pd
+
+        rows = []
+        for values in self.to_dicts():
+            parts = values.pop("parts")
+            parts["title_match"] = parts.pop("title")  # "title" is the document's
+            parts["heading_match"] = parts.pop("heading")
+            rows.append({**values, **parts})
+        columns = [
+            "score", "kb", "title", "heading_path", "snippet", "url", "document_type", "tags",
+            "cosine", "bm25", "dense", "lexical", "document", "title_match", "heading_match",
+            "rating", "uri", "anchor", "document_id", "chunk_id", "start", "end", "page", "fetched_at", "text",
+        ]  # fmt: skip
+        frame = pd.DataFrame(rows, columns=columns)
+        frame.index = pd.RangeIndex(1, len(frame) + 1, name="rank")
+        frame["fetched_at"] = pd.to_datetime(frame["fetched_at"], utc=True)
+        frame["page"] = frame["page"].astype("Int64")
+        return frame
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            "<tr>"
+            f"<td style='text-align:right'>{rank}</td>"
+            f"<td style='text-align:right'>{hit.score:.3f}</td>"
+            f"<td style='text-align:left'>{_link(hit)}<br>"
+            f"<small>{html.escape(' › '.join(hit.chunk.heading_path))}</small></td>"
+            f"<td style='text-align:left'>{html.escape(hit.snippet)}</td>"
+            "</tr>"
+            for rank, hit in enumerate(self.hits, 1)
+        )
+        found = f"{len(self)} hits" if len(self) != 1 else "1 hit"
+        return (
+            f"<p><b>{found}</b> for <q>{html.escape(self.query)}</q> "
+            f"in {self.seconds * 1000:.0f} ms</p>"
+            "<table><thead><tr><th>#</th><th>score</th><th>document</th><th>passage</th></tr>"
+            f"</thead><tbody>{rows}</tbody></table>"
+        )
+
+
+def _link(hit: Hit) -> str:
+    """A link to the hit's place, or its plain title where the URI is not a web address."""
+    title = html.escape(hit.title or hit.uri)
+    if hit.uri.startswith(("http://", "https://")):
+        return f"<a href='{html.escape(hit.url)}' rel='noopener nofollow'>{title}</a>"
+    return title

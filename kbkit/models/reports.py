@@ -1,0 +1,126 @@
+"""Figures and reports: of knowledge bases, ratings, and long work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBaseInfo:
+    """What the registry knows of a knowledge base.
+
+    Attributes:
+        source_types: Types of its sources, sorted.
+        documents: Number of documents that are searched (not gone).
+        chunks: Number of chunks.
+        embedder: Fingerprint of the embedder its vectors come from.
+        states: Number of documents in each state.
+        document_types: Number of searched documents of each type.
+        pending: Chunks that Chroma has not been given yet (searched all the same).
+    """
+
+    id: str
+    name: str
+    description: str
+    source_types: tuple[str, ...]
+    documents: int
+    chunks: int
+    embedder: str
+    dimensions: int
+    collection: str
+    created_at: datetime
+    updated_at: datetime
+    states: Mapping[str, int]
+    document_types: Mapping[str, int]
+    pending: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The information as JSON values."""
+        values = asdict(self)
+        values["created_at"] = self.created_at.isoformat()
+        values["updated_at"] = self.updated_at.isoformat()
+        values["source_types"] = list(self.source_types)
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class Rating:
+    """A score of 1 to 5 that a person gave a chunk or a document, for a query or without one."""
+
+    id: int
+    kb: str
+    target: str
+    target_type: str
+    score: int
+    query: str
+    rater: str
+    note: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that was skipped or failed, and why."""
+
+    uri: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far long work has come; handed to ``on_progress`` callbacks.
+
+    Attributes:
+        stage: ``crawl``, ``store``, ``index``, ``evaluate``, ``export`` or ``site``.
+        done: Units done.
+        total: Units in all as far as known, or ``None``.
+        message: What is being worked on.
+        so_far: What an ingest has done until now, where one is under way.
+    """
+
+    stage: str
+    done: int
+    total: int | None = None
+    message: str = ""
+    so_far: IngestReport | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What an ingest or a refresh did. Counts are documents unless said otherwise.
+
+    Attributes:
+        fetched: Pages or files whose content was read (an HTTP 304 is not counted).
+        seconds: Time by stage.
+        interrupted: The work was stopped before its end; the next run goes on from here.
+        fidelity: What the Markdown of the measured pages keeps of them: kept and wanted things
+            by kind (``pages`` counts the pages that were measured). The first pages of a site
+            are measured, and every eighth of the others.
+        poorly_read: Measured pages that lost more than a tenth, with what they lost.
+    """
+
+    new: int = 0
+    changed: int = 0
+    same: int = 0
+    gone: int = 0
+    fetched: int = 0
+    failed: tuple[Problem, ...] = ()
+    skipped: tuple[Problem, ...] = ()
+    chunks_embedded: int = 0
+    chunks_added: int = 0
+    chunks_removed: int = 0
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    interrupted: bool = False
+    fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    poorly_read: tuple[Problem, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON values."""
+        values = asdict(self)
+        values["poorly_read"] = [asdict(problem) for problem in self.poorly_read]
+        values["failed"] = [asdict(problem) for problem in self.failed]
+        values["skipped"] = [asdict(problem) for problem in self.skipped]
+        return values
