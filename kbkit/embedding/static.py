@@ -9,8 +9,10 @@ for its files in the wrong folder, offers to download, and configures logging.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,10 +41,14 @@ _TOKENIZER = "l2_supercat_tokenizer_config.json"
 _MEND = "reinstall it: pip install --force-reinstall --no-deps 'wordllama<0.5'"
 _BATCH = 256
 _SLAB = 1024  # tokens summed at once: 1 MB, which stays in the processor's cache
-# No token of this vocabulary has a word mark behind another character, so cutting before each
-# run of marks changes no token. It gives the tokenizer whole words, which it remembers: 1.5
-# times as many texts a second as the file's own settings, which merge across the whole text.
-_WORDS = "▁*[^▁]+|▁+"
+_MOST_REMEMBERED = 200_000
+_LONGEST_REMEMBERED = 40
+# No token of this vocabulary but single characters has a digit or a line end in it, none has a
+# word mark (a space) behind another character, and none joins letters and other signs. So text cut
+# at those places gives the tokens of the whole, and the pieces are few enough to be remembered.
+_PIECE = re.compile(r" *[^\W0-9_²]+|[0-9\n]| *(?:[^\w \n]|[_²])+| +")
+_SPECIAL_TOKENS = ("<unk>", "<s>", "</s>")
+_SPECIAL = re.compile("(<unk>|</?s>)")
 
 
 class StaticEmbedder:
@@ -53,7 +59,7 @@ class StaticEmbedder:
     """
 
     def __init__(self) -> None:
-        self._vectors, self._tokenizer = _load(
+        self._vectors, self._tokens = _load(
             _find(_WEIGHTS, "weights"), _find(_TOKENIZER, "tokenizer")
         )
 
@@ -90,9 +96,7 @@ class StaticEmbedder:
         if not full:
             return
         try:
-            encodings = self._tokenizer.encode_batch_fast(
-                [texts[row] for row in full], add_special_tokens=False
-            )
+            tokens = [self._tokens.of(texts[row]) for row in full]
         except (TypeError, UnicodeError) as error:
             raise EmbedderError(
                 f"a text that is not valid Unicode cannot be embedded ({error}); "
@@ -100,8 +104,8 @@ class StaticEmbedder:
             ) from error
         # One small buffer for all texts: fresh memory for each costs ten times as much.
         slab = np.empty((_SLAB, self.dimensions), np.float32)
-        for row, encoding in zip(full, encodings, strict=True):
-            self._sum_into(rows[row], np.array(encoding.ids, np.intp), slab)
+        for row, ids in zip(full, tokens, strict=True):
+            self._sum_into(rows[row], np.array(ids, np.intp), slab)
         # Sums point where means do.
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         np.divide(rows, norms, out=rows, where=norms > 0)
@@ -115,6 +119,45 @@ class StaticEmbedder:
             row += np.add.reduce(vectors, axis=0)
 
 
+class _Tokens(dict[str, tuple[int, ...]]):
+    """Ids of the tokens of texts; remembers those of pieces of text. Thread-safe.
+
+    A site has few different pieces, and a look into a dictionary takes a hundredth of the time
+    that the tokenizer takes.
+
+    Args:
+        tokenizer: As its file describes it; it becomes one for pieces.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        from tokenizers.normalizers import Replace
+
+        super().__init__()
+        tokenizer.normalizer = Replace(" ", "▁")  # and no mark put before the text
+        self._tokenizer = tokenizer
+
+    def of(self, text: str) -> list[int]:
+        """Ids of the tokens of a text, as the tokenizer's file has them.
+
+        Raises:
+            TypeError: It has lone surrogates.
+        """
+        pieces: list[str] = []
+        # the file's normalizer puts a mark before each part between special tokens
+        for part in _SPECIAL.split(text) if "<" in text else (text,):
+            if part in _SPECIAL_TOKENS:
+                pieces.append(part)
+            elif part:
+                pieces += _PIECE.findall(" " + part.replace("▁", " "))
+        return list(chain.from_iterable(map(self.__getitem__, pieces)))
+
+    def __missing__(self, piece: str) -> tuple[int, ...]:
+        ids = tuple(self._tokenizer.encode(piece, add_special_tokens=False).ids)
+        if len(self) < _MOST_REMEMBERED and len(piece) <= _LONGEST_REMEMBERED:
+            self[piece] = ids
+        return ids
+
+
 def _find(name: str, what: str) -> Path:
     path = distribution_file(_DISTRIBUTION, name)
     if path is None:
@@ -126,12 +169,11 @@ def _find(name: str, what: str) -> Path:
 
 
 @lru_cache(maxsize=1)
-def _load(weights: Path, tokenizer: Path) -> tuple[NDArray[np.float32], Tokenizer]:
+def _load(weights: Path, tokenizer: Path) -> tuple[NDArray[np.float32], _Tokens]:
     """Read and check both files, once a process."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
-    from tokenizers import Regex, Tokenizer
-    from tokenizers.pre_tokenizers import Split
+    from tokenizers import Tokenizer
 
     check_sha256(weights, frozenset({WEIGHTS_SHA256}), _MEND)
     check_sha256(tokenizer, TOKENIZER_SHA256, _MEND)
@@ -142,7 +184,6 @@ def _load(weights: Path, tokenizer: Path) -> tuple[NDArray[np.float32], Tokenize
         raise EmbedderError(f"{weights.parent}: cannot be loaded ({error}); {_MEND}") from error
     encoder.no_padding()
     encoder.no_truncation()
-    encoder.pre_tokenizer = Split(Regex(_WORDS), "isolated")
     vectors.flags.writeable = False
     quieten_forks()
-    return vectors, encoder
+    return vectors, _Tokens(encoder)

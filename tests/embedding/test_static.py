@@ -7,6 +7,8 @@ import threading
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kbkit.embedding import open_embedder, static
 from kbkit.embedding.files import distribution_file
@@ -19,10 +21,7 @@ def embedder():
     return open_embedder(StaticEmbedding())
 
 
-def test_vectors_are_unit_means_of_token_vectors(embedder):
-    from tokenizers import Tokenizer
-
-    plain = Tokenizer.from_file(str(distribution_file("wordllama", static._TOKENIZER)))
+def test_vectors_are_unit_means_of_token_vectors(embedder, plain):
     texts = ["How do I append an event?", "a", "tabs\tand\n\nlines   and   spaces", "日本 🎉 naïve"]
     vectors = embedder.embed_passages(texts)
     assert vectors.shape == (4, embedder.dimensions) == (4, 256)
@@ -33,12 +32,34 @@ def test_vectors_are_unit_means_of_token_vectors(embedder):
         np.testing.assert_allclose(vector, mean / np.linalg.norm(mean), atol=1e-5)
 
 
-def test_no_token_has_a_word_mark_inside():
-    """What makes cutting at word marks change no token."""
+@pytest.fixture(scope="module")
+def plain():
+    """The tokenizer as its file describes it."""
     from tokenizers import Tokenizer
 
-    plain = Tokenizer.from_file(str(distribution_file("wordllama", static._TOKENIZER)))
-    assert not [token for token in plain.get_vocab() if "▁" in token.lstrip("▁")]
+    return Tokenizer.from_file(str(distribution_file("wordllama", static._TOKENIZER)))
+
+
+def test_no_token_reaches_over_the_end_of_a_piece(plain):
+    """What makes cutting into pieces change no token."""
+    special = {*static._SPECIAL_TOKENS, *(f"<0x{byte:02X}>" for byte in range(256))}
+    tokens = [token.replace("▁", " ") for token in plain.get_vocab() if token not in special]
+    assert [token for token in tokens if static._PIECE.findall(token) != [token]] == []
+
+
+_PARTS = [
+    "a", "Ab", "the ", " ", "  ", "\n", "▁", "<s>", "</s>", "<unk>", "7", "_x", "::", "()", "²", "é",
+    "日本", "٣", "🎉", "\t",
+]  # fmt: skip
+
+
+@given(
+    st.lists(st.sampled_from(_PARTS) | st.text(st.characters(exclude_categories=["Cs"]))).map(
+        "".join
+    )
+)
+def test_pieces_give_the_tokens_of_the_whole(embedder, plain, text):
+    assert embedder._tokens.of(text) == plain.encode(text, add_special_tokens=False).ids
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t \u00a0"])
