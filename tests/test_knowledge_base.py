@@ -71,16 +71,16 @@ def test_every_mode_ranks_and_tells_how(kb):
         assert (parts.lexical > 0) == (mode != "dense")
 
 
-def test_chroma_holds_ids_vectors_and_metadata_but_text_only_on_request(kb):
+def test_chroma_holds_ids_and_vectors_and_on_request_text_and_metadata(kb):
     kb.add("Tea", TEA, tags=["drinks"], document_type="faq")
     got = chroma_ids(kb)
     assert set(got["ids"]) == {chunk.id for chunk in kb.iter_chunks()}
-    assert got["metadatas"][0]["document_type"] == "faq"
-    assert list(got["metadatas"][0]["tags"]) == ["drinks"]
-    assert set(got["documents"]) == {None}
+    assert set(got["metadatas"]) == set(got["documents"]) == {None}
     kb.reconfigure(KnowledgeBaseConfig(storage=StorageSpec(text_in_chroma=True)))
     got = chroma_ids(kb)
     assert set(got["documents"]) == {chunk.text for chunk in kb.iter_chunks()}
+    assert got["metadatas"][0]["document_type"] == "faq"
+    assert list(got["metadatas"][0]["tags"]) == ["drinks"]
 
 
 def test_unchanged_chunks_keep_id_vector_and_rating(kb, tmp_path):

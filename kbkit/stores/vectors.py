@@ -32,10 +32,11 @@ from kbkit.stores.schema import vectors as vector_table
 if TYPE_CHECKING:
     from kbkit.stores.chroma import Client, Collection
 
-_BATCH = 2_000
-"""Chunks handed to Chroma at once."""
+_BATCH = 1_000
+"""Chunks handed to Chroma at once; a search in another thread waits for as many."""
 _REOPEN_BEHIND = 2_000
 """Chunks that are scored one by one before the client is opened afresh instead."""
+_TASK = "writing to the Chroma index"
 _LOCK_SECONDS = 600.0
 """How long a writer waits while another process writes to Chroma."""
 _READER_LOCK_SECONDS = 0.02
@@ -71,18 +72,28 @@ class VectorIndex:
         done = 0
         if not self._pending(kb_id):
             return done
-        with self._writing():
+        with self._locks.hold("chroma", wait=_LOCK_SECONDS, task=_TASK):
+            while count := self._apply_next(kb_id):
+                done += count
+                if on_progress is not None:
+                    on_progress(done)
+        return done
+
+    def _apply_next(self, kb_id: str) -> int:
+        """Deal with the oldest entries; the lock must be held.
+
+        The mutex is free between two calls, so that threads can search.
+        """
+        with self._chroma.mutex:
             row = self._row(kb_id)
             if self._chroma.opened_at.get(kb_id, 0) != row.applied_seq:
                 self._open()  # another process wrote since
             collection = self._sound_collection(row)
-            while batch := self._outbox(kb_id):
-                row = self._row(kb_id)
+            row = self._row(kb_id)  # as it is if that had to be rebuilt
+            batch = self._outbox(row)
+            if batch:
                 self._apply_batch(collection, row, batch)
-                done += len(batch)
-                if on_progress is not None:
-                    on_progress(done)
-        return done
+            return len(batch)
 
     def sweep(self) -> None:
         """Drop the collections of deleted knowledge bases.
@@ -160,10 +171,9 @@ class VectorIndex:
 
     @contextlib.contextmanager
     def _writing(self, wait: float = _LOCK_SECONDS) -> Iterator[None]:
-        task = "writing to the Chroma index"
         # the mutex comes second, so that threads can search while this one waits for the lock;
         # who has the mutex already must not wait for long
-        with self._locks.hold("chroma", wait=wait, task=task), self._chroma.mutex:
+        with self._locks.hold("chroma", wait=wait, task=_TASK), self._chroma.mutex:
             yield
 
     def _open(self) -> Client:
@@ -223,7 +233,7 @@ class VectorIndex:
         collection = create(client, row.collection)
         self._chroma.opened_at[row.id] = 0
         self._chroma.collections[row.id] = collection
-        while batch := self._outbox(row.id):
+        while batch := self._outbox(row):
             self._apply_batch(collection, self._row(row.id), batch)
         self._drop_marked(client)
         return collection
@@ -248,24 +258,23 @@ class VectorIndex:
             query = sa.select(outbox.c.id).where(outbox.c.kb_id == kb_id).limit(1)
             return connection.execute(query).first() is not None
 
-    def _outbox(self, kb_id: str) -> Sequence[Any]:
+    def _outbox(self, row: KnowledgeBaseRow) -> Sequence[Any]:
         """The oldest entries with what Chroma needs of the chunks they name."""
+        columns: list[sa.ColumnElement[Any]] = [
+            outbox.c.id, outbox.c.chunk_id, outbox.c.chunk_seq, vector_table.c.vector,
+        ]  # fmt: skip
+        tables = outbox.outerjoin(vector_table, vector_table.c.chunk_seq == outbox.c.chunk_seq)
+        if _with_text(row):
+            columns += [
+                chunks.c.text, chunks.c.document_id, documents.c.document_type,
+                documents.c.tags, documents.c.uri,
+            ]  # fmt: skip
+            tables = tables.outerjoin(chunks, chunks.c.seq == outbox.c.chunk_seq).outerjoin(
+                documents, documents.c.id == chunks.c.document_id
+            )
+        query = sa.select(*columns).select_from(tables).where(outbox.c.kb_id == row.id)
         with self._database.read() as connection:
-            return connection.execute(
-                sa.select(
-                    outbox.c.id, outbox.c.chunk_id, outbox.c.chunk_seq, chunks.c.document_id,
-                    chunks.c.text, documents.c.document_type, documents.c.tags, documents.c.uri,
-                    vector_table.c.vector,
-                )
-                .select_from(
-                    outbox.outerjoin(chunks, chunks.c.seq == outbox.c.chunk_seq)
-                    .outerjoin(documents, documents.c.id == chunks.c.document_id)
-                    .outerjoin(vector_table, vector_table.c.chunk_seq == chunks.c.seq)
-                )
-                .where(outbox.c.kb_id == kb_id)
-                .order_by(outbox.c.id)
-                .limit(_BATCH)
-            ).all()  # fmt: skip
+            return connection.execute(query.order_by(outbox.c.id).limit(_BATCH)).all()
 
     def _apply_batch(
         self, collection: Collection, row: KnowledgeBaseRow, batch: Sequence[Any]
@@ -277,13 +286,14 @@ class VectorIndex:
         most = self._chroma.client.get_max_batch_size()
         for start in range(0, len(absent), most):
             collection.delete(ids=absent[start : start + most])
-        with_text = bool(row.config.get("storage", {}).get("text_in_chroma"))
+        with_text = _with_text(row)
         for start in range(0, len(present), most):
             part = present[start : start + most]
             collection.upsert(
                 ids=[entry.chunk_id for entry in part],
                 embeddings=contents.unpack([entry.vector for entry in part], row.dimensions),
-                metadatas=[_metadata(entry) for entry in part],
+                # each value costs Chroma as much as a vector, and nothing in kbkit reads them
+                metadatas=[_metadata(entry) for entry in part] if with_text else None,
                 documents=[entry.text for entry in part] if with_text else None,
             )
         applied = max([row.applied_seq, *(entry.chunk_seq or 0 for entry in batch)])
@@ -329,6 +339,10 @@ def _nearest_of_new(
         return []
     scores = contents.unpack([entry.vector for entry in found], row.dimensions) @ query
     return [found[i].seq for i in np.argsort(-scores, kind="stable")[:k]]
+
+
+def _with_text(row: KnowledgeBaseRow) -> bool:
+    return bool(row.config.get("storage", {}).get("text_in_chroma"))
 
 
 def _metadata(entry: Any) -> dict[str, Any]:
