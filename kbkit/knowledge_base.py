@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from kbkit.models import (
     Chunk,
     Document,
     DocumentType,
+    Filters,
     Hits,
     IngestReport,
     KnowledgeBaseInfo,
@@ -27,15 +28,24 @@ from kbkit.models import (
     SourceDocument,
 )
 from kbkit.progress import OnProgress, shown
-from kbkit.recipes import AnySource, KnowledgeBaseConfig, Question, parse_source
-from kbkit.retrieval.retriever import Retriever, search
+from kbkit.recipes import (
+    AnyEmbedding,
+    AnySource,
+    KnowledgeBaseConfig,
+    Question,
+    RetrievalSpec,
+    parse_source,
+)
+from kbkit.retrieval.retriever import Query, Retriever, search
 from kbkit.sources import open_source
 from kbkit.stores import catalog, contents, ratings, registry, runs
 from kbkit.stores.database import Database
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.registry import KnowledgeBaseRow
 from kbkit.stores.runs import SourceRow
+from kbkit.stores.snapshots import Snapshots
 from kbkit.stores.vectors import VectorIndex, restart
+from kbkit.stores.warming import Warmer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,8 +72,11 @@ class Resources:
     folder: Path
     database: Database
     vectors: VectorIndex
+    snapshots: Snapshots
+    warmer: Warmer
     locks: FolderLocks
     settings: Settings
+    embedder: Callable[[AnyEmbedding], Embedder]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +95,10 @@ class Added:
 class KnowledgeBase:
     """One knowledge base of a workspace; `Workspace` makes these."""
 
-    def __init__(self, resources: Resources, row: KnowledgeBaseRow, embedder: Embedder) -> None:
+    def __init__(self, resources: Resources, row: KnowledgeBaseRow) -> None:
         self._resources = resources
         self._row = row
-        self._embedder = embedder
+        self._embedder: Embedder | None = None
 
     @property
     def id(self) -> str:
@@ -299,19 +312,31 @@ class KnowledgeBase:
 
     # --- answers out --------------------------------------------------------------------------
 
-    def search(self, query: str, limit: int = 10, mode: str | Mode = Mode.HYBRID) -> Hits:
+    def search(
+        self,
+        query: str,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        *,
+        filters: Filters | Mapping[str, Any] | None = None,
+        settings: RetrievalSpec | None = None,
+    ) -> Hits:
         """The chunks that answer a query, best first.
 
         Args:
             query: A question or some words.
             limit: Most hits.
             mode: ``hybrid``, ``dense`` (by meaning only) or ``lexical`` (by words only).
+            filters: What a document must be, as `Filters` or as a mapping of its attributes, such
+                as ``{"document_type": "manual", "tags": ["api"]}``.
+            settings: How to rank, in place of the recipe's ``retrieval`` part.
 
         Raises:
-            ConfigError: The query is empty, or limit or mode is wrong.
+            ConfigError: The query is empty, or limit, mode or a filter is wrong.
+            EmbedderError: The embedder failed.
             NotFoundError: The knowledge base was deleted.
         """
-        return search([self.retriever], query, limit, mode)
+        return search([self.retriever], Query.of(query, limit, mode, filters, settings))
 
     def evaluate(self, questions: Sequence[Question], mode: str | Mode = Mode.HYBRID) -> Evaluation:
         """Measure by page how well search answers questions whose answers are known."""
@@ -454,21 +479,31 @@ class KnowledgeBase:
     def retriever(self) -> Retriever:
         """What finds candidates in it; `Workspace.search` ranks those of several together."""
         resources = self._resources
-        return Retriever(resources.database, resources.vectors, self.id, self._sound_embedder)
+        return Retriever(
+            database=resources.database,
+            vectors=resources.vectors,
+            snapshots=resources.snapshots,
+            warmer=resources.warmer,
+            kb_id=self.id,
+            embedder=self._embedder_of,
+        )
 
-    @cached_property
-    def _sound_embedder(self) -> Embedder:
-        """The embedder, once it is known to be the one that made the vectors.
+    def _embedder_of(self, row: KnowledgeBaseRow) -> Embedder:
+        """The embedder of a knowledge base that the catalog has like this.
 
         Raises:
-            EmbedderError: It is not.
+            EmbedderError: It cannot be opened, or is not the one that made the vectors.
         """
-        if self._embedder.fingerprint != self._row.embedder:
-            raise EmbedderError(
-                f"{self.name}: was embedded by {self._row.embedder}, but the embedder is now "
-                f"{self._embedder.fingerprint}; install the version it was made with, or delete "
-                "the knowledge base and build it anew"
-            )
+        if self._embedder is None or self._embedder.fingerprint != row.embedder:
+            spec = KnowledgeBaseConfig.model_validate(row.config).embedding
+            found = self._resources.embedder(spec)
+            if found.fingerprint != row.embedder:
+                raise EmbedderError(
+                    f"{self.name}: was embedded by {row.embedder}, but the embedder is now "
+                    f"{found.fingerprint}; install the version it was made with, or change the "
+                    "recipe's embedding so that it is embedded again"
+                )
+            self._embedder = found
         return self._embedder
 
     def _current(self) -> KnowledgeBaseRow:
@@ -483,7 +518,7 @@ class KnowledgeBase:
             locks=resources.locks,
             kb_id=self.id,
             config=config or self.config(),
-            embedder=self._sound_embedder,
+            embedder=self._embedder_of(self._current()),
             settings=resources.settings,
         )
 

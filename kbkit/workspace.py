@@ -5,23 +5,25 @@ from __future__ import annotations
 import html
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from kbkit.config import Settings
 from kbkit.embedding import open_embedder
 from kbkit.embedding.base import Embedder
 from kbkit.errors import ConflictError, InvalidNameError, NotFoundError, WorkspaceError
 from kbkit.knowledge_base import KnowledgeBase, Resources
-from kbkit.models import Hits, KnowledgeBaseInfo, Mode
-from kbkit.recipes import AnyEmbedding, KnowledgeBaseConfig, check_name
-from kbkit.retrieval.retriever import search
+from kbkit.models import Filters, Hits, KnowledgeBaseInfo, Mode
+from kbkit.recipes import AnyEmbedding, KnowledgeBaseConfig, RetrievalSpec, check_name
+from kbkit.retrieval.retriever import Query, search
 from kbkit.stores import registry
 from kbkit.stores.database import Database
 from kbkit.stores.locks import FolderLocks
+from kbkit.stores.snapshots import Snapshots
 from kbkit.stores.vectors import VectorIndex
+from kbkit.stores.warming import Warmer
 from kbkit.text import analyzer
 
 
@@ -49,7 +51,17 @@ class Workspace:
         locks = FolderLocks(folder / "locks")
         database = Database(folder / "catalog.db", locks)
         vectors = VectorIndex(folder / "chroma", database, locks)
-        self._resources = Resources(folder, database, vectors, locks, settings)
+        snapshots = Snapshots(folder / "snapshots", database)
+        self._resources = Resources(
+            folder=folder,
+            database=database,
+            vectors=vectors,
+            snapshots=snapshots,
+            warmer=Warmer(snapshots, vectors),
+            locks=locks,
+            settings=settings,
+            embedder=self._embedder,
+        )
         self._embedders: dict[str, Embedder] = {}
         self._knowledge_bases: dict[str, KnowledgeBase] = {}
         vectors.sweep()  # what a deletion that was killed has left
@@ -138,6 +150,7 @@ class Workspace:
             row = registry.get(connection, name)
             registry.delete(connection, row.id)
         self._knowledge_bases.pop(row.id, None)
+        self._resources.snapshots.drop(row.id)
         self._resources.vectors.sweep()
 
     def search(
@@ -146,6 +159,9 @@ class Workspace:
         kbs: Sequence[str] | None = None,
         limit: int = 10,
         mode: str | Mode = Mode.HYBRID,
+        *,
+        filters: Filters | Mapping[str, Any] | None = None,
+        settings: RetrievalSpec | None = None,
     ) -> Hits:
         """Search several knowledge bases at once, or all of them.
 
@@ -154,9 +170,11 @@ class Workspace:
             kbs: Names; by default all.
             limit: Most hits in all.
             mode: ``hybrid``, ``dense`` or ``lexical``.
+            filters: What a document must be; see `KnowledgeBase.search`.
+            settings: How to rank; by default as the first knowledge base wants it.
 
         Raises:
-            ConfigError: The query is empty, or limit or mode is wrong.
+            ConfigError: The query is empty, or limit, mode or a filter is wrong.
             NotFoundError: A name is not there, or the workspace is empty.
         """
         names = list(dict.fromkeys(kbs)) if kbs else list(self)
@@ -164,10 +182,12 @@ class Workspace:
             raise NotFoundError(
                 f"{self.path}: has no knowledge base yet; make one with `kbkit new`"
             )
-        return search([self[name].retriever for name in names], query, limit, mode)
+        asked = Query.of(query, limit, mode, filters, settings)
+        return search([self[name].retriever for name in names], asked)
 
     def close(self) -> None:
         """Let go of the folder; the workspace cannot be used any more."""
+        self._resources.warmer.close()
         self._resources.vectors.close()
         self._resources.database.close()
 
@@ -202,9 +222,7 @@ class Workspace:
     def _knowledge_base(self, row: registry.KnowledgeBaseRow) -> KnowledgeBase:
         """One object a knowledge base, so that what it has loaded is loaded once."""
         if row.id not in self._knowledge_bases:
-            config = KnowledgeBaseConfig.model_validate(row.config)
-            embedder = self._embedder(config.embedding)
-            self._knowledge_bases[row.id] = KnowledgeBase(self._resources, row, embedder)
+            self._knowledge_bases[row.id] = KnowledgeBase(self._resources, row)
         return self._knowledge_bases[row.id]
 
     def _embedder(self, spec: AnyEmbedding) -> Embedder:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, date, datetime, time
 from enum import StrEnum
@@ -117,7 +117,7 @@ def _rating(name: str, value: Any) -> float:
     return float(value)
 
 
-_READ = {
+_READ: dict[str, Callable[[str, Any], Any]] = {
     "document_type": lambda name, value: _members(DocumentType, name, value),
     "tags": _texts,
     "source": _text,

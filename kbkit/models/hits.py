@@ -152,7 +152,8 @@ class Hits(Sequence[Hit]):
         columns = [
             "score", "kb", "title", "heading_path", "snippet", "url", "document_type", "tags",
             "cosine", "bm25", "dense", "lexical", "document", "title_match", "heading_match",
-            "rating", "uri", "anchor", "document_id", "chunk_id", "start", "end", "page", "fetched_at", "text",
+            "rating", "uri", "anchor", "document_id", "chunk_id", "start", "end", "page",
+            "fetched_at", "text",
         ]  # fmt: skip
         frame = pd.DataFrame(rows, columns=columns)
         frame.index = pd.RangeIndex(1, len(frame) + 1, name="rank")

@@ -25,7 +25,7 @@ class CorpusStatistics:
     Attributes:
         chunks: Number of chunks.
         average_length: Mean number of terms in a chunk.
-        document_frequencies: Number of chunks that hold each query term.
+        document_frequencies: Number of chunks that hold each query term; only terms that occur.
     """
 
     chunks: int
@@ -43,44 +43,63 @@ class CorpusStatistics:
 
 
 class _CorpusBM25(BM25Okapi):  # type: ignore[misc]
-    """rank-bm25 over candidates, with statistics from outside."""
+    """rank-bm25 over candidates whose terms are counted, with statistics from outside."""
 
     def __init__(
-        self, candidates: Sequence[list[str]], lengths: Sequence[int], statistics: CorpusStatistics
+        self,
+        counts: Sequence[Mapping[str, int]],
+        lengths: Sequence[int],
+        statistics: CorpusStatistics,
     ) -> None:
+        self._lengths = lengths
         self._statistics = statistics
-        super().__init__(candidates, k1=K1, b=B)
-        self.avgdl = statistics.average_length
-        self.doc_len = lengths
+        super().__init__(counts, k1=K1, b=B)
+
+    def _initialize(self, corpus: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
+        self.doc_freqs = corpus
+        self.corpus_size = len(corpus)
+        self.doc_len = self._lengths
+        self.avgdl = self._statistics.average_length
+        return self._statistics.document_frequencies
 
     def _calc_idf(self, nd: Mapping[str, int]) -> None:
         self.idf = {term: self._statistics.idf(term) for term in nd}
 
 
 def bm25_scores(
-    query: Sequence[str],
-    candidates: Sequence[str],
+    counts: Sequence[Mapping[str, int]],
     lengths: Sequence[int],
     statistics: CorpusStatistics,
 ) -> NDArray[np.float64]:
-    """BM25 of each candidate.
+    """BM25 of each candidate for a query of the terms that ``statistics`` knows.
 
     Args:
-        query: Analyzer terms of the query.
-        candidates: Analyzer terms of each chunk, joined by spaces.
-        lengths: Number of terms of each chunk.
-        statistics: Of all chunks of the knowledge base.
+        counts: How often each query term stands in each candidate.
+        lengths: Number of terms of each candidate.
+        statistics: Of all chunks of the knowledge base, for the terms of the query.
 
     Returns:
         One score a candidate, 0 or more. Source of the formula: Robertson and Zaragoza, "The
         Probabilistic Relevance Framework: BM25 and Beyond" (2009), k1 = 1.2, b = 0.75.
     """
-    wanted = {term for term in query if term in statistics.document_frequencies}
-    if not wanted or not candidates:
-        return np.zeros(len(candidates))
-    # only query terms can score, so only they are counted; the lengths are those of all terms
-    matching = [[term for term in text.split(" ") if term in wanted] for text in candidates]
-    if not any(matching):
-        return np.zeros(len(candidates))
-    scores = _CorpusBM25(matching, lengths, statistics).get_scores(sorted(wanted))
+    terms = sorted(statistics.document_frequencies)
+    if not terms or not any(counts):
+        return np.zeros(len(counts))
+    scores = _CorpusBM25(counts, lengths, statistics).get_scores(terms)
     return np.asarray(scores, dtype=np.float64)
+
+
+def impacts(
+    counts: NDArray[np.uint16], lengths: NDArray[np.int32], average_length: float, idf: float
+) -> NDArray[np.float32]:
+    """What one term adds to the BM25 of the chunks that hold it; the formula of `bm25_scores`.
+
+    Args:
+        counts: How often the term stands in each of them, shape ``(n,)``.
+        lengths: Number of terms of each, likewise.
+        average_length: Mean number of terms of all chunks.
+        idf: The term's weight.
+    """
+    tf = counts.astype(np.float32)
+    norms = K1 * (1 - B) + K1 * B / average_length * lengths.astype(np.float32)
+    return np.asarray(idf * (K1 + 1) * tf / (tf + norms), np.float32)

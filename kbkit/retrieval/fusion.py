@@ -1,9 +1,12 @@
-"""Fusion: one score out of several. Pure functions over the candidates of one query."""
+"""Fusion: one score out of several. Pure functions over the candidates of one query.
+
+The stages, in order: `normalised` scales cosine and BM25, `fuse` weighs them with what the
+document, its title and the headings say and with ratings, `discounts` lets further hits of one
+document and near duplicates give way.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +15,14 @@ from numpy.typing import NDArray
 from kbkit.models import ScoreParts
 
 Scores = NDArray[np.float64]
+Codes = NDArray[np.int64]
 
-_NEIGHBOURS = 3
-"""Other candidates of a document that speak for it."""
+_NEIGHBOURS = 4
+"""Other chunks of a document that speak for it."""
+_FURTHER = 0.9
+"""What each hit of a document beyond its first ones counts, again and again."""
+_DUPLICATE = 0.5
+"""What a near duplicate of a better candidate counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,20 +33,75 @@ class Weights:
         dense: Share of the normalised cosine against BM25, 0 to 1.
         document: Weight of what else was found in the document, beside 1 for the chunk itself.
         title: Weight of the title's share of the query's terms, likewise.
+        heading: Weight of the headings' share of the query's terms, likewise.
+        rating: Share of the score that the best ratings add and the worst take away, 0 to 1.
     """
 
     dense: float
     document: float
     title: float
+    heading: float
+    rating: float
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What is known of the candidates of one query; all arrays have shape ``(n,)``.
+
+    Attributes:
+        cosine: Cosine of query and chunk.
+        bm25: BM25 of the chunk, 0 or more.
+        title: Share of the query's terms that the document's title has, 0 to 1.
+        heading: Share of them that the headings above the chunk have, 0 to 1.
+        rating: From -1 (bad) to 1 (good), 0 for what nobody rated; see `rating_prior`.
+        documents: A number for each document.
+        sizes: Number of chunks in the candidate's document, found or not.
+    """
+
+    cosine: Scores
+    bm25: Scores
+    title: Scores
+    heading: Scores
+    rating: Scores
+    documents: Codes
+    sizes: Codes
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """The parts of the candidates' scores, each of shape ``(n,)``; they add up to `total`."""
+
+    features: Features
+    dense: Scores
+    lexical: Scores
+    document: Scores
+    title: Scores
+    heading: Scores
+    rating: Scores
+    total: Scores
+
+    def parts(self, i: int, discount: float) -> ScoreParts:
+        """How the score of one candidate came about, discounted."""
+        return ScoreParts(
+            cosine=float(self.features.cosine[i]),
+            bm25=float(self.features.bm25[i]),
+            dense=float(self.dense[i] * discount),
+            lexical=float(self.lexical[i] * discount),
+            document=float(self.document[i] * discount),
+            title=float(self.title[i] * discount),
+            heading=float(self.heading[i] * discount),
+            rating=float(self.rating[i] * discount),
+        )
 
 
 def normalised(scores: Scores) -> Scores:
     """Scale scores of one query's candidates to 0 to 1.
 
     Negative scores count as 0 and the best one becomes 1, so that what a score of 0 means
-    (nothing in common) does not move with the worst candidate. This is the theoretical-minimum,
-    observed-maximum normalisation of Bruch, Gai and Ingber, "An Analysis of Fusion Functions for
-    Hybrid Retrieval" (2023).
+    (nothing in common) does not move with the worst candidate. The best chunk of the whole
+    knowledge base is among the candidates of its leg, so their number does not matter either.
+    This is the theoretical-minimum, observed-maximum normalisation of Bruch, Gai and Ingber,
+    "An Analysis of Fusion Functions for Hybrid Retrieval" (2023).
 
     Args:
         scores: Shape ``(n,)``.
@@ -48,81 +111,109 @@ def normalised(scores: Scores) -> Scores:
     return kept / top if top > 0 else kept
 
 
-def document_evidence(scores: Scores, documents: Sequence[Hashable]) -> Scores:
+def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
     """How well the rest of each chunk's document answers the query.
 
-    The mean of the second to fourth best scores among the document's candidates, 0 for those
-    that are missing: a page with several good passages is more likely to be about the question
-    than a page with one. Interpolating passage with document scores goes back to Callan,
-    "Passage-Level Evidence in Document Retrieval" (1994).
+    The mean of the second to fifth best scores among the document's candidates: a page with
+    several good passages is more likely to be about the question than a page with one. Chunks
+    that are no candidates count 0; chunks that a short document does not have count as its best
+    one, so that it is not judged by its length. Interpolating passage with document scores goes
+    back to Callan, "Passage-Level Evidence in Document Retrieval" (1994).
 
     Args:
         scores: Of the chunks, shape ``(n,)``.
         documents: Which document each chunk is part of.
+        sizes: Number of chunks of that document.
     """
-    by_document: dict[Hashable, list[float]] = defaultdict(list)
-    for document, value in zip(documents, scores, strict=True):
-        by_document[document].append(float(value))
-    evidence = {
-        document: sum(sorted(values, reverse=True)[1 : _NEIGHBOURS + 1]) / _NEIGHBOURS
-        for document, values in by_document.items()
-    }
-    return np.array([evidence[document] for document in documents], dtype=np.float64)
+    _, first, codes = np.unique(documents, return_index=True, return_inverse=True)
+    place = _places(scores, codes)
+    best = np.zeros(len(first))
+    best[codes[place == 0]] = scores[place == 0]
+    others = (place > 0) & (place <= _NEIGHBOURS)
+    total = np.bincount(codes[others], scores[others], len(first))
+    missing = np.maximum(_NEIGHBOURS - (sizes[first] - 1), 0)
+    evidence: Scores = ((total + missing * best) / _NEIGHBOURS)[codes]
+    return evidence
 
 
-def fuse(
-    cosine: Scores,
-    bm25: Scores,
-    title: Scores,
-    documents: Sequence[Hashable],
-    weights: Weights,
-) -> list[ScoreParts]:
-    """Weigh the scores of candidates against each other.
+def rating_prior(average: Scores, raters: Scores) -> Scores:
+    """What ratings say beforehand, from -1 to 1.
+
+    The distance of the average from the middle of the scale, drawn to 0 as if two more raters
+    had chosen the middle: a Bayesian average.
 
     Args:
-        cosine: Cosine of query and chunk, shape ``(n,)``.
-        bm25: BM25 of the chunk, shape ``(n,)``.
-        title: Share of the query's terms that the document's title has, shape ``(n,)``.
-        documents: Which document each chunk is part of.
-        weights: How much each counts.
+        average: Of the ratings, 1 to 5, shape ``(n,)``; anything where there are none.
+        raters: Number of ratings, shape ``(n,)``.
+    """
+    prior: Scores = np.where(raters > 0, (average - 3) / 2 * raters / (raters + 2), 0.0)
+    return prior
+
+
+def fuse(features: Features, weights: Weights) -> Fused:
+    """Weigh the scores of candidates against each other.
+
+    A convex combination of the normalised scores (Bruch, Gai and Ingber, 2023), with what speaks
+    for the document added, all divided by the sum of the weights; ratings then scale the sum.
 
     Returns:
-        The parts of each candidate's score; they add up to the score, which is 0 to 1.
+        Scores from 0 to 1, or to ``1 + weights.rating`` with the best ratings.
     """
-    dense = weights.dense * normalised(cosine)
-    lexical = (1 - weights.dense) * normalised(bm25)
-    evidence = weights.document * document_evidence(dense + lexical, documents)
-    matched = weights.title * title
-    whole = 1 + weights.document + weights.title
-    return [
-        ScoreParts(
-            cosine=float(cosine[i]),
-            bm25=float(bm25[i]),
-            dense=float(dense[i] / whole),
-            lexical=float(lexical[i] / whole),
-            document=float(evidence[i] / whole),
-            title=float(matched[i] / whole),
-        )
-        for i in range(len(cosine))
-    ]
+    whole = 1 + weights.document + weights.title + weights.heading
+    dense = weights.dense * normalised(features.cosine) / whole
+    lexical = (1 - weights.dense) * normalised(features.bm25) / whole
+    evidence = document_evidence(dense + lexical, features.documents, features.sizes)
+    document = weights.document * evidence
+    title = weights.title * features.title / whole
+    heading = weights.heading * features.heading / whole
+    total = dense + lexical + document + title + heading
+    rating = total * weights.rating * features.rating
+    return Fused(features, dense, lexical, document, title, heading, rating, total + rating)
 
 
-def ranking(
-    parts: Sequence[ScoreParts], documents: Sequence[Hashable], per_document: int
-) -> list[int]:
-    """Indexes of candidates, best score first; equal scores keep their order.
+def discounts(
+    total: Scores, documents: Codes, alike: NDArray[np.bool_], per_document: int
+) -> Scores:
+    """What each candidate's score is multiplied with so that hits differ, shape ``(n,)``.
 
-    A document's hits beyond the first ``per_document`` come after everybody else's. Candidates
-    that have nothing in common with the query are left out.
+    Args:
+        total: The scores.
+        documents: Which document each candidate is part of.
+        alike: Whether a better candidate says the same; see `near_duplicates`.
+        per_document: Hits of a document that count in full.
     """
-    order = sorted(
-        (i for i, part in enumerate(parts) if part.dense + part.lexical > 0),
-        key=lambda i: -parts[i].total,
-    )
-    first: list[int] = []
-    rest: list[int] = []
-    seen: dict[Hashable, int] = defaultdict(int)
-    for i in order:
-        seen[documents[i]] += 1
-        (first if seen[documents[i]] <= per_document else rest).append(i)
-    return first + rest
+    further = np.maximum(_places(total, documents) - per_document + 1, 0)
+    result: Scores = np.power(_FURTHER, further) * np.where(alike, _DUPLICATE, 1.0)
+    return result
+
+
+def near_duplicates(vectors: NDArray[np.float32], threshold: float) -> NDArray[np.bool_]:
+    """Which chunks are near duplicates of one before them that is none itself.
+
+    The greedy selection of maximal marginal relevance (Carbonell and Goldstein, "The Use of MMR",
+    1998) with a threshold in place of a trade-off.
+
+    Args:
+        vectors: Unit vectors, best chunk first, shape ``(n, dimensions)``.
+        threshold: Cosine above which two chunks say the same; 1 or more for never.
+    """
+    alike = np.zeros(len(vectors), np.bool_)
+    if threshold >= 1:
+        return alike
+    close = np.triu(vectors @ vectors.T > threshold, 1)
+    for i in np.flatnonzero(close.any(axis=1)):
+        if not alike[i]:
+            alike |= close[i]
+    return alike
+
+
+def _places(scores: Scores, groups: Codes) -> Codes:
+    """The rank of each score within its group, from 0; equal scores keep their order."""
+    order = np.lexsort((-scores, groups))
+    ordered = groups[order]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = ordered[1:] != ordered[:-1]
+    starts = np.flatnonzero(new)
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order)) - starts[np.cumsum(new) - 1]
+    return places

@@ -1,102 +1,155 @@
-"""Answers queries: two legs of candidates from each knowledge base, exact scores, one ranking."""
+"""Answers queries: candidates from each knowledge base, exact scores, one ranking."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
 from kbkit.embedding.base import Embedder, Vector
 from kbkit.errors import ConfigError
-from kbkit.models import Chunk, Document, Hit, Hits, Mode, ScoreParts
-from kbkit.recipes import KnowledgeBaseConfig
-from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores
-from kbkit.retrieval.fusion import Scores, Weights, fuse, ranking
+from kbkit.models import Chunk, Document, Filters, Hit, Hits, Mode
+from kbkit.recipes import KnowledgeBaseConfig, RetrievalSpec
+from kbkit.retrieval.bm25 import bm25_scores
+from kbkit.retrieval.candidates import Candidates, View, Wanted, from_catalog, from_snapshot
+from kbkit.retrieval.fusion import Scores, rating_prior
+from kbkit.retrieval.ranking import Pool, Ranked, rank
 from kbkit.retrieval.snippet import snippet
-from kbkit.stores import contents, lexical, registry
-from kbkit.stores.contents import Candidate
+from kbkit.stores import contents, ratings, registry
 from kbkit.stores.database import Database
+from kbkit.stores.ratings import Total, Totals
 from kbkit.stores.registry import KnowledgeBaseRow
+from kbkit.stores.snapshots import Snapshots
 from kbkit.stores.vectors import VectorIndex
-from kbkit.text import Analyzer, analyzer
+from kbkit.stores.warming import Warmer
+from kbkit.text import analyzer
 
 LONGEST_QUERY = 10_000
 """Characters of a query that are read; the rest is left out."""
 
-_DENSE_WEIGHTS = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}
-"""Of the modes that use one leg."""
+
+_NO_FILTERS = Filters()
+
+
+_NO_FILTERS = Filters()
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
-    """The candidates that one knowledge base has for a query, scored.
+class Query:
+    """What is asked.
 
     Attributes:
-        cosine: Of query and candidates, shape ``(n,)``.
-        bm25: Of the candidates, shape ``(n,)``.
-        title: Share of the query's terms in the candidates' titles, shape ``(n,)``.
+        text: A question or some words.
+        limit: Most hits.
+        mode: Which legs take part.
+        filters: What a document must be.
+        settings: Used in place of the knowledge bases' own.
     """
 
-    retriever: Retriever
-    kb: str
-    config: KnowledgeBaseConfig
-    terms: list[str]
-    candidates: list[Candidate]
-    cosine: Scores
-    bm25: Scores
-    title: Scores
+    text: str
+    limit: int = 10
+    mode: Mode = Mode.HYBRID
+    filters: Filters = _NO_FILTERS
+    settings: RetrievalSpec | None = None
+
+    @classmethod
+    def of(
+        cls,
+        text: str,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+        settings: RetrievalSpec | None = None,
+    ) -> Query:
+        """Check what somebody asks.
+
+        Raises:
+            ConfigError: The text is empty, or limit, mode or a filter is wrong.
+        """
+        if not text.strip():
+            raise ConfigError("the query is empty; ask for something")
+        if limit < 1:
+            raise ConfigError(f"limit={limit}: ask for 1 hit or more")
+        try:
+            mode = Mode(mode)
+        except ValueError:
+            modes = ", ".join(Mode)
+            raise ConfigError(f"mode={mode!r}: not known; choose one of {modes}") from None
+        # lone surrogates, as broken bytes of a command line become, can be neither stored nor read
+        text = text[:LONGEST_QUERY].encode("utf-8", "replace").decode()
+        return cls(text, limit, mode, Filters.of(filters), settings)
 
 
 @dataclass(slots=True)
 class Retriever:
-    """Finds candidates in one knowledge base as it is in the catalog at that moment."""
+    """Finds candidates in one knowledge base as it is in the catalog at that moment.
+
+    Attributes:
+        embedder: Gives what embeds queries of a knowledge base that the catalog has like this.
+    """
 
     database: Database
     vectors: VectorIndex
+    snapshots: Snapshots
+    warmer: Warmer
     kb_id: str
-    embedder: Embedder
-    _sizes: dict[int, tuple[int, int]] = field(default_factory=dict)
-    _mutex: threading.Lock = field(default_factory=threading.Lock)
+    embedder: Callable[[KnowledgeBaseRow], Embedder]
+    _known: KnowledgeBaseRow | None = None
+    _config: tuple[object, KnowledgeBaseConfig] | None = None
 
-    def pool(self, query: str, limit: int, mode: Mode) -> Pool:
+    def pool(self, query: Query) -> Pool:
         """The candidates for a query.
 
         Raises:
             EmbedderError: The embedder failed.
             NotFoundError: The knowledge base was deleted.
         """
-        vector = None if mode is Mode.LEXICAL else self.embedder.embed_query(query)
-        with self.database.read() as connection:
-            row = registry.get_by_id(connection, self.kb_id)
-            config = KnowledgeBaseConfig.model_validate(row.config)
-            terms = analyzer(config.language).terms(query)
-            size = max(config.retrieval.candidates, limit)
-            frequencies = lexical.document_frequencies(connection, self.kb_id, terms)
-            ids: list[str] = []
-            seqs: list[int] = []
-            if vector is not None:
-                ids, seqs = self.vectors.nearest(connection, row, vector, size)
-            if mode is not Mode.DENSE:
-                seqs += lexical.candidates(connection, self.kb_id, frequencies, size)
-            candidates = contents.candidates(
-                connection, self.kb_id, row.dimensions, seqs=seqs, ids=ids
-            )
-            statistics = self._statistics(connection, row, frequencies)
+        while True:
+            known = self._known
+            vector = None
+            if query.mode is not Mode.LEXICAL and known is not None:
+                vector = self.embedder(known).embed_query(query.text)
+            # the vector comes first, since a model may take long
+            with self.database.read() as connection:
+                row = self._known = registry.get_by_id(connection, self.kb_id)
+                if known is not None and known.embedder == row.embedder:
+                    return self._pool(connection, row, query, vector)
+
+    def _pool(
+        self, connection: sa.Connection, row: KnowledgeBaseRow, query: Query, vector: Vector | None
+    ) -> Pool:
+        config = self._configuration(row)
+        settings = query.settings or config.retrieval
+        wanted = Wanted(
+            terms=tuple(dict.fromkeys(analyzer(config.language).terms(query.text))),
+            vector=vector,
+            mode=query.mode,
+            size=settings.candidates,
+            limit=query.limit,
+            filters=query.filters,
+        )
+        totals = ratings.totals(connection, row.id)
+        snapshot = self.snapshots.get(row)
+        self.warmer.searched(row.id, ready=snapshot is not None and self.vectors.is_open(row))
+        view = View(connection, row, self.vectors, totals)
+        if snapshot is None and query.filters:
+            snapshot = self.snapshots.made(connection, row)
+        if snapshot is None:
+            candidates = from_catalog(view, wanted)
+        else:
+            candidates = from_snapshot(view, snapshot, wanted)
         return Pool(
-            retriever=self,
             kb=row.name,
-            config=config,
-            terms=terms,
+            language=config.language,
+            settings=settings,
+            terms=wanted.terms,
             candidates=candidates,
-            cosine=_cosines(candidates, vector),
-            bm25=bm25_scores(
-                terms, [c.terms for c in candidates], [c.length for c in candidates], statistics
-            ),
-            title=_title_shares(candidates, terms, analyzer(config.language)),
+            columns=_columns(candidates, wanted, totals, config.language),
         )
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
@@ -104,19 +157,14 @@ class Retriever:
         with self.database.read() as connection:
             return contents.get_chunks(connection, seqs)
 
-    def _statistics(
-        self, connection: sa.Connection, row: KnowledgeBaseRow, frequencies: dict[str, int]
-    ) -> CorpusStatistics:
-        with self._mutex:
-            if row.version not in self._sizes:
-                self._sizes = {row.version: contents.corpus_size(connection, row.id)}
-            chunks, length = self._sizes[row.version]
-        return CorpusStatistics(chunks, length / chunks if chunks else 0.0, frequencies)
+    def _configuration(self, row: KnowledgeBaseRow) -> KnowledgeBaseConfig:
+        """The configuration in a row of the catalog, read when it has changed."""
+        if self._config is None or self._config[0] != row.config:
+            self._config = (row.config, KnowledgeBaseConfig.model_validate(row.config))
+        return self._config[1]
 
 
-def search(
-    retrievers: Sequence[Retriever], query: str, limit: int = 10, mode: str | Mode = Mode.HYBRID
-) -> Hits:
+def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     """The chunks that answer a query, best first, out of one knowledge base or several.
 
     Candidates of all knowledge bases are normalised together, so that a score means the same
@@ -124,98 +172,86 @@ def search(
 
     Args:
         retrievers: One a knowledge base.
-        query: A question or some words.
-        limit: Most hits, 1 or more.
-        mode: ``hybrid``, ``dense`` or ``lexical``.
+        query: What is asked.
 
     Raises:
-        ConfigError: The query is empty, or limit or mode is wrong.
         EmbedderError: An embedder failed.
         NotFoundError: A knowledge base was deleted.
     """
     start = time.perf_counter()
-    mode = _checked(query, limit, mode)
-    # lone surrogates, as broken bytes of a command line become, can be neither stored nor read
-    query = query[:LONGEST_QUERY].encode("utf-8", "replace").decode()
-    pools = [retriever.pool(query, limit, mode) for retriever in retrievers]
-    ranked = _ranked(pools, mode)[:limit]
-    found = {
-        id(pool): pool.retriever.chunks([c.seq for p, c, _ in ranked if p is pool])
-        for pool in pools
-    }
+    pools = [retriever.pool(query) for retriever in retrievers]
+    ranked = rank(pools, query.limit, query.mode, query.settings)
+    found = [
+        retriever.chunks([place.seq for place in ranked if place.pool is pool])
+        for retriever, pool in zip(retrievers, pools, strict=True)
+    ]
+    by_pool = {id(pool): chunks for pool, chunks in zip(pools, found, strict=True)}
     hits = tuple(
-        _hit(pool, *found[id(pool)][candidate.seq], parts)
-        for pool, candidate, parts in ranked
-        if candidate.seq in found[id(pool)]
+        _hit(place, *by_pool[id(place.pool)][place.seq])
+        for place in ranked
+        if place.seq in by_pool[id(place.pool)]
     )
-    return Hits(query, hits, time.perf_counter() - start)
+    notes = tuple(dict.fromkeys(note for pool in pools for note in pool.notes))
+    return Hits(query.text, hits, time.perf_counter() - start, notes)
 
 
-def _ranked(pools: Sequence[Pool], mode: Mode) -> list[tuple[Pool, Candidate, ScoreParts]]:
-    """All candidates of all pools, best first."""
-    if not pools:
-        return []
-    settings = pools[0].config.retrieval
-    weights = Weights(
-        dense=_DENSE_WEIGHTS.get(mode, settings.dense_weight),
-        document=settings.document_weight,
-        title=settings.title_weight,
-    )
-    owners = [(pool, candidate) for pool in pools for candidate in pool.candidates]
-    documents = [candidate.document_id for _, candidate in owners]
-    parts = fuse(
-        np.concatenate([pool.cosine for pool in pools]),
-        np.concatenate([pool.bm25 for pool in pools]),
-        np.concatenate([pool.title for pool in pools]),
-        documents,
-        weights,
-    )
-    order = ranking(parts, documents, settings.per_document)
-    return [(*owners[i], parts[i]) for i in order]
-
-
-def _cosines(candidates: Sequence[Candidate], vector: Vector | None) -> Scores:
-    if vector is None or not candidates:
-        return np.zeros(len(candidates))
-    return (np.stack([c.vector for c in candidates]) @ vector).astype(np.float64)
-
-
-def _title_shares(
-    candidates: Sequence[Candidate], terms: Sequence[str], analyze: Analyzer
-) -> Scores:
-    """Share of the distinct query terms that stand in each candidate's title."""
-    wanted = set(terms)
-    if not wanted:
-        return np.zeros(len(candidates))
-    shares = {
-        title: len(wanted.intersection(analyze.terms(title))) / len(wanted)
-        for title in {candidate.title for candidate in candidates}
+def _columns(
+    candidates: Candidates, wanted: Wanted, totals: Totals, language: str
+) -> dict[str, Scores]:
+    average, raters = _rated(candidates, totals)
+    return {
+        "cosine": _cosines(candidates, wanted.vector),
+        "bm25": bm25_scores(candidates.counts, candidates.lengths, candidates.statistics),
+        "title": _shares(candidates.titles, wanted.terms, language),
+        "heading": _shares(candidates.headings, wanted.terms, language),
+        "rating": rating_prior(average, raters),
+        "sizes": candidates.sizes.astype(np.float64),
     }
-    return np.array([shares[candidate.title] for candidate in candidates], dtype=np.float64)
 
 
-def _hit(pool: Pool, chunk: Chunk, document: Document, parts: ScoreParts) -> Hit:
+def _cosines(candidates: Candidates, vector: Vector | None) -> Scores:
+    if vector is None:
+        return np.zeros(len(candidates.seqs))
+    return (candidates.vectors @ vector).astype(np.float64)
+
+
+def _shares(texts: Sequence[str], terms: Sequence[str], language: str) -> Scores:
+    """Share of the query's terms that stand in each text."""
+    wanted = frozenset(terms)
+    if not wanted:
+        return np.zeros(len(texts))
+    return np.array([len(wanted & _terms_of(text, language)) for text in texts]) / len(wanted)
+
+
+@lru_cache(maxsize=100_000)
+def _terms_of(text: str, language: str) -> frozenset[str]:
+    return frozenset(analyzer(language).terms(text))
+
+
+def _rated(candidates: Candidates, totals: Totals) -> tuple[Scores, Scores]:
+    """Average and number of the ratings of each candidate, or of its document where it has none."""
+    nothing = Total(0, 0.0)
+    found = [
+        totals.chunks.get(int(seq)) or totals.documents.get(document) or nothing
+        for seq, document in zip(candidates.seqs, candidates.document_ids, strict=True)
+    ]
+    return (
+        np.array([total.average for total in found], np.float64),
+        np.array([total.raters for total in found], np.float64),
+    )
+
+
+def _hit(place: Ranked, chunk: Chunk, document: Document) -> Hit:
+    pool = place.pool
     return Hit(
         kb=pool.kb,
-        score=parts.total,
-        parts=parts,
+        score=place.parts.total,
+        parts=place.parts,
         chunk=chunk,
         uri=document.uri,
         title=document.title,
         document_type=document.document_type,
         tags=document.tags,
-        snippet=snippet(chunk.text, pool.terms, analyzer(pool.config.language)),
+        snippet=snippet(chunk.text, pool.terms, analyzer(pool.language)),
         fetched_at=document.fetched_at,
     )
-
-
-def _checked(query: str, limit: int, mode: str | Mode) -> Mode:
-    if not query.strip():
-        raise ConfigError("the query is empty; ask for something")
-    if limit < 1:
-        raise ConfigError(f"limit={limit}: ask for 1 hit or more")
-    try:
-        return Mode(mode)
-    except ValueError:
-        modes = ", ".join(Mode)
-        raise ConfigError(f"mode={mode!r}: not known; choose one of {modes}") from None

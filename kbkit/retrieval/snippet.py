@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from functools import lru_cache
 
 from kbkit.text import Analyzer, without_link_targets
 
@@ -111,13 +112,18 @@ def _found(
     """Where words with wanted terms stand; in a long word, where the terms themselves do."""
     found: list[tuple[int, set[str]]] = []
     for match in _WORD.finditer(text):
-        hit = wanted.intersection(analyzer.terms(match[0]))
+        hit = wanted.intersection(_terms_of(match[0], analyzer))
         if hit and len(match[0]) > long:
             folded = match[0].casefold()
             found += sorted((match.start() + max(0, folded.find(t)), {t}) for t in hit)
         elif hit:
             found.append((match.start(), hit))
     return found
+
+
+@lru_cache(maxsize=200_000)
+def _terms_of(word: str, analyzer: Analyzer) -> tuple[str, ...]:
+    return tuple(analyzer.terms(word))
 
 
 def _best_window(found: list[tuple[int, set[str]]], length: int) -> tuple[int, int]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from kbkit.errors import NotFoundError
-from kbkit.models import Chunk, Document, DocumentState, DocumentType
+from kbkit.models import Chunk, Document, DocumentState, DocumentType, Filters
 from kbkit.stores.schema import chunks, documents, vectors
 
 _T = TypeVar("_T")
@@ -22,12 +24,18 @@ _VARIABLES = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What reranking reads of a chunk."""
+    """What reranking reads of a chunk.
+
+    Attributes:
+        heading: Heading path without the document's title, on one line.
+        terms: Analyzer terms, joined by spaces.
+        length: Number of those terms.
+    """
 
     seq: int
-    id: str
     document_id: str
     title: str
+    heading: str
     terms: str
     length: int
     vector: NDArray[np.float32]
@@ -130,16 +138,12 @@ def iter_chunks(
 
 def get_chunks(connection: sa.Connection, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
     """Chunks by ``seq``, each with its document (whose ``content`` is left empty: it is long)."""
-    columns = [sa.literal("").label("content") if c.name == "content" else c
-               for c in _DOCUMENT_COLUMNS]  # fmt: skip
     found_documents: dict[str, Document] = {}
     found: dict[int, tuple[Chunk, Document]] = {}
     for part in in_parts(list(seqs)):
-        rows = connection.execute(
-            sa.select(chunks.c.seq, *_CHUNK_COLUMNS).where(chunks.c.seq.in_(part))
-        ).all()
+        rows = connection.execute(_CHUNKS_BY_SEQ, {"seqs": list(part)}).all()
         wanted = {row.document_id for row in rows} - found_documents.keys()
-        for row in connection.execute(sa.select(*columns).where(documents.c.id.in_(wanted))):
+        for row in connection.execute(_DOCUMENTS_BY_ID, {"ids": list(wanted)}):
             found_documents[row.id] = _document(row)
         for row in rows:
             values = dict(row._mapping)
@@ -149,37 +153,113 @@ def get_chunks(connection: sa.Connection, seqs: Sequence[int]) -> dict[int, tupl
     return found
 
 
-def candidates(
-    connection: sa.Connection,
-    kb_id: str,
-    dimensions: int,
-    *,
-    seqs: Iterable[int] = (),
-    ids: Iterable[str] = (),
-) -> list[Candidate]:
-    """What reranking reads of chunks, given by ``seq`` or by id; those that are gone are left out.
+# built once: building a statement takes longer than reading the rows of a search
+_CHUNKS_BY_SEQ = sa.select(chunks.c.seq, *_CHUNK_COLUMNS).where(
+    chunks.c.seq.in_(sa.bindparam("seqs", expanding=True))
+)
+_DOCUMENTS_BY_ID = sa.select(
+    *(sa.literal("").label("content") if c.name == "content" else c for c in _DOCUMENT_COLUMNS)
+).where(documents.c.id.in_(sa.bindparam("ids", expanding=True)))
 
-    A chunk that is named both ways comes once.
-    """
+
+def heading_text(title: str, heading_path: Sequence[str]) -> str:
+    """A heading path on one line, without the document's title where it begins with that."""
+    return " > ".join(heading_path[1:] if list(heading_path[:1]) == [title] else heading_path)
+
+
+def candidates(
+    connection: sa.Connection, kb_id: str, dimensions: int, seqs: Sequence[int]
+) -> list[Candidate]:
+    """What reranking reads of chunks, by ``seq``; those that are gone are left out."""
     rows: dict[int, Any] = {}
-    for column, keys in ((chunks.c.seq, list(seqs)), (chunks.c.id, list(ids))):
-        for part in in_parts(keys):
-            found = connection.execute(
-                sa.select(
-                    chunks.c.seq, chunks.c.id, chunks.c.document_id, documents.c.title,
-                    chunks.c.terms, chunks.c.length, vectors.c.vector,
-                )
-                .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
-                .join(documents, documents.c.id == chunks.c.document_id)
-                .where(chunks.c.kb_id == kb_id, column.in_(part))
-            )  # fmt: skip
-            rows.update((row.seq, row) for row in found)
-    ordered = [rows[seq] for seq in sorted(rows)]
-    matrix = unpack([row.vector for row in ordered], dimensions)
+    for part in in_parts(seqs):
+        found = connection.execute(
+            sa.select(
+                chunks.c.seq, chunks.c.document_id, documents.c.title, chunks.c.heading_path,
+                chunks.c.terms, chunks.c.length, vectors.c.vector,
+            )
+            .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
+            .join(documents, documents.c.id == chunks.c.document_id)
+            .where(chunks.c.kb_id == kb_id, chunks.c.seq.in_(part))
+        )  # fmt: skip
+        rows.update((row.seq, row) for row in found)
+    there = [rows[seq] for seq in seqs if seq in rows]
+    matrix = unpack([row.vector for row in there], dimensions)
     return [
-        Candidate(row.seq, row.id, row.document_id, row.title, row.terms, row.length, matrix[i])
-        for i, row in enumerate(ordered)
-    ]
+        Candidate(
+            row.seq, row.document_id, row.title, heading_text(row.title, row.heading_path),
+            row.terms, row.length, matrix[i],
+        )
+        for i, row in enumerate(there)
+    ]  # fmt: skip
+
+
+def seqs_of(connection: sa.Connection, ids: Sequence[str]) -> list[int]:
+    """``seq`` of chunks by id, in that order; those that are gone are left out."""
+    found: dict[str, int] = {}
+    for part in in_parts(ids):
+        marks = ",".join("?" * len(part))
+        rows = connection.exec_driver_sql(
+            f"SELECT id, seq FROM chunks WHERE id IN ({marks})",  # noqa: S608 - only marks
+            tuple(part),
+        )
+        found.update((row[0], row[1]) for row in rows)
+    return [found[known] for known in ids if known in found]
+
+
+def sizes_of(connection: sa.Connection, document_ids: Collection[str]) -> dict[str, int]:
+    """Number of chunks of documents, by id."""
+    sizes: dict[str, int] = {}
+    for part in in_parts(list(document_ids)):
+        rows = connection.execute(
+            sa.select(chunks.c.document_id, sa.func.count())
+            .where(chunks.c.document_id.in_(part))
+            .group_by(chunks.c.document_id)
+        )
+        sizes.update((row[0], row[1]) for row in rows)
+    return sizes
+
+
+def matching_documents(connection: sa.Connection, kb_id: str, filters: Filters) -> set[str]:
+    """Ids of the documents that filters let through, their ratings left aside."""
+    conditions = [documents.c.kb_id == kb_id]
+    if filters.document_type:
+        conditions.append(documents.c.document_type.in_(filters.document_type))
+    if filters.state:
+        conditions.append(documents.c.state.in_(filters.state))
+    if filters.source:
+        start = sa.func.substr(documents.c.uri, 1, len(filters.source))
+        conditions.append(start == filters.source)
+    if filters.after is not None:
+        conditions.append(documents.c.fetched_at >= filters.after)
+    if filters.before is not None:
+        conditions.append(documents.c.fetched_at < filters.before)
+    rows = connection.execute(
+        sa.select(documents.c.id, documents.c.uri, documents.c.tags).where(*conditions)
+    )
+    tags = set(filters.tags)
+    path = _glob(filters.path)
+    return {
+        row.id
+        for row in rows
+        if tags.issubset(row.tags) and (path is None or path.fullmatch(_path(row.uri)))
+    }
+
+
+def _glob(pattern: str) -> re.Pattern[str] | None:
+    if not pattern:
+        return None
+    wild = {"*": ".*", "?": "."}
+    parts = re.split(r"(\*+|\?)", pattern.lstrip("/"))
+    return re.compile("".join(wild.get(part[:1], re.escape(part)) for part in parts), re.DOTALL)
+
+
+def _path(uri: str) -> str:
+    """The path of a URI without query and fragment, or what stands behind its scheme."""
+    try:
+        return urlsplit(uri).path.lstrip("/")
+    except ValueError:
+        return uri
 
 
 def corpus_size(connection: sa.Connection, kb_id: str) -> tuple[int, int]:

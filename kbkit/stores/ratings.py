@@ -5,13 +5,14 @@ Only who gave a rating may want it gone: `remove` takes back a slip.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
 from kbkit.models import Rating
-from kbkit.stores.schema import knowledge_bases, ratings
+from kbkit.stores.schema import chunks, knowledge_bases, rating_totals, ratings
 
 
 def add(
@@ -40,6 +41,7 @@ def add(
         )
         .returning(ratings.c.id)
     ).scalar_one()
+    _add_up(connection, kb_id, target)
     return next(r for r in listed(connection, kb_id, ratings.c.id == rating_id))
 
 
@@ -59,10 +61,82 @@ def listed(
 
 def remove(connection: sa.Connection, kb_id: str, rating_id: int) -> bool:
     """Remove a rating; whether it was there."""
-    found = connection.execute(
-        ratings.delete().where(ratings.c.kb_id == kb_id, ratings.c.id == rating_id)
+    target = connection.execute(
+        ratings.delete()
+        .where(ratings.c.kb_id == kb_id, ratings.c.id == rating_id)
+        .returning(ratings.c.target)
+    ).scalar_one_or_none()
+    if target is None:
+        return False
+    _add_up(connection, kb_id, target)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What the ratings of a chunk or a document come to.
+
+    Attributes:
+        raters: How many people rated it.
+        average: Mean of the last rating of each, 1 to 5.
+    """
+
+    raters: int
+    average: float
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Totals of all that was rated in a knowledge base: chunks by ``seq``, documents by id."""
+
+    chunks: Mapping[int, Total]
+    documents: Mapping[str, Total]
+
+
+def totals(connection: sa.Connection, kb_id: str) -> Totals:
+    """Totals of what was rated and is there."""
+    rows = connection.execute(_TOTALS, {"kb": kb_id}).all()
+    return Totals(
+        chunks={row.seq: Total(row.raters, row.average) for row in rows if row.seq is not None},
+        documents={row.target: Total(row.raters, row.average) for row in rows if row.seq is None},
     )
-    return found.rowcount > 0
+
+
+_TOTALS = (
+    sa.select(rating_totals.c.target, rating_totals.c.raters, rating_totals.c.average, chunks.c.seq)
+    .outerjoin(chunks, chunks.c.id == rating_totals.c.target)
+    .where(rating_totals.c.kb_id == sa.bindparam("kb"))
+)
+
+
+def total(connection: sa.Connection, kb_id: str, target: str) -> Total | None:
+    """The total of one chunk or document, ``None`` where nobody rated it."""
+    row = connection.execute(
+        sa.select(rating_totals.c.raters, rating_totals.c.average).where(
+            rating_totals.c.kb_id == kb_id, rating_totals.c.target == target
+        )
+    ).first()
+    return None if row is None else Total(*row)
+
+
+def _add_up(connection: sa.Connection, kb_id: str, target: str) -> None:
+    """Keep the total of a target level with its ratings."""
+    of_target = (ratings.c.kb_id == kb_id, ratings.c.target == target)
+    last = sa.select(sa.func.max(ratings.c.id)).where(*of_target).group_by(ratings.c.rater)
+    raters, average = connection.execute(
+        sa.select(sa.func.count(), sa.func.avg(ratings.c.score)).where(ratings.c.id.in_(last))
+    ).one()
+    connection.execute(
+        rating_totals.delete().where(
+            rating_totals.c.kb_id == kb_id, rating_totals.c.target == target
+        )
+    )
+    if raters:
+        connection.execute(
+            rating_totals.insert().values(
+                kb_id=kb_id, target=target, raters=raters, average=average
+            )
+        )
 
 
 def of_targets(targets: Collection[str]) -> sa.ColumnElement[bool]:

@@ -110,12 +110,14 @@ def get_by_id(connection: sa.Connection, kb_id: str) -> KnowledgeBaseRow:
     Raises:
         NotFoundError: It was deleted.
     """
-    row = connection.execute(
-        sa.select(knowledge_bases).where(knowledge_bases.c.id == kb_id)
-    ).first()
+    row = connection.execute(_BY_ID, {"kb": kb_id}).first()
     if row is None:
         raise NotFoundError("this knowledge base was deleted; open another one")
     return KnowledgeBaseRow(**row._mapping)
+
+
+# built once: every search begins with it
+_BY_ID = sa.select(knowledge_bases).where(knowledge_bases.c.id == sa.bindparam("kb"))
 
 
 def names(connection: sa.Connection) -> list[str]:

@@ -15,6 +15,7 @@ import os
 import threading
 from array import array
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from kbkit.stores import registry
-from kbkit.stores.contents import unpack
+from kbkit.stores.contents import heading_text, unpack
 from kbkit.stores.database import Database
 from kbkit.stores.registry import KnowledgeBaseRow
 from kbkit.stores.schema import chunks, documents, vectors
@@ -42,32 +43,50 @@ class Snapshot:
         version: ``knowledge_bases.version`` that it shows.
         embedder: Fingerprint of what made the vectors.
         seqs: ``chunks.seq``, shape ``(n,)``, ascending.
+        ids: ``chunks.id`` of the same.
         owners: Which of `document_ids` each chunk is part of, shape ``(n,)``.
         lengths: Number of terms of each chunk, shape ``(n,)``.
+        headings: Which of `heading_texts` stands above each chunk, shape ``(n,)``.
         vectors: Unit vectors, shape ``(n, dimensions)``.
         document_ids: Of all documents that have chunks.
         titles: Of the same.
+        sizes: Number of chunks of the same.
+        heading_texts: Heading paths without the documents' titles, each on one line.
         terms: All terms, sorted.
         starts: Where the postings of each term begin; one longer than `terms`.
         rows: The chunk of each posting, ascending within a term.
         counts: How often the term stands in it.
+        average_length: Mean of `lengths`.
     """
 
     version: int
     embedder: str
     seqs: NDArray[np.int64]
+    ids: Sequence[str]
     owners: NDArray[np.int32]
     lengths: NDArray[np.int32]
+    headings: NDArray[np.int32]
     vectors: NDArray[np.float32]
-    document_ids: tuple[str, ...]
-    titles: tuple[str, ...]
-    terms: list[str]
+    document_ids: Sequence[str]
+    titles: Sequence[str]
+    sizes: NDArray[np.int64]
+    heading_texts: Sequence[str]
+    terms: Sequence[str]
     starts: NDArray[np.int64]
     rows: NDArray[np.int32]
     counts: NDArray[np.uint16]
+    average_length: float
+    _rows: dict[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.seqs)
+
+    def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
+        """Rows of chunks by id, in that order; those that are gone are left out."""
+        if len(self._rows) < len(self):
+            self._rows.update({known: row for row, known in enumerate(self.ids)})
+        rows = self._rows
+        return np.array([rows[known] for known in ids if known in rows], np.int64)
 
     def postings(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
         """The chunks that hold a term, by row, and how often each does."""
@@ -98,23 +117,23 @@ class Snapshots:
                 self._held[row.id] = held
         return held if _shows(held, row) else None
 
+    def made(self, connection: sa.Connection, row: KnowledgeBaseRow) -> Snapshot:
+        """The snapshot of what a reading transaction sees, made where there is none."""
+        with self._making:
+            held = self._held.get(row.id) or _load(self._path(row.id))
+            if held is None or not _shows(held, row):
+                held = _make(connection, row, held)
+            self._held[row.id] = held
+            return held
+
     def renew(self, kb_id: str) -> Snapshot:
         """Bring the snapshot in memory level with the catalog.
 
         Raises:
             NotFoundError: The knowledge base was deleted.
         """
-        with self._making:
-            before = self._held.get(kb_id) or _load(self._path(kb_id))
-            with self.database.read() as connection:
-                row = registry.get_by_id(connection, kb_id)
-                if before is not None and _shows(before, row):
-                    made = before
-                else:
-                    same = before is not None and before.embedder == row.embedder
-                    made = _make(connection, row, before if same else None)
-            self._held[kb_id] = made
-            return made
+        with self.database.read() as connection:
+            return self.made(connection, registry.get_by_id(connection, kb_id))
 
     def save(self, kb_id: str) -> None:
         """Bring memory and disk level with the catalog.
@@ -152,11 +171,10 @@ def _make(connection: sa.Connection, row: KnowledgeBaseRow, before: Snapshot | N
         sa.select(documents.c.id, documents.c.title).where(documents.c.kb_id == row.id)
     ).all()
     ordinals = {document.id: i for i, document in enumerate(found)}
-    if before is None:
+    if before is None or before.embedder != row.embedder:
         before = _empty(row.dimensions)
-    last = int(before.seqs[-1]) if len(before) else 0
     kept = np.isin(before.seqs, alive)
-    new = _read(connection, row, last, before.terms, ordinals)
+    new = _read(connection, row, before, ordinals)
     moved = np.array([ordinals.get(known, -1) for known in before.document_ids], np.int32)
     first = int(kept.sum())
     renumbered = np.cumsum(kept) - 1
@@ -168,19 +186,26 @@ def _make(connection: sa.Connection, row: KnowledgeBaseRow, before: Snapshot | N
         np.concatenate([renumbered[before.rows[posted]], new.rows + first]),
         np.concatenate([before.counts[posted], np.ones(len(new.rows), np.uint16)]),
     )  # fmt: skip
+    owners = np.concatenate([moved[before.owners[kept]], new.owners])
+    lengths = np.concatenate([before.lengths[kept], new.lengths])
     return Snapshot(
         version=row.version,
         embedder=row.embedder,
         seqs=np.concatenate([before.seqs[kept], new.seqs]),
-        owners=np.concatenate([moved[before.owners[kept]], new.owners]),
-        lengths=np.concatenate([before.lengths[kept], new.lengths]),
+        ids=(*(before.ids[i] for i in np.flatnonzero(kept).tolist()), *new.ids),
+        owners=owners,
+        lengths=lengths,
+        headings=np.concatenate([before.headings[kept], new.headings]),
         vectors=np.concatenate([before.vectors[kept], new.vectors]),
         document_ids=tuple(ordinals),
         titles=tuple(document.title for document in found),
+        sizes=np.bincount(owners, minlength=len(found)),
+        heading_texts=new.heading_texts,
         terms=terms,
         starts=starts,
         rows=rows,
         counts=counts,
+        average_length=float(lengths.mean()) if len(lengths) else 0.0,
     )
 
 
@@ -189,15 +214,20 @@ def _empty(dimensions: int) -> Snapshot:
         version=-1,
         embedder="",
         seqs=np.zeros(0, np.int64),
+        ids=(),
         owners=np.zeros(0, np.int32),
         lengths=np.zeros(0, np.int32),
+        headings=np.zeros(0, np.int32),
         vectors=np.zeros((0, dimensions), np.float32),
         document_ids=(),
         titles=(),
+        sizes=np.zeros(0, np.int64),
+        heading_texts=(),
         terms=[],
         starts=np.zeros(1, np.int64),
         rows=np.zeros(0, np.int32),
         counts=np.zeros(0, np.uint16),
+        average_length=0.0,
     )
 
 
@@ -206,8 +236,11 @@ class _New:
     """Chunks as they are read; `term_ids` and `rows` have an item for every single term."""
 
     seqs: NDArray[np.int64]
+    ids: Sequence[str]
     owners: NDArray[np.int32]
     lengths: NDArray[np.int32]
+    headings: NDArray[np.int32]
+    heading_texts: Sequence[str]
     vectors: NDArray[np.float32]
     vocabulary: dict[str, int]
     term_ids: NDArray[np.int64]
@@ -217,36 +250,50 @@ class _New:
 def _read(
     connection: sa.Connection,
     row: KnowledgeBaseRow,
-    last: int,
-    terms: list[str],
+    before: Snapshot,
     ordinals: dict[str, int],
 ) -> _New:
-    """The chunks behind a ``seq``."""
-    vocabulary = {term: i for i, term in enumerate(terms)}
-    seqs, owners, lengths, term_ids, per_chunk = (array(code) for code in "qiiqq")
+    """The chunks that a snapshot does not have yet; texts that it knows keep their numbers."""
+    last = int(before.seqs[-1]) if len(before) else 0
+    vocabulary = {term: i for i, term in enumerate(before.terms)}
+    texts = {text: i for i, text in enumerate(before.heading_texts)}
+    seqs, owners, lengths, headings, term_ids, per_chunk = (array(code) for code in "qiiiqq")
+    ids: list[str] = []
     packed: list[bytes] = []
     query = (
         sa.select(
-            chunks.c.seq, chunks.c.document_id, chunks.c.length, chunks.c.terms, vectors.c.vector
+            chunks.c.seq,
+            chunks.c.id,
+            chunks.c.document_id,
+            chunks.c.length,
+            chunks.c.heading_path,
+            chunks.c.terms,
+            vectors.c.vector,
+            documents.c.title,
         )
+        .join(documents, documents.c.id == chunks.c.document_id)
         .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
         .where(chunks.c.kb_id == row.id, chunks.c.seq > last)
         .order_by(chunks.c.seq)
     )
-    for seq, document_id, length, text, vector in connection.execute(query).yield_per(
-        _ROWS_AT_ONCE
-    ):
-        held = text.split(" ") if text else []
-        seqs.append(seq)
-        owners.append(ordinals[document_id])
-        lengths.append(length)
+    for chunk in connection.execute(query).yield_per(_ROWS_AT_ONCE):
+        held = chunk.terms.split(" ") if chunk.terms else []
+        heading = heading_text(chunk.title, chunk.heading_path)
+        seqs.append(chunk.seq)
+        ids.append(chunk.id)
+        owners.append(ordinals[chunk.document_id])
+        lengths.append(chunk.length)
+        headings.append(texts.setdefault(heading, len(texts)))
         term_ids.extend([vocabulary.setdefault(term, len(vocabulary)) for term in held])
         per_chunk.append(len(held))
-        packed.append(vector)
+        packed.append(chunk.vector)
     return _New(
         seqs=np.array(seqs, np.int64),
+        ids=ids,
         owners=np.array(owners, np.int32),
         lengths=np.array(lengths, np.int32),
+        headings=np.array(headings, np.int32),
+        heading_texts=tuple(texts),
         vectors=unpack(packed, row.dimensions),
         vocabulary=vocabulary,
         term_ids=np.array(term_ids, np.int64),
@@ -279,8 +326,10 @@ def _postings(
     )
 
 
-_ARRAYS = ("seqs", "owners", "lengths", "vectors", "starts", "rows", "counts")
-_TEXTS = ("document_ids", "titles", "terms")
+_ARRAYS = (
+    "seqs", "owners", "lengths", "headings", "vectors", "sizes", "starts", "rows", "counts",
+)  # fmt: skip
+_TEXTS = ("ids", "document_ids", "titles", "heading_texts", "terms")
 
 
 def _save(snapshot: Snapshot, path: Path) -> None:
@@ -288,18 +337,15 @@ def _save(snapshot: Snapshot, path: Path) -> None:
 
     path.parent.mkdir(exist_ok=True)
     part = path.with_suffix(f".{os.getpid()}.part")
-    texts = {
-        "document_ids": "\n".join(snapshot.document_ids),
-        "titles": json.dumps(snapshot.titles),
-        "terms": "\n".join(snapshot.terms),
-    }
     tensors = {name: getattr(snapshot, name) for name in _ARRAYS}
-    for name, text in texts.items():
+    for name in _TEXTS:
+        text = "".join(text.replace("\0", " ") + "\0" for text in getattr(snapshot, name))
         tensors[name] = np.frombuffer(text.encode(), np.uint8)
     about = {
         "format": _FORMAT,
         "version": str(snapshot.version),
         "embedder": snapshot.embedder,
+        "average_length": repr(snapshot.average_length),
     }
     try:
         save_file(tensors, part, about)
@@ -322,15 +368,16 @@ def _load(path: Path) -> Snapshot | None:
         about = header["__metadata__"]
         if about["format"] != _FORMAT:
             return None
-        found = {name: _mapped(data[start:], header[name]) for name in (*_ARRAYS, *_TEXTS)}
-        texts = {name: found.pop(name).tobytes().decode() for name in _TEXTS}
+        values: dict[str, Any] = {
+            name: _mapped(data[start:], header[name]) for name in (*_ARRAYS, *_TEXTS)
+        }
+        for name in _TEXTS:
+            values[name] = values[name].tobytes().decode().split("\0")[:-1]
         return Snapshot(
             version=int(about["version"]),
             embedder=about["embedder"],
-            document_ids=tuple(texts["document_ids"].split()),
-            titles=tuple(json.loads(texts["titles"])),
-            terms=texts["terms"].split("\n") if texts["terms"] else [],
-            **found,
+            average_length=float(about["average_length"]),
+            **values,
         )
     except (OSError, KeyError, TypeError, ValueError):
         return None

@@ -11,6 +11,7 @@ them the client is opened afresh. Opening and writing happen under one lock.
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,6 +51,11 @@ class VectorIndex:
         self._database = database
         self._locks = locks
         self._chroma = ChromaFolder.of(folder)
+
+    @property
+    def folder(self) -> Path:
+        """Where Chroma keeps the collections."""
+        return self._chroma.folder
 
     def close(self) -> None:
         """Let go of Chroma."""
@@ -121,16 +127,35 @@ class VectorIndex:
             Ids of the nearest chunks that Chroma knows (some may be gone from the catalog), and
             ``seq`` of the nearest among those that it does not know yet.
         """
+        ids, known = self.ask(connection, row, query, k)
+        return ids, _nearest_of_new(connection, row, query, k, known)
+
+    def ask(
+        self, connection: sa.Connection, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int
+    ) -> tuple[list[str], int]:
+        """What Chroma knows of `nearest`: ids, and the last ``seq`` that it knows of."""
         if not query.any():
-            return [], []
+            return [], sys.maxsize  # a query without a direction has no neighbours
         with self._chroma.mutex:
             if not self._usable(row) or self._behind(connection, row) > _REOPEN_BEHIND:
-                # while another process writes, what is open has to do: the rest is scored below
+                # while another process writes, what is open has to do
                 with contextlib.suppress(ConflictError):
                     self._refresh(row.id)
             ids = self._query(row, query, k)
-            known = self._chroma.opened_at.get(row.id, 0) if self._usable(row) else 0
-        return ids, _nearest_of_new(connection, row, query, k, known)
+            return ids, self._chroma.opened_at.get(row.id, 0) if self._usable(row) else 0
+
+    def is_open(self, row: KnowledgeBaseRow) -> bool:
+        """Whether this process has the collection open, so that asking it takes no time."""
+        return self._usable(row)
+
+    def open(self, kb_id: str) -> None:
+        """Open a collection for searching, unless another process writes to Chroma just now.
+
+        Raises:
+            NotFoundError: The knowledge base was deleted.
+        """
+        with contextlib.suppress(ConflictError):
+            self._refresh(kb_id)
 
     def _usable(self, row: KnowledgeBaseRow) -> bool:
         collection = self._chroma.collections.get(row.id)

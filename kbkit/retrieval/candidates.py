@@ -1,0 +1,240 @@
+"""Candidates: the chunks that either leg finds for a query, and what ranking reads of them.
+
+A snapshot of the knowledge base gives them fastest. Where there is none of the catalog's version
+(while documents are being stored, say), FTS5 and the catalog give them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from kbkit.embedding.base import Matrix, Vector
+from kbkit.models import Filters, Mode
+from kbkit.retrieval.bm25 import CorpusStatistics, impacts
+from kbkit.stores import contents, lexical
+from kbkit.stores.ratings import Totals
+from kbkit.stores.registry import KnowledgeBaseRow
+from kbkit.stores.snapshots import Snapshot
+from kbkit.stores.vectors import VectorIndex
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One knowledge base as a reading transaction sees it."""
+
+    connection: sa.Connection
+    row: KnowledgeBaseRow
+    vectors: VectorIndex
+    totals: Totals
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a query asks of one knowledge base.
+
+    Attributes:
+        terms: Analyzer terms of the query, each once.
+        vector: Of the query; ``None`` where nothing is asked of the dense leg.
+        mode: Which legs take part.
+        size: Candidates of each leg that are ranked.
+        limit: Hits that are wanted, which may be more.
+        filters: What a document must be.
+    """
+
+    terms: tuple[str, ...]
+    vector: Vector | None
+    mode: Mode
+    size: int
+    limit: int
+    filters: Filters
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Chunks, by column. The first ``ranked`` ones are ranked, the others fill up behind them.
+
+    Attributes:
+        seqs: ``chunks.seq``, shape ``(n,)``.
+        ranked: How many of them are candidates proper.
+        document_ids: The document of each.
+        sizes: Number of chunks of that document, shape ``(n,)``.
+        titles: Its title.
+        headings: Heading path of each chunk without that title.
+        lengths: Number of terms of each.
+        counts: How often each query term stands in each.
+        vectors: Shape ``(n, dimensions)``.
+        statistics: Of all chunks of the knowledge base.
+    """
+
+    seqs: Rows
+    ranked: int
+    document_ids: Sequence[str]
+    sizes: Rows
+    titles: Sequence[str]
+    headings: Sequence[str]
+    lengths: Sequence[int]
+    counts: Sequence[Mapping[str, int]]
+    vectors: Matrix
+    statistics: CorpusStatistics
+
+
+def from_catalog(view: View, wanted: Wanted) -> Candidates:
+    """Candidates out of the catalog; filters are not heeded."""
+    connection, row = view.connection, view.row
+    most = max(wanted.size, wanted.limit)
+    frequencies = lexical.document_frequencies(connection, row.id, wanted.terms)
+    dense: list[int] = []
+    if wanted.vector is not None:
+        ids, dense = view.vectors.nearest(connection, row, wanted.vector, most)
+        dense = contents.seqs_of(connection, ids) + dense
+    found: list[int] = []
+    if wanted.mode is not Mode.DENSE:
+        found = lexical.candidates(connection, row.id, frequencies, most)
+    seqs, ranked = _united(np.array(dense, np.int64), np.array(found, np.int64), wanted.size)
+    rows = contents.candidates(connection, row.id, row.dimensions, seqs.tolist())
+    sizes = contents.sizes_of(connection, {c.document_id for c in rows})
+    chunks, length = contents.corpus_size(connection, row.id)
+    return Candidates(
+        seqs=np.array([c.seq for c in rows], np.int64),
+        ranked=ranked,
+        document_ids=[c.document_id for c in rows],
+        sizes=np.array([sizes[c.document_id] for c in rows], np.int64),
+        titles=[c.title for c in rows],
+        headings=[c.heading for c in rows],
+        lengths=[c.length for c in rows],
+        counts=[_counted(c.terms, frequencies) for c in rows],
+        vectors=np.array([c.vector for c in rows], np.float32).reshape(len(rows), row.dimensions),
+        statistics=CorpusStatistics(chunks, length / chunks if chunks else 0.0, frequencies),
+    )
+
+
+def from_snapshot(view: View, snapshot: Snapshot, wanted: Wanted) -> Candidates:
+    """Candidates out of a snapshot of what the transaction sees."""
+    allowed = _allowed(view, snapshot, wanted.filters)
+    postings = {term: snapshot.postings(term) for term in wanted.terms}
+    statistics = CorpusStatistics(
+        chunks=len(snapshot),
+        average_length=snapshot.average_length,
+        document_frequencies={term: len(rows) for term, (rows, _) in postings.items() if len(rows)},
+    )
+    most = max(wanted.size, wanted.limit)
+    dense = found = np.zeros(0, np.int64)
+    if wanted.vector is not None:
+        dense = _dense(view, snapshot, wanted.vector, most, allowed)
+    if wanted.mode is not Mode.DENSE:
+        found = _lexical(snapshot, postings, statistics, most, allowed)
+    chosen, ranked = _united(dense, found, wanted.size)
+    owners = snapshot.owners[chosen]
+    counts: list[dict[str, int]] = [{} for _ in chosen]
+    for term, (rows, times) in postings.items():
+        places = np.searchsorted(rows, chosen)
+        places[places == len(rows)] = 0
+        for i in np.flatnonzero(rows[places] == chosen) if len(rows) else ():
+            counts[i][term] = int(times[places[i]])
+    return Candidates(
+        seqs=snapshot.seqs[chosen],
+        ranked=ranked,
+        document_ids=[snapshot.document_ids[i] for i in owners],
+        sizes=snapshot.sizes[owners],
+        titles=[snapshot.titles[i] for i in owners],
+        headings=[snapshot.heading_texts[i] for i in snapshot.headings[chosen]],
+        lengths=snapshot.lengths[chosen].tolist(),
+        counts=counts,
+        vectors=snapshot.vectors[chosen],
+        statistics=statistics,
+    )
+
+
+def _dense(
+    view: View,
+    snapshot: Snapshot,
+    vector: Vector,
+    most: int,
+    allowed: NDArray[np.bool_] | None,
+) -> Rows:
+    """Rows of the nearest chunks, best first: by Chroma once it is open, else by a full scan.
+
+    A filter makes Chroma many times slower, so filtered chunks are scanned too.
+    """
+    if not vector.any():
+        return np.zeros(0, np.int64)
+    if allowed is not None:
+        rows = np.flatnonzero(allowed)
+        return rows[_best(snapshot.vectors[rows] @ vector, most)]
+    if view.vectors.is_open(view.row):
+        ids, known = view.vectors.ask(view.connection, view.row, vector, most)
+        first = int(np.searchsorted(snapshot.seqs, known, "right"))  # the first that is new to it
+        new = first + _best(snapshot.vectors[first:] @ vector, most)
+        return np.concatenate([snapshot.rows_of(ids), new])
+    return _best(snapshot.vectors @ vector, most)
+
+
+def _lexical(
+    snapshot: Snapshot,
+    postings: Mapping[str, tuple[NDArray[np.int32], NDArray[np.uint16]]],
+    statistics: CorpusStatistics,
+    most: int,
+    allowed: NDArray[np.bool_] | None,
+) -> Rows:
+    """Rows of the chunks with the highest BM25, best first."""
+    scores = np.zeros(len(snapshot), np.float32)
+    for term, (rows, counts) in postings.items():
+        lengths = snapshot.lengths[rows]
+        scores[rows] += impacts(counts, lengths, snapshot.average_length, statistics.idf(term))
+    if allowed is not None:
+        scores *= allowed
+    matching = np.flatnonzero(scores)
+    return matching[_best(scores[matching], most)]
+
+
+def _best(scores: NDArray[np.float32], most: int) -> Rows:
+    """Indexes of the highest scores, best first; equal ones keep their order."""
+    if most < len(scores):
+        least = np.partition(scores, len(scores) - most)[len(scores) - most]
+        above = np.flatnonzero(scores >= least)
+    else:
+        above = np.arange(len(scores))
+    return above[np.argsort(-scores[above], kind="stable")][:most]
+
+
+def _united(dense: Rows, found: Rows, size: int) -> tuple[Rows, int]:
+    """The candidates of both legs, each once: first the ``size`` best of either, then the rest."""
+    ranked = np.union1d(dense[:size], found[:size])
+    rest = np.setdiff1d(np.union1d(dense[size:], found[size:]), ranked, assume_unique=True)
+    return np.concatenate([ranked, rest]), len(ranked)
+
+
+def _counted(terms: str, wanted: Collection[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for term in terms.split(" "):
+        if term in wanted:
+            counts[term] = counts.get(term, 0) + 1
+    return counts
+
+
+def _allowed(view: View, snapshot: Snapshot, filters: Filters) -> NDArray[np.bool_] | None:
+    """Which rows filters let through; ``None`` where there are no filters."""
+    if not filters:
+        return None
+    matching = contents.matching_documents(view.connection, view.row.id, filters)
+    documents = np.array([known in matching for known in snapshot.document_ids], np.bool_)
+    allowed = documents[snapshot.owners] if len(documents) else np.zeros(0, np.bool_)
+    least = filters.min_rating
+    if least is not None:
+        totals = view.totals
+        good = [
+            known in totals.documents and totals.documents[known].average >= least
+            for known in snapshot.document_ids
+        ]
+        rated = np.array(good, np.bool_)[snapshot.owners] if good else allowed
+        for seq, total in totals.chunks.items():
+            rated[snapshot.seqs == seq] = total.average >= least
+        allowed &= rated
+    return allowed

@@ -1,0 +1,172 @@
+"""Ranking: the candidates of one query in their order, out of one knowledge base or several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.embedding.base import Matrix
+from kbkit.models import Mode, ScoreParts
+from kbkit.recipes import RetrievalSpec
+from kbkit.retrieval.candidates import Candidates
+from kbkit.retrieval.fusion import (
+    Features,
+    Fused,
+    Scores,
+    Weights,
+    discounts,
+    fuse,
+    near_duplicates,
+)
+
+_WEIGHTS = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}
+"""Dense weights of the modes that use one leg."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The candidates that one knowledge base has for a query, and what speaks for each.
+
+    Attributes:
+        kb: Name of the knowledge base.
+        language: Of its text.
+        settings: How the knowledge base, or the query, wants them ranked.
+        terms: Analyzer terms of the query, each once.
+        columns: By name, what `Features` has of each candidate.
+        notes: What the reader should know.
+    """
+
+    kb: str
+    language: str
+    settings: RetrievalSpec
+    terms: tuple[str, ...]
+    candidates: Candidates
+    columns: Mapping[str, Scores]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate in its place.
+
+    Attributes:
+        row: Its row in the pool's candidates.
+    """
+
+    pool: Pool
+    row: int
+    parts: ScoreParts
+
+    @property
+    def seq(self) -> int:
+        """``chunks.seq`` of the chunk."""
+        return int(self.pool.candidates.seqs[self.row])
+
+
+def rank(
+    pools: Sequence[Pool],
+    limit: int,
+    mode: Mode = Mode.HYBRID,
+    settings: RetrievalSpec | None = None,
+) -> list[Ranked]:
+    """The candidates of all pools, best first; those without anything in common are left out.
+
+    Args:
+        pools: One a knowledge base, of one query.
+        limit: Most candidates to give.
+        mode: Which legs count.
+        settings: Weights; by default those of the first pool.
+    """
+    if not pools:
+        return []
+    settings = settings or pools[0].settings
+    weights = Weights(
+        dense=_WEIGHTS.get(mode, settings.dense_weight),
+        document=settings.document_weight,
+        title=settings.title_weight,
+        heading=settings.heading_weight,
+        rating=settings.rating_weight,
+    )
+    first = _ordered(pools, weights, settings, limit)
+    if len(first) == limit:
+        return first
+    ceiling = first[-1].parts.total if first else 1.0
+    return first + _filled_up(pools, weights, ceiling, limit - len(first))
+
+
+def _ordered(
+    pools: Sequence[Pool], weights: Weights, settings: RetrievalSpec, limit: int
+) -> list[Ranked]:
+    """The candidates proper, best first."""
+    parts = [slice(0, pool.candidates.ranked) for pool in pools]
+    features = _features(pools, parts)
+    fused = fuse(features, weights)
+    alike = [
+        _alike(pool.candidates.vectors[part], total, settings.duplicates)
+        for pool, part, total in zip(pools, parts, _split(fused.total, parts), strict=True)
+    ]  # each by itself: vectors of different embedders do not compare
+    factors = discounts(
+        fused.total, features.documents, np.concatenate(alike), settings.per_document
+    )
+    return _placed(pools, parts, fused, factors, limit)
+
+
+def _filled_up(pools: Sequence[Pool], weights: Weights, ceiling: float, limit: int) -> list[Ranked]:
+    """What fills up a long list behind the candidates, so that its length changes no ranks."""
+    parts = [slice(pool.candidates.ranked, len(pool.candidates.seqs)) for pool in pools]
+    fused = fuse(_features(pools, parts), replace(weights, document=0.0))
+    if not len(fused.total):
+        return []
+    factor = min(1.0, ceiling / max(float(fused.total.max()), 1e-9))
+    return _placed(pools, parts, fused, np.full(len(fused.total), factor), limit)
+
+
+def _placed(
+    pools: Sequence[Pool], parts: Sequence[slice], fused: Fused, factors: Scores, limit: int
+) -> list[Ranked]:
+    """The best candidates that have anything in common with the query."""
+    starts = np.cumsum([0] + [part.stop - part.start for part in parts])
+    order = np.argsort(-fused.total * factors, kind="stable")
+    common = (fused.dense + fused.lexical)[order] > 0
+    placed = []
+    for i in order[common][:limit].tolist():
+        which = int(np.searchsorted(starts, i, "right")) - 1
+        row = parts[which].start + i - int(starts[which])
+        placed.append(Ranked(pools[which], row, fused.parts(i, factors[i])))
+    return placed
+
+
+def _features(pools: Sequence[Pool], parts: Sequence[slice]) -> Features:
+    """What is known of some candidates of each pool, one pool after the other."""
+
+    def column(name: str) -> Scores:
+        return np.concatenate([pool.columns[name][p] for pool, p in zip(pools, parts, strict=True)])
+
+    numbers: dict[str, int] = {}
+    documents = [
+        numbers.setdefault(known, len(numbers))
+        for pool, part in zip(pools, parts, strict=True)
+        for known in pool.candidates.document_ids[part]
+    ]
+    return Features(
+        **{name: column(name) for name in ("cosine", "bm25", "title", "heading", "rating")},
+        documents=np.array(documents, np.int64),
+        sizes=column("sizes").astype(np.int64),
+    )
+
+
+def _alike(vectors: Matrix, scores: Scores, threshold: float) -> NDArray[np.bool_]:
+    """Which chunks of one pool are near duplicates of better ones."""
+    order = np.argsort(-scores, kind="stable")
+    alike = np.empty(len(order), np.bool_)
+    alike[order] = near_duplicates(vectors[order], threshold)
+    return alike
+
+
+def _split(scores: Scores, parts: Sequence[slice]) -> list[Scores]:
+    """Scores of all pools, apart again."""
+    ends = np.cumsum([part.stop - part.start for part in parts])
+    return np.split(scores, ends[:-1])
