@@ -551,7 +551,9 @@ class KnowledgeBase:
     ) -> IngestReport:
         pairs = [(row, open_source(parse_source(row.spec))) for row in rows]
         with shown(on_progress) as tell:
-            return self._pipeline().run(pairs, on_progress=tell, stop=stop)
+            report = self._pipeline().run(pairs, on_progress=tell, stop=stop)
+        self._resources.snapshots.save(self.id)
+        return report
 
 
 def _known_type(document_type: DocumentType | str | None) -> DocumentType | None:

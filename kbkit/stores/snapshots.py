@@ -142,8 +142,10 @@ class Snapshots:
             NotFoundError: The knowledge base was deleted.
         """
         made = self.renew(kb_id)
-        with contextlib.suppress(OSError):  # a full or read-only disk costs speed, no more
-            _save(made, self._path(kb_id))
+        there = _load(self._path(kb_id))
+        if there is None or (there.version, there.embedder) != (made.version, made.embedder):
+            with contextlib.suppress(OSError):  # a full or read-only disk costs speed, no more
+                _save(made, self._path(kb_id))
 
     def drop(self, kb_id: str) -> None:
         """Forget a knowledge base that was deleted."""
