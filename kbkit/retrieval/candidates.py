@@ -7,6 +7,7 @@ A snapshot of the knowledge base gives them fastest. Where there is none of the 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,9 +21,10 @@ from kbkit.stores import contents, lexical
 from kbkit.stores.ratings import Totals
 from kbkit.stores.registry import KnowledgeBaseRow
 from kbkit.stores.snapshots import Snapshot
-from kbkit.stores.vectors import VectorIndex
+from kbkit.stores.vectors import Answer, VectorIndex
 
 Rows = NDArray[np.int64]
+Postings = tuple[NDArray[np.int32], NDArray[np.uint16]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,59 +128,55 @@ def from_snapshot(view: View, snapshot: Snapshot, wanted: Wanted) -> Candidates:
     )
     most = max(wanted.size, wanted.limit)
     dense = found = np.zeros(0, np.int64)
-    if wanted.vector is not None:
-        dense = _dense(view, snapshot, wanted.vector, most, allowed)
-    if wanted.mode is not Mode.DENSE:
+    vector = wanted.vector if wanted.vector is not None and wanted.vector.any() else None
+    asked: Future[Answer] | None = None
+    if vector is not None and allowed is None and view.vectors.is_open(view.row):
+        asked = view.vectors.ask_beside(view.row, vector, most)
+    if wanted.mode is not Mode.DENSE:  # while Chroma is at it
         found = _lexical(snapshot, postings, statistics, most, allowed)
+    if vector is not None and asked is not None:
+        dense = _answered(snapshot, asked.result(), vector, most)
+    elif vector is not None:
+        dense = _scanned(snapshot, vector, most, allowed)
     chosen, ranked = _united(dense, found, wanted.size)
-    owners = snapshot.owners[chosen]
-    counts: list[dict[str, int]] = [{} for _ in chosen]
-    for term, (rows, times) in postings.items():
-        places = np.searchsorted(rows, chosen)
-        places[places == len(rows)] = 0
-        for i in np.flatnonzero(rows[places] == chosen) if len(rows) else ():
-            counts[i][term] = int(times[places[i]])
+    owners = snapshot.owners[chosen].tolist()
     return Candidates(
         seqs=snapshot.seqs[chosen],
         ranked=ranked,
         document_ids=[snapshot.document_ids[i] for i in owners],
-        sizes=snapshot.sizes[owners],
+        sizes=snapshot.sizes[snapshot.owners[chosen]],
         titles=[snapshot.titles[i] for i in owners],
-        headings=[snapshot.heading_texts[i] for i in snapshot.headings[chosen]],
+        headings=[snapshot.heading_texts[i] for i in snapshot.headings[chosen].tolist()],
         lengths=snapshot.lengths[chosen].tolist(),
-        counts=counts,
+        counts=_counts_of(postings, chosen),
         vectors=snapshot.vectors[chosen],
         statistics=statistics,
     )
 
 
-def _dense(
-    view: View,
-    snapshot: Snapshot,
-    vector: Vector,
-    most: int,
-    allowed: NDArray[np.bool_] | None,
-) -> Rows:
-    """Rows of the nearest chunks, best first: by Chroma once it is open, else by a full scan.
+def _answered(snapshot: Snapshot, answer: Answer, vector: Vector, most: int) -> Rows:
+    """Rows of the nearest chunks: those that Chroma knows, best first, then the new ones."""
+    first = int(np.searchsorted(snapshot.seqs, answer.known, "right"))
+    new = first + _best(snapshot.vectors[first:] @ vector, most)
+    return np.concatenate([snapshot.rows_of(answer.ids), new])
 
-    A filter makes Chroma many times slower, so filtered chunks are scanned too.
+
+def _scanned(
+    snapshot: Snapshot, vector: Vector, most: int, allowed: NDArray[np.bool_] | None
+) -> Rows:
+    """Rows of the nearest chunks, best first, by a full scan.
+
+    The way until Chroma is open, and for filters, which make Chroma many times slower.
     """
-    if not vector.any():
-        return np.zeros(0, np.int64)
-    if allowed is not None:
-        rows = np.flatnonzero(allowed)
-        return rows[_best(snapshot.vectors[rows] @ vector, most)]
-    if view.vectors.is_open(view.row):
-        ids, known = view.vectors.ask(view.connection, view.row, vector, most)
-        first = int(np.searchsorted(snapshot.seqs, known, "right"))  # the first that is new to it
-        new = first + _best(snapshot.vectors[first:] @ vector, most)
-        return np.concatenate([snapshot.rows_of(ids), new])
-    return _best(snapshot.vectors @ vector, most)
+    if allowed is None:
+        return _best(snapshot.vectors @ vector, most)
+    rows = np.flatnonzero(allowed)
+    return rows[_best(snapshot.vectors[rows] @ vector, most)]
 
 
 def _lexical(
     snapshot: Snapshot,
-    postings: Mapping[str, tuple[NDArray[np.int32], NDArray[np.uint16]]],
+    postings: Mapping[str, Postings],
     statistics: CorpusStatistics,
     most: int,
     allowed: NDArray[np.bool_] | None,
@@ -209,6 +207,20 @@ def _united(dense: Rows, found: Rows, size: int) -> tuple[Rows, int]:
     ranked = np.union1d(dense[:size], found[:size])
     rest = np.setdiff1d(np.union1d(dense[size:], found[size:]), ranked, assume_unique=True)
     return np.concatenate([ranked, rest]), len(ranked)
+
+
+def _counts_of(postings: Mapping[str, Postings], chosen: Rows) -> list[dict[str, int]]:
+    """How often each term stands in each row."""
+    counts: list[dict[str, int]] = [{} for _ in range(len(chosen))]
+    for term, (rows, times) in postings.items():
+        if not len(rows):
+            continue
+        places = np.searchsorted(rows, chosen)
+        places[places == len(rows)] = 0
+        there = np.flatnonzero(rows[places] == chosen)
+        for i, count in zip(there.tolist(), times[places[there]].tolist(), strict=True):
+            counts[i][term] = count
+    return counts
 
 
 def _counted(terms: str, wanted: Collection[str]) -> dict[str, int]:

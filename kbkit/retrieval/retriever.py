@@ -19,7 +19,7 @@ from kbkit.retrieval.bm25 import bm25_scores
 from kbkit.retrieval.candidates import Candidates, View, Wanted, from_catalog, from_snapshot
 from kbkit.retrieval.fusion import Scores, rating_prior
 from kbkit.retrieval.ranking import Pool, Ranked, rank
-from kbkit.retrieval.snippet import snippet
+from kbkit.retrieval.snippet import Matches, snippet
 from kbkit.stores import contents, ratings, registry
 from kbkit.stores.database import Database
 from kbkit.stores.ratings import Total, Totals
@@ -185,14 +185,17 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
         retriever.chunks([place.seq for place in ranked if place.pool is pool])
         for retriever, pool in zip(retrievers, pools, strict=True)
     ]
-    by_pool = {id(pool): chunks for pool, chunks in zip(pools, found, strict=True)}
-    hits = tuple(
-        _hit(place, *by_pool[id(place.pool)][place.seq])
-        for place in ranked
-        if place.seq in by_pool[id(place.pool)]
-    )
+    by_pool = {
+        id(pool): (chunks, Matches(pool.terms, analyzer(pool.language)))
+        for pool, chunks in zip(pools, found, strict=True)
+    }
+    hits = []
+    for place in ranked:
+        chunks, matches = by_pool[id(place.pool)]
+        if place.seq in chunks:
+            hits.append(_hit(place, *chunks[place.seq], matches))
     notes = tuple(dict.fromkeys(note for pool in pools for note in pool.notes))
-    return Hits(query.text, hits, time.perf_counter() - start, notes)
+    return Hits(query.text, tuple(hits), time.perf_counter() - start, notes)
 
 
 def _columns(
@@ -230,6 +233,9 @@ def _terms_of(text: str, language: str) -> frozenset[str]:
 
 def _rated(candidates: Candidates, totals: Totals) -> tuple[Scores, Scores]:
     """Average and number of the ratings of each candidate, or of its document where it has none."""
+    count = len(candidates.seqs)
+    if not totals.chunks and not totals.documents:
+        return np.zeros(count), np.zeros(count)
     nothing = Total(0, 0.0)
     found = [
         totals.chunks.get(int(seq)) or totals.documents.get(document) or nothing
@@ -241,10 +247,9 @@ def _rated(candidates: Candidates, totals: Totals) -> tuple[Scores, Scores]:
     )
 
 
-def _hit(place: Ranked, chunk: Chunk, document: Document) -> Hit:
-    pool = place.pool
+def _hit(place: Ranked, chunk: Chunk, document: Document, matches: Matches) -> Hit:
     return Hit(
-        kb=pool.kb,
+        kb=place.pool.kb,
         score=place.parts.total,
         parts=place.parts,
         chunk=chunk,
@@ -252,6 +257,6 @@ def _hit(place: Ranked, chunk: Chunk, document: Document) -> Hit:
         title=document.title,
         document_type=document.document_type,
         tags=document.tags,
-        snippet=snippet(chunk.text, pool.terms, analyzer(pool.language)),
+        snippet=snippet(chunk.text, matches),
         fetched_at=document.fetched_at,
     )

@@ -16,6 +16,8 @@ _HEADING = re.compile(r"\s{0,3}#{1,6}(?=\s|$)")
 _ANCHOR = re.compile(r"\{#[^{}\s]*\}$")
 _RULE_MARKS = "|:=*_- \t"
 """What lines are made of that part paragraphs, or underline headings and heads of tables."""
+_BLOCK_STARTS = frozenset("|:=*_-+>0123456789")
+"""What lines may begin with that are more than a paragraph's."""
 _BLOCK_MARKS = re.compile(r"\s*(?:(?:[-*+]|\d{1,9}[.)])(?=\s|$)\s*|>\s*)*")
 _CELL_END = re.compile(r"(?<!\\)\|")
 
@@ -29,7 +31,6 @@ _EMPHASIS = re.compile(
     r"(\*{1,3})(?=\S)(.{1,300}?)(?<=\S)\1"
     r"|(?<!\w)(_{1,3})(?=\S)(.{1,300}?)(?<=\S)\3(?!\w)"
 )
-_WORD = re.compile(r"\S+")
 
 
 def plain(markdown: str) -> str:
@@ -42,18 +43,25 @@ def plain(markdown: str) -> str:
     headings: list[str] = []
     fence = ""
     for line in markdown.replace("\0", "").splitlines():
-        mark = _FENCE.match(line)
-        if fence:
-            if mark and mark[1].startswith(fence) and not mark[2].strip():
+        # most lines begin with a letter and are none of these
+        first = line.lstrip()[:1]
+        if fence or first in ("`", "~"):
+            mark = _FENCE.match(line)
+            if fence and mark and mark[1].startswith(fence) and not mark[2].strip():
                 fence = ""
-            else:
+                continue
+            if fence:
                 text.append(line)
-        elif mark and "`" not in mark[2]:
-            fence = mark[1]
-            text.append(_inline(" ".join(prose)))
-            prose.clear()
-        elif heading := _HEADING.match(line):
+                continue
+            if mark and "`" not in mark[2]:
+                fence = mark[1]
+                text.append(_inline(" ".join(prose)))
+                prose.clear()
+                continue
+        if first == "#" and (heading := _HEADING.match(line)):
             headings.append(_ANCHOR.sub("", line[heading.end() :].strip()))
+        elif first not in _BLOCK_STARTS:
+            prose.append(line)
         elif line.strip(_RULE_MARKS):
             rest = line[_end_of(_BLOCK_MARKS, line) :]
             prose.append(_CELL_END.sub(" ", rest) if rest.startswith("|") else rest)
@@ -61,19 +69,41 @@ def plain(markdown: str) -> str:
     return " ".join(" ".join(text).split()) or " ".join(_inline(" ".join(headings)).split())
 
 
-def snippet(markdown: str, terms: Collection[str], analyzer: Analyzer, length: int = 240) -> str:
+class Matches(dict[str, frozenset[str]]):
+    """The terms of a query that each word holds, found out once for all hits of the query.
+
+    Args:
+        terms: Analyzer terms of the query.
+        analyzer: What made them.
+    """
+
+    def __init__(self, terms: Collection[str], analyzer: Analyzer) -> None:
+        super().__init__()
+        self._terms = frozenset(terms)
+        self._analyzer = analyzer
+
+    def __missing__(self, word: str) -> frozenset[str]:
+        found = self[word] = self._terms.intersection(_terms_of(word, self._analyzer))
+        return found
+
+
+@lru_cache(maxsize=200_000)
+def _terms_of(word: str, analyzer: Analyzer) -> tuple[str, ...]:
+    return tuple(analyzer.terms(word))
+
+
+def snippet(markdown: str, matches: Matches, length: int = 240) -> str:
     """The window of a chunk that holds most of the query's distinct terms.
 
     Args:
         markdown: The chunk.
-        terms: Analyzer terms of the query.
-        analyzer: What made them.
+        matches: Tells which words hold them.
         length: Most characters, apart from the ellipses.
     """
     text = plain(markdown)
     if len(text) <= length:
         return text
-    first, last = _best_window(_found(text, set(terms), analyzer, length // 3), length)
+    first, last = _best_window(_found(text, matches, length // 3), length)
     start = max(0, first - length // 6)
     if start > 0:  # at a word, or inside one that is longer than the room for it
         start = text.find(" ", start, first) + 1 or start
@@ -92,13 +122,20 @@ def _inline(text: str) -> str:
         kept.append(match[1] or match[3].strip())
         return f"\0{len(kept) - 1}\0"
 
-    text = _VERBATIM.sub(keep, text)
-    for _ in range(2):  # an image in a link, soft in bold
-        text = without_link_targets(text)
-    text = _AUTOLINK.sub(r"\1", text)
-    for _ in range(2):
-        text = _EMPHASIS.sub(lambda match: match[2] or match[4], text)
-    return _KEPT.sub(lambda match: kept[int(match[1])], text)
+    if "`" in text or "\\" in text:
+        text = _VERBATIM.sub(keep, text)
+    if "](" in text:
+        for _ in range(2):  # an image in a link
+            text = without_link_targets(text)
+    if "<http" in text:
+        text = _AUTOLINK.sub(r"\1", text)
+    for _ in range(2):  # soft in bold
+        if "*" not in text and "_" not in text:
+            break
+        text, count = _EMPHASIS.subn(lambda match: match[2] or match[4], text)
+        if not count:
+            break
+    return _KEPT.sub(lambda match: kept[int(match[1])], text) if kept else text
 
 
 def _end_of(pattern: re.Pattern[str], line: str) -> int:
@@ -106,37 +143,32 @@ def _end_of(pattern: re.Pattern[str], line: str) -> int:
     return match.end() if match else 0
 
 
-def _found(
-    text: str, wanted: set[str], analyzer: Analyzer, long: int
-) -> list[tuple[int, set[str]]]:
+def _found(text: str, matches: Matches, long: int) -> list[tuple[int, frozenset[str]]]:
     """Where words with wanted terms stand; in a long word, where the terms themselves do."""
-    found: list[tuple[int, set[str]]] = []
-    for match in _WORD.finditer(text):
-        hit = wanted.intersection(_terms_of(match[0], analyzer))
-        if hit and len(match[0]) > long:
-            folded = match[0].casefold()
-            found += sorted((match.start() + max(0, folded.find(t)), {t}) for t in hit)
+    found: list[tuple[int, frozenset[str]]] = []
+    start = 0
+    for word in text.split(" "):  # as `plain` leaves it: single spaces
+        hit = matches[word]
+        if hit and len(word) > long:
+            folded = word.casefold()
+            found += sorted((start + max(0, folded.find(t)), frozenset({t})) for t in hit)
         elif hit:
-            found.append((match.start(), hit))
+            found.append((start, hit))
+        start += len(word) + 1
     return found
 
 
-@lru_cache(maxsize=200_000)
-def _terms_of(word: str, analyzer: Analyzer) -> tuple[str, ...]:
-    return tuple(analyzer.terms(word))
-
-
-def _best_window(found: list[tuple[int, set[str]]], length: int) -> tuple[int, int]:
+def _best_window(found: list[tuple[int, frozenset[str]]], length: int) -> tuple[int, int]:
     """Where the first and the last word of the window with most terms begin."""
     best, window = 0, (0, 0)
     for i, (start, _) in enumerate(found):
-        held: set[str] = set()
+        held = frozenset[str]()
         last = start
         for other, hit in found[i:]:
             if other - start > length * 2 // 3:
                 break
             if not hit <= held:
-                held |= hit
+                held = held | hit
                 last = other
         if len(held) > best:
             best, window = len(held), (start, last)

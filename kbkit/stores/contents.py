@@ -140,26 +140,46 @@ def get_chunks(connection: sa.Connection, seqs: Sequence[int]) -> dict[int, tupl
     """Chunks by ``seq``, each with its document (whose ``content`` is left empty: it is long)."""
     found_documents: dict[str, Document] = {}
     found: dict[int, tuple[Chunk, Document]] = {}
-    for part in in_parts(list(seqs)):
-        rows = connection.execute(_CHUNKS_BY_SEQ, {"seqs": list(part)}).all()
-        wanted = {row.document_id for row in rows} - found_documents.keys()
-        for row in connection.execute(_DOCUMENTS_BY_ID, {"ids": list(wanted)}):
-            found_documents[row.id] = _document(row)
-        for row in rows:
-            values = dict(row._mapping)
-            seq = values.pop("seq")
-            values["heading_path"] = tuple(values["heading_path"])
-            found[seq] = (Chunk(**values), found_documents[row.document_id])
+    for part in in_parts(seqs):
+        for row in connection.execute(_HITS, {"seqs": part}):
+            document = found_documents.get(row.document_id)
+            if document is None:
+                document = found_documents[row.document_id] = Document(
+                    id=row.document_id,
+                    uri=row.uri,
+                    title=row.title,
+                    content="",
+                    document_type=DocumentType(row.document_type),
+                    tags=tuple(row.tags),
+                    metadata=row.metadata,
+                    state=DocumentState(row.state),
+                    fetched_at=row.fetched_at,
+                    content_hash=row.content_hash,
+                )
+            chunk = Chunk(
+                id=row.id,
+                document_id=row.document_id,
+                position=row.position,
+                start=row.start,
+                end=row.end,
+                text=row.text,
+                heading_path=tuple(row.heading_path),
+                anchor=row.anchor,
+                page=row.page,
+            )
+            found[row.seq] = (chunk, document)
     return found
 
 
 # built once: building a statement takes longer than reading the rows of a search
-_CHUNKS_BY_SEQ = sa.select(chunks.c.seq, *_CHUNK_COLUMNS).where(
-    chunks.c.seq.in_(sa.bindparam("seqs", expanding=True))
-)
-_DOCUMENTS_BY_ID = sa.select(
-    *(sa.literal("").label("content") if c.name == "content" else c for c in _DOCUMENT_COLUMNS)
-).where(documents.c.id.in_(sa.bindparam("ids", expanding=True)))
+_HITS = (
+    sa.select(
+        chunks.c.seq, *_CHUNK_COLUMNS,
+        *(c for c in _DOCUMENT_COLUMNS if c.name not in ("id", "content")),
+    )
+    .join(documents, documents.c.id == chunks.c.document_id)
+    .where(chunks.c.seq.in_(sa.bindparam("seqs", expanding=True)))
+)  # fmt: skip
 
 
 def heading_text(title: str, heading_path: Sequence[str]) -> str:

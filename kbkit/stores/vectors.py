@@ -13,6 +13,8 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -44,6 +46,19 @@ _READER_LOCK_SECONDS = 0.02
 """How long a search waits for that, before it does without."""
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What Chroma says to a query.
+
+    Attributes:
+        ids: Of the nearest chunks, best first; some may be gone from the catalog.
+        known: The last ``chunks.seq`` that it knows of.
+    """
+
+    ids: Sequence[str]
+    known: int
+
+
 class VectorIndex:
     """All Chroma collections of one workspace, as this process sees them."""
 
@@ -51,6 +66,7 @@ class VectorIndex:
         self._database = database
         self._locks = locks
         self._chroma = ChromaFolder.of(folder)
+        self._asking = ThreadPoolExecutor(1, "kbkit-chroma")  # starts a thread when first used
 
     @property
     def folder(self) -> Path:
@@ -59,6 +75,7 @@ class VectorIndex:
 
     def close(self) -> None:
         """Let go of Chroma."""
+        self._asking.shutdown()
         self._chroma.release()
 
     def apply(self, kb_id: str, on_progress: Callable[[int], None] | None = None) -> int:
@@ -127,22 +144,27 @@ class VectorIndex:
             Ids of the nearest chunks that Chroma knows (some may be gone from the catalog), and
             ``seq`` of the nearest among those that it does not know yet.
         """
-        ids, known = self.ask(connection, row, query, k)
-        return ids, _nearest_of_new(connection, row, query, k, known)
+        answer = self.ask(row, query, k)
+        return list(answer.ids), _nearest_of_new(connection, row, query, k, answer.known)
 
-    def ask(
-        self, connection: sa.Connection, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int
-    ) -> tuple[list[str], int]:
-        """What Chroma knows of `nearest`: ids, and the last ``seq`` that it knows of."""
+    def ask(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> Answer:
+        """What Chroma knows of `nearest`."""
         if not query.any():
-            return [], sys.maxsize  # a query without a direction has no neighbours
+            return Answer((), sys.maxsize)  # without a direction nothing is near
         with self._chroma.mutex:
-            if not self._usable(row) or self._behind(connection, row) > _REOPEN_BEHIND:
+            if not self._usable(row) or self._behind(row) > _REOPEN_BEHIND:
                 # while another process writes, what is open has to do
                 with contextlib.suppress(ConflictError):
                     self._refresh(row.id)
             ids = self._query(row, query, k)
-            return ids, self._chroma.opened_at.get(row.id, 0) if self._usable(row) else 0
+            known = self._chroma.opened_at.get(row.id, 0) if self._usable(row) else 0
+            return Answer(ids, known)
+
+    def ask_beside(
+        self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int
+    ) -> Future[Answer]:
+        """`ask` in a thread of its own: Chroma works while the caller goes on."""
+        return self._asking.submit(self.ask, row, query, k)
 
     def is_open(self, row: KnowledgeBaseRow) -> bool:
         """Whether this process has the collection open, so that asking it takes no time."""
@@ -175,16 +197,18 @@ class VectorIndex:
                 self._chroma.forget()  # all is scored from the catalog for now
                 return []
 
-    def _behind(self, connection: sa.Connection, row: KnowledgeBaseRow) -> int:
+    def _behind(self, row: KnowledgeBaseRow) -> int:
         """Chunks in the collection by now that this process's client does not know."""
         known = self._chroma.opened_at.get(row.id, 0)
         if row.applied_seq <= known:
             return 0
-        return connection.execute(
+        query = (
             sa.select(sa.func.count())
             .select_from(chunks)
             .where(chunks.c.kb_id == row.id, chunks.c.seq > known, chunks.c.seq <= row.applied_seq)
-        ).scalar_one()
+        )
+        with self._database.read() as connection:
+            return connection.execute(query).scalar_one()
 
     def _refresh(self, kb_id: str) -> None:
         """Open the client and a collection as they are now on disk."""
