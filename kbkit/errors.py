@@ -14,6 +14,7 @@
     │   └── FetchError            one address cannot be fetched
     │       └── ForbiddenAddressError  the address is private, or robots.txt forbids it
     ├── EmbedderError             an embedder cannot be loaded, or failed
+    ├── PostprocessorError        a postprocessor cannot be opened, or failed
     └── ExportError               a site cannot be written or built
 
 A message says what is wrong, where, and how to mend it. Interfaces turn errors into exit codes
@@ -77,6 +78,10 @@ class ForbiddenAddressError(FetchError):
 
 class EmbedderError(KbkitError):
     """An embedder cannot be loaded, or failed to embed."""
+
+
+class PostprocessorError(KbkitError):
+    """A postprocessor that a recipe names cannot be opened, or failed."""
 
 
 class ExportError(KbkitError):

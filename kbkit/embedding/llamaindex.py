@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import os
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbkit.embedding.base import Matrix, Vector
+from kbkit.embedding.redaction import SECRET_NAME, safe_message
 from kbkit.errors import EmbedderError
 from kbkit.recipes import LlamaIndexEmbedding
 
@@ -58,9 +58,6 @@ SHORT_FORMS = {
 }
 
 _PATH = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[:.]([A-Za-z_]\w*)")
-_SECRET_NAME = re.compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
-_SECRET_VALUE = re.compile(r"\b(?:sk|pk|hf|gsk|pa)[-_][\w*-]{4,}|(?i:bearer)\s+\S+")
-_LEAST_SECRET = 6  # shorter values would blot out ordinary words
 _LARGEST_BATCH = 2048  # llama-index allows no more
 _PROBE = "kbkit"
 
@@ -75,7 +72,6 @@ class LlamaIndexEmbedder:
     def __init__(self, spec: LlamaIndexEmbedding) -> None:
         self._spec = spec
         self._path, self._arguments, package = _resolve(spec)
-        self._secrets = _secrets(self._arguments)
         self._model = self._open(package)
         self._dimensions = 0
         self._lock = threading.Lock()
@@ -172,11 +168,7 @@ class LlamaIndexEmbedder:
         return vectors
 
     def _safe(self, error: Exception) -> str:
-        """One line about an error, without keys."""
-        text = " ".join(f"{type(error).__name__}: {error}".split())
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return _SECRET_VALUE.sub("***", text)[:300]
+        return safe_message(error, self._arguments)
 
 
 def _resolve(spec: LlamaIndexEmbedding) -> tuple[str, dict[str, Any], str]:
@@ -201,12 +193,5 @@ def _without_secrets(arguments: dict[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in arguments.items()
-        if name != "embed_batch_size" and not _SECRET_NAME.search(name)
+        if name != "embed_batch_size" and not SECRET_NAME.search(name)
     }
-
-
-def _secrets(arguments: dict[str, Any]) -> list[str]:
-    """Values that must not show in messages: from the arguments and from the environment."""
-    values = {str(value) for name, value in arguments.items() if _SECRET_NAME.search(name)}
-    values |= {value for name, value in os.environ.items() if _SECRET_NAME.search(name)}
-    return sorted((value for value in values if len(value) >= _LEAST_SECRET), key=len, reverse=True)

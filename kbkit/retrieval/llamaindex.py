@@ -1,0 +1,109 @@
+"""Search as llama-index knows it: nodes, a retriever, a tool.
+
+This module imports llama-index; who needs it imports this module when it is asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.schema import (
+    NodeRelationship,
+    NodeWithScore,
+    ObjectType,
+    QueryBundle,
+    RelatedNodeInfo,
+    TextNode,
+)
+from llama_index.core.tools.function_tool import FunctionTool
+
+from kbkit.errors import ConfigError
+from kbkit.models import Hit, Hits
+from kbkit.retrieval.quoting import quoted
+
+_PROMPTED = ("title", "section", "url")
+"""Metadata that prompts show, beside the text; the rest would only flood them."""
+_EMBEDDED = ("title", "section")
+"""Metadata that rerankers and embedders read, as kbkit's own embedder does."""
+_LONGEST_NAME = 64
+"""Characters of a tool's name that services of language models take."""
+_MOST_PASSAGES = 20
+
+
+def node_of(hit: Hit, notes: tuple[str, ...] = ()) -> NodeWithScore:
+    """A hit as a node whose id is the chunk's.
+
+    Its metadata is what `Hit.to_dict` gives but for the text, with the headings on one line as
+    ``section``, and with ``notes`` where the search has some. Only title, section and address are
+    shown in prompts.
+    """
+    metadata = hit.to_dict()
+    text = metadata.pop("text")
+    metadata["section"] = " > ".join(hit.chunk.heading_path)
+    if notes:
+        metadata["notes"] = list(notes)
+    source = RelatedNodeInfo(
+        node_id=hit.chunk.document_id,
+        node_type=ObjectType.DOCUMENT,
+        metadata={"uri": hit.uri, "title": hit.title},
+    )
+    node = TextNode(
+        id_=hit.chunk.id,
+        text=text,
+        metadata=metadata,
+        excluded_llm_metadata_keys=[key for key in metadata if key not in _PROMPTED],
+        excluded_embed_metadata_keys=[key for key in metadata if key not in _EMBEDDED],
+        relationships={NodeRelationship.SOURCE: source},
+        start_char_idx=hit.chunk.start,
+        end_char_idx=hit.chunk.end,
+        mimetype="text/markdown",
+    )
+    return NodeWithScore(node=node, score=hit.score)
+
+
+class KbkitRetriever(BaseRetriever):
+    """A search as a llama-index retriever.
+
+    Args:
+        search: Gives the hits of a query.
+    """
+
+    def __init__(self, search: Callable[[str], Hits]) -> None:
+        super().__init__()
+        self._search = search
+
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        hits = self._search(query_bundle.query_str)
+        return [node_of(hit, hits.notes) for hit in hits]
+
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return await asyncio.to_thread(self._retrieve, query_bundle)
+
+
+def search_tool(
+    name: str, description: str, search: Callable[[str, int], Hits], limit: int
+) -> FunctionTool:
+    """A search as a tool for agents; what it gives is what `quoted` makes of the hits.
+
+    Args:
+        name: What agents call it.
+        description: What can be found with it.
+        search: Gives the hits of a query, at most so many.
+        limit: Passages it gives where the agent does not say how many, 1 to 20.
+
+    Raises:
+        ConfigError: The limit is none of these.
+    """
+    if not 1 <= limit <= _MOST_PASSAGES:
+        raise ConfigError(f"limit={limit}: give 1 to {_MOST_PASSAGES} passages")
+
+    def ask(
+        query: Annotated[str, "A question, or some words that the answer may hold."],
+        limit: Annotated[int, f"Most passages to give, 1 to {_MOST_PASSAGES}."] = limit,
+    ) -> str:
+        return quoted(search(query, max(1, min(limit, _MOST_PASSAGES))))
+
+    return FunctionTool.from_defaults(ask, name=name[:_LONGEST_NAME], description=description)
