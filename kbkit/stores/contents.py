@@ -216,6 +216,12 @@ def candidates(
 
 def seqs_of(connection: sa.Connection, ids: Sequence[str]) -> list[int]:
     """``seq`` of chunks by id, in that order; those that are gone are left out."""
+    found = seqs_by_id(connection, ids)
+    return [found[known] for known in ids if known in found]
+
+
+def seqs_by_id(connection: sa.Connection, ids: Sequence[str]) -> dict[str, int]:
+    """``seq`` of chunks by id; those that are gone are left out."""
     found: dict[str, int] = {}
     for part in in_parts(ids):
         marks = ",".join("?" * len(part))
@@ -224,7 +230,7 @@ def seqs_of(connection: sa.Connection, ids: Sequence[str]) -> list[int]:
             tuple(part),
         )
         found.update((row[0], row[1]) for row in rows)
-    return [found[known] for known in ids if known in found]
+    return found
 
 
 def sizes_of(connection: sa.Connection, document_ids: Collection[str]) -> dict[str, int]:
