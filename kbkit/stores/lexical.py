@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import sqlalchemy as sa
 
 # The analyzer has done the work: every character that may stand in a term belongs to a token.
-_TOKENIZER = "ascii tokenchars '_.-:#+'''"
+_TOKENIZER = "ascii tokenchars '_.-+#@$'"
 _MOST_POSTINGS = 20_000
 """Postings that candidate selection reads before it leaves out the commonest terms."""
 

@@ -1,0 +1,302 @@
+r"""The analyzer: the one function that turns text into index terms.
+
+Documents, queries and reranking go through `Analyzer.terms`, and the browser through a twin of
+it in JavaScript. So everything here can be said in both languages, and this is all of it. *Letter*
+means ``[\p{L}\p{Nl}\p{No}]``.
+
+1. **Normalise.** Delete what is not seen (soft hyphen, zero width joiner and non-joiner, word
+   joiner, byte order mark), then NFKC.
+2. **Tokens.** A *word* is one of ``[\p{L}\p{N}_]`` and any number of ``[\p{L}\p{N}\p{M}_]``. A
+   token is a word, or several with a *joint* between: ``.``, ``-`` or an apostrophe (``'`` or
+   ``’``), and ``:``, ``::``, ``->``, ``/`` or ``@`` if a letter or ``_`` follows. Before it may
+   stand a *sign*, one of ``- -- @ # $ .``, if a letter or ``_`` follows and none of
+   ``[\p{L}\p{N}_.\-)\]]`` precedes. After it may stand ``++`` with up to two digits, if no word
+   follows, or ``#`` after a token of one letter. A backtick before and one after belong to it.
+3. **Fold**: lower case, then ``ß`` to ``ss``, ``ς`` to ``σ``, ``i`` with U+0307 to ``i``, and
+   ``’`` to ``'``.
+4. **Runs of scripts written without spaces**, and of Hangul (`_SPACELESS`), give every pair of
+   neighbouring characters, or the one there is. What stands between them is read by itself.
+5. **Contractions.** ``n't 's 't 're 've 'll 'd 'm`` are cut from the end of a token of up to 64
+   characters.
+6. **Segments** are what joints but ``-`` and apostrophes divide, if they have letters or digits,
+   and *pieces* what in these ``_``, ``-``, apostrophes and capitals divide (`_PIECE`:
+   ``appendEvent``, ``HTTPServer``). A segment written together is folded and lacks ``_``,
+   apostrophes and each ``-`` that touches a letter, so that ``append_event``, ``appendEvent``,
+   ``append-event`` and ``appendevent`` are one. The *whole* is all segments written together,
+   joined by ``.``, or by nothing when there are several and each is a single letter: ``I/O`` is
+   ``io``.
+7. **Terms**, each once a token:
+   a. The sign with the whole, and with its first segment written together. Of several segments
+      the whole; stemmed if joined by nothing; again without ``v`` before a number and a dot. The
+      whole with its ``++`` or ``#``, and with ``++`` alone.
+   b. Of each segment (read from step 4 on where there are several, or a sign, ``++`` or ``#``),
+      unless it is the single letter before ``++`` or ``#``: itself written together between the
+      underscores that begin and end it, if there are any; of several pieces, itself written
+      together, stemmed; each piece, folded and stemmed.
+8. **Stop words** are pieces that give no term, unless they are *named*: the only piece of their
+   segment and all capitals of two letters or more (``WHERE``, ``GET``), or all of their token and
+   beside a backtick.
+9. **Stemming** is Snowball's, unless nothing would be left. A term has at most 64 code points, and
+   a word is cut to them before it is stemmed.
+
+So terms hold letters, digits, marks and ``_ . - + # @ $``. A query is read in the same way, but
+for what `Analyzer.query_terms` says.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from functools import cache
+from itertools import chain, groupby
+
+from kbkit.errors import ConfigError
+from kbkit.text.stopwords import stop_words
+
+_LONGEST_TERM = 64
+_MOST_REMEMBERED = 300_000
+
+_UNSEEN = re.compile("[\u00ad\u200c\u200d\u2060\ufeff]")
+_LETTER = r"[^\W\d_]"
+_BLOCKS_WITH_MARKS = (
+    (0x300, 0x370), (0x483, 0x48A), (0x591, 0x1E00), (0x20D0, 0x2100), (0x2CEF, 0x2E00),
+    (0x302A, 0x3030), (0x3099, 0x309B), (0xA66F, 0xAC00), (0xFB1E, 0xFB1F), (0xFE00, 0xFE30),
+    (0x101FD, 0x11FFF), (0x16AF0, 0x17000), (0x1BC9D, 0x1EFFF), (0xE0100, 0xE01F0),
+)  # fmt: skip
+
+
+def _marks() -> str:
+    r"""Characters of ``\p{M}``, which Python's expressions do not know, as a class's content."""
+    marks = [
+        point
+        for start, stop in _BLOCKS_WITH_MARKS
+        for point in range(start, stop)
+        if unicodedata.category(chr(point))[0] == "M"
+    ]
+    runs = []
+    for _, run in groupby(enumerate(marks), lambda pair: pair[1] - pair[0]):
+        points = [point for _, point in run]
+        runs.append(f"{chr(points[0])}-{chr(points[-1])}")
+    return "".join(runs)
+
+
+@cache
+def _token() -> re.Pattern[str]:
+    marks = rf"(?:(?![\0-\u02ff])[{_marks()}]+\w*)*"
+    joint = r"(?:[.\-'’]|(?:::?|->|[/@])(?=[^\W\d]))"
+    return re.compile(
+        r"(?:[`@#$.\-](?:"
+        r"(?<=`)(?:(?:--?|[@#$.])(?=[^\W\d]))?"  # a backtick, perhaps with a sign
+        r"|(?<![\w.\-)\]].)(?:(?<=-)-)?(?=[^\W\d])"  # a sign
+        r"))?\w++"
+        # one look ahead spares most words all that follows
+        r"(?:(?=[.\-'’:/@+#`\u0300-\U000e0fff])"
+        rf"{marks}(?:{joint}\w+{marks})*"
+        rf"(?:\+\+(?:\d\d?)?(?!\w)|(?<=(?<!\w){_LETTER})#(?!\w))?`?)?"
+    )
+
+
+_END = re.compile(r"\+\+\d*$|#$")
+_JOINTS = ".-'’:/@>"
+_JOINT = re.compile(r"::?|->|[./@]")
+_GLUE = re.compile(rf"[_'’]|(?<={_LETTER})-|-(?={_LETTER})")
+_PIECE = re.compile(
+    r"[-_'’]+"
+    r"|(?<=[a-z])(?=[A-Z])"  # appendEvent
+    r"|(?<=[A-Z0-9])(?=[A-Z][a-z])"  # HTTPServer, utf8Decode
+)
+_VERSION = re.compile(r"v\d+\.")
+_CONTRACTION = re.compile(r"(.+?)(?:n['’]t|['’](?:s|t|re|ve|ll|d|m))", re.IGNORECASE)
+_SPACELESS = re.compile(
+    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0002fa1f\U00030000-\U000323af]+)"
+)
+
+# In English questions: a function word right after an article, or one that names a kind of
+# statement, is not used but spoken of.
+_SPOKEN_OF = re.compile(
+    r"\b(?:an?|the)\s+(?!(?:above|below|few|further|more|most|only|other|own|same|so|such|then|too"
+    r"|under|used?|very)\b)(\w+)(?![.\-'’:/@]?\w)"
+    r"|\b(for|while)(?=\s+loops?\b)"
+    r"|\b(if|with|while)(?=\s+statements?\b)"
+    r"|\b(from|having|where)(?=\s+clauses?\b)"
+    r"|\b(and|between|in|is|not|or)(?=\s+operators?\b)",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"[\"'“„‘«](\w+)[\"'”“’»]")
+_WORD = re.compile(r"\w+")
+
+
+class _Memory(dict[str, tuple[str, ...]]):
+    """Remembers the terms of tokens, as many as a large site has different ones."""
+
+    def __init__(self, terms_of: Callable[[str], tuple[str, ...]]) -> None:
+        super().__init__()
+        self._terms_of = terms_of
+
+    def __missing__(self, token: str) -> tuple[str, ...]:
+        terms = self._terms_of(token)
+        if len(self) < _MOST_REMEMBERED and len(token) <= _LONGEST_TERM:
+            self[token] = terms
+        return terms
+
+
+class Analyzer:
+    """Turns text into terms for one language.
+
+    Attributes:
+        language: A Snowball language name.
+        stop_words: The folded words that are left out.
+    """
+
+    def __init__(self, language: str = "english") -> None:
+        """Make an analyzer.
+
+        Args:
+            language: A Snowball language name, such as ``english`` or ``german``.
+
+        Raises:
+            ConfigError: Snowball has no such language.
+        """
+        import Stemmer
+
+        if language not in Stemmer.algorithms():
+            known = ", ".join(sorted(Stemmer.algorithms()))
+            raise ConfigError(f"language {language!r} is not known; choose one of {known}")
+        self.language = language
+        self.stop_words = frozenset(fold(_normal(word)) for word in stop_words(language))
+        self._find = _token().findall
+        self._stem = Stemmer.Stemmer(language, 0).stemWord
+        self._memory = _Memory(self._terms_of)
+
+    def terms(self, text: str) -> list[str]:
+        """The terms of a text, in order, with repetitions; stop words are left out."""
+        tokens = self._find(_normal(text))
+        return list(chain.from_iterable(map(self._memory.__getitem__, tokens)))
+
+    def query_terms(self, text: str) -> list[str]:
+        """The different terms of a query, in order.
+
+        They are those of `terms`, with these differences: a word in quotation marks counts as
+        named; so does, in English, a stop word right after an article (``the with statement``) or
+        before ``loop``, ``statement``, ``clause`` or ``operator``. Capitals say nothing in a query
+        that has nothing else. When nothing is left, every word counts as named.
+        """
+        text = _normal(text)
+        if text.isupper():
+            text = text.lower()
+        marked = _QUOTED.sub(r"`\1`", text)
+        if self.language in ("english", "porter"):
+            marked = _SPOKEN_OF.sub(_in_backticks, marked)
+        terms = self.terms(marked) or self.terms(_WORD.sub(r"`\g<0>`", text))
+        return list(dict.fromkeys(terms))
+
+    def _terms_of(self, token: str) -> tuple[str, ...]:
+        """The terms of one token."""
+        if "`" in token:
+            written = token.strip("`")
+            folded = fold(written)
+            return self._word(folded, True) if folded in self.stop_words else self._memory[written]
+        folded = fold(token)
+        if token.isascii() and token.isalnum() and token[1:] in (folded[1:], token[1:].upper()):
+            # a plain word, by far the commonest case
+            return self._word(folded, len(token) > 1 and token.isupper())
+        if not token.isascii() and _SPACELESS.search(token):
+            return self._spaceless(token)
+        if len(token) <= _LONGEST_TERM and (contraction := _CONTRACTION.fullmatch(token)):
+            return self._memory[contraction[1]]
+        body = token.lstrip("-@#$.")
+        sign = token[: len(token) - len(body)]
+        end = "".join(_END.findall(body))
+        segments = [s for s in _JOINT.split(body[: len(body) - len(end)]) if s.strip("_-'’")]
+        if not segments:
+            return ()
+        if len(segments) == 1 and not sign and not end:
+            return self._segment(segments[0])
+        terms = self._wholes(sign, [_together(segment) for segment in segments], end)
+        if not (end and len(segments[0]) == 1):  # C++ is not C
+            terms += chain.from_iterable(map(self._memory.__getitem__, segments))
+        return tuple(dict.fromkeys(terms))
+
+    def _wholes(self, sign: str, together: list[str], end: str) -> list[str]:
+        """The terms that stand for all of a token."""
+        letters = len(together) > 1 and all(len(s) == 1 and s.isalpha() for s in together)
+        whole = ("" if letters else ".").join(together)
+        terms = [sign + whole, sign + together[0]] if sign else []
+        if letters:
+            terms.append(self._stemmed(whole))
+        elif len(together) > 1:
+            terms.append(whole)
+            if _VERSION.match(whole):
+                terms.append(whole[1:])
+        if end:
+            terms += [whole + end, whole + end.rstrip("0123456789")]
+        return [term[:_LONGEST_TERM] for term in terms]
+
+    def _segment(self, segment: str) -> tuple[str, ...]:
+        pieces = [fold(piece) for piece in _PIECE.split(segment) if piece]
+        named = len(pieces) == 1 and len(pieces[0]) > 1 and segment.isupper()
+        terms = []
+        joined = _together(segment)
+        if (bare := segment.strip("_")) != segment:  # __init__
+            terms.append(segment.replace(bare, joined, 1)[:_LONGEST_TERM])
+        if len(pieces) > 1:
+            terms.append(self._stemmed(joined))
+        for piece in pieces:
+            terms += self._word(piece, named)
+        return tuple(dict.fromkeys(terms))
+
+    def _spaceless(self, token: str) -> tuple[str, ...]:
+        terms: list[str] = []
+        for n, run in enumerate(_SPACELESS.split(token)):
+            if n % 2:
+                terms += (run[i : i + 2] for i in range(max(1, len(run) - 1)))
+            else:
+                terms += chain.from_iterable(map(self._terms_of, self._find(run.strip(_JOINTS))))
+        return tuple(terms)
+
+    def _word(self, folded: str, named: bool = False) -> tuple[str, ...]:
+        if not folded or (folded in self.stop_words and not named):
+            return ()
+        return (self._stemmed(folded),)
+
+    def _stemmed(self, folded: str) -> str:
+        word = folded[:_LONGEST_TERM]
+        stem: str = self._stem(word) or word
+        return stem[:_LONGEST_TERM]
+
+
+def _together(segment: str) -> str:
+    return fold(segment if segment.isalnum() else _GLUE.sub("", segment))
+
+
+def fold(text: str) -> str:
+    """Text without the differences of case.
+
+    It says in four replacements what matters of Unicode's case folding, which JavaScript lacks.
+    """
+    text = text.lower()
+    if text.isascii():
+        return text
+    text = text.replace("ß", "ss").replace("ς", "σ").replace("i\u0307", "i")
+    return text.replace("’", "'")
+
+
+def _normal(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFKC", _UNSEEN.sub("", text))
+
+
+def _in_backticks(match: re.Match[str]) -> str:
+    word = match[match.lastindex or 0]
+    return match[0].removesuffix(word) + f"`{word}`"
+
+
+@cache
+def analyzer(language: str = "english") -> Analyzer:
+    """The process's analyzer for a language.
+
+    Raises:
+        ConfigError: Snowball has no such language.
+    """
+    return Analyzer(language)
