@@ -204,23 +204,9 @@ def _best(scores: NDArray[np.float32], most: int) -> Rows:
 
 def _united(dense: Rows, found: Rows, size: int) -> tuple[Rows, int]:
     """The candidates of both legs, each once: first the ``size`` best of either, then the rest."""
-    ranked = np.union1d(dense[:size], found[:size])
-    rest = np.setdiff1d(np.union1d(dense[size:], found[size:]), ranked, assume_unique=True)
-    return np.concatenate([ranked, rest]), len(ranked)
-
-
-def _counts_of(postings: Mapping[str, Postings], chosen: Rows) -> list[dict[str, int]]:
-    """How often each term stands in each row."""
-    counts: list[dict[str, int]] = [{} for _ in range(len(chosen))]
-    for term, (rows, times) in postings.items():
-        if not len(rows):
-            continue
-        places = np.searchsorted(rows, chosen)
-        places[places == len(rows)] = 0
-        there = np.flatnonzero(rows[places] == chosen)
-        for i, count in zip(there.tolist(), times[places[there]].tolist(), strict=True):
-            counts[i][term] = count
-    return counts
+    ranked = sorted({*dense[:size].tolist(), *found[:size].tolist()})
+    rest = sorted({*dense[size:].tolist(), *found[size:].tolist()}.difference(ranked))
+    return np.array(ranked + rest, np.int64), len(ranked)
 
 
 def _counted(terms: str, wanted: Collection[str]) -> dict[str, int]:

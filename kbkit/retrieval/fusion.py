@@ -54,7 +54,7 @@ class Features:
         title: Share of the query's terms that the document's title has, 0 to 1.
         heading: Share of them that the headings above the chunk have, 0 to 1.
         rating: From -1 (bad) to 1 (good), 0 for what nobody rated; see `rating_prior`.
-        documents: A number for each document.
+        documents: Which document each is part of, numbered from 0.
         sizes: Number of chunks in the candidate's document, found or not.
     """
 
@@ -122,17 +122,14 @@ def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
 
     Args:
         scores: Of the chunks, shape ``(n,)``.
-        documents: Which document each chunk is part of.
+        documents: Which document each chunk is part of, numbered from 0.
         sizes: Number of chunks of that document.
     """
-    _, first, codes = np.unique(documents, return_index=True, return_inverse=True)
-    place = _places(scores, codes)
-    best = np.zeros(len(first))
-    best[codes[place == 0]] = scores[place == 0]
-    others = (place > 0) & (place <= _NEIGHBOURS)
-    total = np.bincount(codes[others], scores[others], len(first))
-    missing = np.maximum(_NEIGHBOURS - (sizes[first] - 1), 0)
-    evidence: Scores = ((total + missing * best) / _NEIGHBOURS)[codes]
+    place = _places(scores, documents)
+    best = np.bincount(documents, scores * (place == 0))
+    others = np.bincount(documents, scores * ((place > 0) & (place <= _NEIGHBOURS)))
+    missing = np.maximum(_NEIGHBOURS - (sizes - 1), 0)
+    evidence: Scores = (others[documents] + missing * best[documents]) / _NEIGHBOURS
     return evidence
 
 
