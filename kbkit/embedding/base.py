@@ -15,8 +15,15 @@ Matrix = NDArray[np.float32]
 """Shape ``(n, dimensions)``; each row a `Vector`."""
 
 
+_BATCH = 1_000
+
+
 class Embedder(Protocol):
-    """Turns text into vectors whose dot product is the cosine similarity."""
+    """Turns text into vectors whose dot product is the cosine similarity.
+
+    One that is slow, or asks somebody else, may have an attribute ``batch_size``: the number of
+    texts after which what was embedded is kept, should it fail later.
+    """
 
     @property
     def fingerprint(self) -> str:
@@ -46,3 +53,8 @@ class Embedder(Protocol):
             EmbedderError: The model failed.
         """
         ...
+
+
+def batch_size(embedder: Embedder) -> int:
+    """Number of texts that an embedder is given at once."""
+    return int(getattr(embedder, "batch_size", _BATCH))

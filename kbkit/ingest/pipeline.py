@@ -14,8 +14,10 @@ import sqlalchemy as sa
 
 from kbkit.config import Settings
 from kbkit.embedding.base import Embedder
-from kbkit.errors import SourceError
+from kbkit.errors import ConflictError, SourceError
 from kbkit.ingest.chunking import chunk, embedded_text
+from kbkit.ingest.embed import vectors_of
+from kbkit.ingest.following import Follower
 from kbkit.ingest.tally import QuietEvents, Tally, digest, document_id
 from kbkit.models import (
     Chunk,
@@ -31,7 +33,7 @@ from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseConfig
 from kbkit.sources.base import Source, SourceContext, SourceEvent
 from kbkit.sources.doctype import detect
-from kbkit.stores import catalog, contents, runs
+from kbkit.stores import catalog, contents, embedded, registry, runs
 from kbkit.stores.catalog import NewChunk, Touch
 from kbkit.stores.database import Database
 from kbkit.stores.locks import FolderLocks
@@ -41,9 +43,6 @@ from kbkit.text import analyzer
 
 Stop = Callable[[], bool]
 
-_INDEX_EVERY = 4_000
-"""Chunks stored before Chroma is brought level while a run goes on."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
@@ -52,6 +51,16 @@ class _Origin:
     source_id: str | None = None
     run_id: int | None = None
     event: SourceEvent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What goes with reading sources."""
+
+    tally: Tally
+    follower: Follower
+    on_progress: OnProgress | None
+    stop: Stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +84,8 @@ class Pipeline:
     ) -> IngestReport:
         """Read sources and store what they yield.
 
-        A run that was killed or stopped is taken up where it ended. Chroma is brought level at
-        the end; until then new chunks are searched from the catalog.
+        A run that was killed or stopped is taken up where it ended. Chroma follows in a process
+        of its own, and is level at the end; until then new chunks are searched from the catalog.
 
         Args:
             sources: What to read, each with its row in the catalog.
@@ -84,19 +93,22 @@ class Pipeline:
             stop: Asked often; true ends the run cleanly.
 
         Raises:
-            ConflictError: Another process reads one of the sources right now.
+            ConflictError: Another process reads one of the sources right now, or has changed
+                the embedder meanwhile.
             EmbedderError: The embedder failed; what was stored stays.
         """
         tally = Tally()
-        for row, source in sources:
-            task = f"reading the source {_place(row)}"
-            with self.locks.hold(f"source-{row.id}", wait=0, task=task):
-                try:
-                    self._run_source(row, source, tally, on_progress, stop)
-                except SourceError as error:
-                    tally.failed.append(Problem(_place(row), str(error)))
-            if tally.interrupted:
-                break
+        with self._follower() as follower:
+            run = _Run(tally, follower, on_progress, stop)
+            for row, source in sources:
+                task = f"reading the source {_place(row)}"
+                with self.locks.hold(f"source-{row.id}", wait=0, task=task):
+                    try:
+                        self._run_source(row, source, run)
+                    except SourceError as error:
+                        tally.failed.append(Problem(_place(row), str(error)))
+                if tally.interrupted:
+                    break
         self._index(tally, on_progress)
         return tally.report()
 
@@ -118,42 +130,36 @@ class Pipeline:
         tally = Tally()
         with self.database.read() as connection:
             ids = catalog.document_ids(connection, self.kb_id)
-        for done, known in enumerate(ids, 1):
-            if stop():
-                tally.interrupted = True
-                break
-            with self.database.read() as connection:
-                document = contents.get_document(connection, self.kb_id, known)
-                source_id, run_id = catalog.origin(connection, known)
-            source_document = SourceDocument(
-                document.uri, document.title, document.content, document.document_type,
-                document.tags, document.metadata,
-            )  # fmt: skip
-            self._store(source_document, tally, _Origin(source_id, run_id))
-            if on_progress is not None:
-                on_progress(Progress("store", done, len(ids), document.uri))
+        with self._follower() as follower:
+            for done, known in enumerate(ids, 1):
+                if stop():
+                    tally.interrupted = True
+                    break
+                with self.database.read() as connection:
+                    document = contents.get_document(connection, self.kb_id, known)
+                    source_id, run_id = catalog.origin(connection, known)
+                source_document = SourceDocument(
+                    document.uri, document.title, document.content, document.document_type,
+                    document.tags, document.metadata,
+                )  # fmt: skip
+                self._store(source_document, tally, _Origin(source_id, run_id), follower)
+                if on_progress is not None:
+                    on_progress(Progress("store", done, len(ids), document.uri))
         self._index(tally, on_progress)
         return tally.report()
 
-    def _run_source(
-        self,
-        row: SourceRow,
-        source: Source,
-        tally: Tally,
-        on_progress: OnProgress | None,
-        stop: Stop,
-    ) -> None:
+    def _run_source(self, row: SourceRow, source: Source, run: _Run) -> None:
+        tally = run.tally
         with self.database.write() as connection:
             run_id, _ = runs.begin_run(connection, row)
         context = SourceContext(
             memory=runs.RunMemory(self.database, row.id, run_id),
-            stop=stop,
+            stop=run.stop,
             base=Path(row.base),
             user_agent=self.settings.user_agent,
             timeout=self.settings.timeout,
             provider=self.settings.crawl_provider,
         )
-        unindexed = tally.counts["chunks_added"]
         done = 0
         quiet = QuietEvents(self.database, self.kb_id, row.id, run_id, tally)
         with closing(_closable(source.events(context))) as events, quiet:
@@ -168,14 +174,12 @@ class Pipeline:
                     quiet.store()  # in the order in which things happened
                     tally.counts["fetched"] += 1
                     tally.measured(event.document)
-                    self._store(event.document, tally, _Origin(row.id, run_id, event))
+                    origin = _Origin(row.id, run_id, event)
+                    self._store(event.document, tally, origin, run.follower)
                 done += 1
-                if on_progress is not None:
-                    on_progress(Progress("crawl", done, None, event.uri, tally.report()))
-                if tally.counts["chunks_added"] - unindexed > _INDEX_EVERY:
-                    unindexed = tally.counts["chunks_added"]
-                    self._index(tally, on_progress)
-        if stop():
+                if run.on_progress is not None:
+                    run.on_progress(Progress("crawl", done, None, event.uri, tally.report()))
+        if run.stop():
             tally.interrupted = True
             return
         if source.exhaustive:
@@ -183,7 +187,13 @@ class Pipeline:
         with self.database.write() as connection:
             runs.end_run(connection, run_id, tally.report().to_dict())
 
-    def _store(self, source_document: SourceDocument, tally: Tally, origin: _Origin) -> str:
+    def _store(
+        self,
+        source_document: SourceDocument,
+        tally: Tally,
+        origin: _Origin,
+        follower: Follower | None = None,
+    ) -> str:
         """Chunk, embed and store a document; returns its id."""
         document = self._document(source_document)
         with self.database.read() as connection:
@@ -196,25 +206,40 @@ class Pipeline:
                 _record(connection, origin)
             return document.id
         with tally.timed("chunk"):
-            chunks = self._chunks(document)
-        packed = self._embed(document, chunks, tally)
+            chunks, texts = self._chunks(document)
+        with tally.timed("embed"):
+            vectors = vectors_of(self.database, self.kb_id, self.embedder, texts)
+        tally.counts["chunks_embedded"] += vectors.new
         with tally.timed("store"), self.database.write() as connection:
+            self._check_embedder(connection)
             changes = catalog.replace_document(
-                connection, self.kb_id, document, chunks, packed,
+                connection, self.kb_id, document, chunks, vectors.packed,
                 source_id=origin.source_id, run_id=origin.run_id,
             )  # fmt: skip
+            if vectors.waiting:
+                embedded.remove(connection, self.kb_id, self.embedder.fingerprint, texts)
             _record(connection, origin)
+        if follower is not None:
+            follower.stored(changes.added)
         back = stored is None or stored[1] is DocumentState.GONE
         tally.counts["new" if back else "changed"] += 1
         tally.counts["chunks_added"] += changes.added
         tally.counts["chunks_removed"] += changes.removed
         return document.id
 
+    def _check_embedder(self, connection: sa.Connection) -> None:
+        row = registry.get_by_id(connection, self.kb_id)
+        if row.embedder != self.embedder.fingerprint:
+            raise ConflictError(
+                f"{row.name}: another process has changed its embedder to {row.embedder}; "
+                "run this again"
+            )
+
     def _document(self, source: SourceDocument) -> Document:
         document_type = source.document_type or detect(source.uri, source.title, source.content)
         shaping = [
             source.title, source.content, document_type, source.tags, dict(source.metadata),
-            self.config.chunking.model_dump(), self.config.language, self.embedder.fingerprint,
+            self.config.chunking.model_dump(), self.config.language,
         ]  # fmt: skip
         return Document(
             id=document_id(self.kb_id, source.uri),
@@ -229,10 +254,12 @@ class Pipeline:
             content_hash=digest(json.dumps(shaping, sort_keys=True, default=str)),
         )
 
-    def _chunks(self, document: Document) -> list[NewChunk]:
+    def _chunks(self, document: Document) -> tuple[list[NewChunk], dict[str, str]]:
+        """The chunks of a document, and what search reads of them by ``embed_hash``."""
         terms_of = analyzer(self.config.language).terms
         seen: Counter[tuple[tuple[str, ...], str]] = Counter()
         new = []
+        texts = {}
         form = str(document.metadata.get("format", ""))
         spans = chunk(document.content, document.document_type, self.config.chunking, form)
         for position, span in enumerate(spans):
@@ -241,35 +268,17 @@ class Pipeline:
             seen[span.heading_path, text] += 1
             read = embedded_text(document.title, span.heading_path, text)
             terms = terms_of(read)
+            key = digest(read)
+            texts[key] = read
             new.append(
                 NewChunk(
                     chunk=_chunk(document, span, text, position, occurrence),
                     terms=" ".join(terms),
                     length=len(terms),
-                    embed_hash=digest(read),
+                    embed_hash=key,
                 )
             )
-        return new
-
-    def _embed(
-        self, document: Document, chunks: Sequence[NewChunk], tally: Tally
-    ) -> dict[str, bytes]:
-        """Packed vectors of all chunks; what was embedded before is not embedded again."""
-        with self.database.read() as connection:
-            packed = catalog.known_vectors(
-                connection, self.kb_id, (new.embed_hash for new in chunks)
-            )
-        missing = {
-            new.embed_hash: embedded_text(document.title, new.chunk.heading_path, new.chunk.text)
-            for new in chunks
-            if new.embed_hash not in packed
-        }
-        if missing:
-            with tally.timed("embed"):
-                matrix = self.embedder.embed_passages(list(missing.values()))
-            packed.update(zip(missing, contents.pack(matrix), strict=True))
-            tally.counts["chunks_embedded"] += len(missing)
-        return packed
+        return new, texts
 
     def _retire_unseen(self, row: SourceRow, run_id: int, tally: Tally) -> None:
         with tally.timed("store"), self.database.write() as connection:
@@ -277,6 +286,9 @@ class Pipeline:
                 changes = catalog.retire_document(connection, self.kb_id, document_id)
                 tally.counts["gone"] += 1
                 tally.counts["chunks_removed"] += changes.removed
+
+    def _follower(self) -> Follower:
+        return Follower(self.database, self.vectors, self.locks, self.kb_id)
 
     def _index(self, tally: Tally, on_progress: OnProgress | None) -> None:
         def tell(done: int) -> None:

@@ -152,23 +152,7 @@ class Workers:
             _end(process)
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        if not sys.executable:
-            raise OSError("this Python does not know its own executable")
-        environment = dict(os.environ)
-        # the child finds kbkit where the parent has it
-        package = str(Path(__file__).resolve().parents[2])
-        known = environment.get("PYTHONPATH")
-        environment["PYTHONPATH"] = package + (os.pathsep + known if known else "")
-        flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)
-        code = f"from kbkit.sources.workers import main; main({self._memory})"
-        process = subprocess.Popen(  # noqa: S603 - our own code and a number
-            [sys.executable, "-c", code],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            creationflags=flags,
-        )
+        process = python(f"from kbkit.sources.workers import main; main({self._memory})")
         self._processes.add(process)
         return process
 
@@ -197,6 +181,28 @@ class Workers:
         if process is not None:
             self._processes.discard(process)
             _end(process)
+
+
+def python(code: str) -> subprocess.Popen[bytes]:
+    """A child process of this Python, with pipes; it finds kbkit where this one has it.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    if not sys.executable:
+        raise OSError("this Python does not know its own executable")
+    environment = dict(os.environ)
+    package = str(Path(__file__).resolve().parents[2])
+    known = environment.get("PYTHONPATH")
+    environment["PYTHONPATH"] = package + (os.pathsep + known if known else "")
+    return subprocess.Popen(  # noqa: S603 - our own code
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
 
 
 def _ask(process: subprocess.Popen[bytes], job: Task, late: threading.Event) -> Any:

@@ -63,19 +63,6 @@ def content_hash(connection: sa.Connection, document_id: str) -> tuple[str, Docu
     return None if row is None else (row.content_hash, DocumentState(row.state))
 
 
-def known_vectors(connection: sa.Connection, kb_id: str, hashes: Iterable[str]) -> dict[str, bytes]:
-    """Packed vectors of chunks that were embedded before, by ``embed_hash``."""
-    found: dict[str, bytes] = {}
-    for part in in_parts(sorted(set(hashes))):
-        rows = connection.execute(
-            sa.select(chunks.c.embed_hash, vectors.c.vector)
-            .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
-            .where(chunks.c.kb_id == kb_id, chunks.c.embed_hash.in_(part))
-        )
-        found.update((row.embed_hash, row.vector) for row in rows)
-    return found
-
-
 def replace_document(
     connection: sa.Connection,
     kb_id: str,
@@ -185,12 +172,14 @@ def _add_chunks(
 ) -> None:
     if not added:
         return
+    # the transaction holds the write lock, so nobody else takes these numbers
+    numbered = list(enumerate(added, _last_seq(connection) + 1))
     rows = []
-    for new in added:
+    for seq, new in numbered:
         chunk = new.chunk
         rows.append(
             {
-                "id": chunk.id, "kb_id": kb_id, "document_id": chunk.document_id,
+                "seq": seq, "id": chunk.id, "kb_id": kb_id, "document_id": chunk.document_id,
                 "position": chunk.position, "start": chunk.start, "end": chunk.end,
                 "text": chunk.text, "heading_path": list(chunk.heading_path),
                 "anchor": chunk.anchor, "page": chunk.page, "terms": new.terms,
@@ -198,21 +187,21 @@ def _add_chunks(
             }
         )  # fmt: skip
     connection.execute(chunks.insert(), rows)
-    seqs: dict[str, int] = {}
-    for part in in_parts([row["id"] for row in rows]):
-        found = connection.execute(
-            sa.select(chunks.c.id, chunks.c.seq).where(chunks.c.id.in_(part))
-        )
-        seqs.update((row.id, row.seq) for row in found)
     connection.execute(
         vectors.insert(),
-        [{"chunk_seq": seqs[n.chunk.id], "vector": packed[n.embed_hash]} for n in added],
+        [{"chunk_seq": seq, "vector": packed[new.embed_hash]} for seq, new in numbered],
     )
-    lexical.add(connection, kb_id, [(seqs[n.chunk.id], n.terms) for n in added])
+    lexical.add(connection, kb_id, [(seq, new.terms) for seq, new in numbered])
     connection.execute(
         outbox.insert(),
-        [{"kb_id": kb_id, "chunk_seq": seqs[n.chunk.id], "chunk_id": n.chunk.id} for n in added],
+        [{"kb_id": kb_id, "chunk_seq": seq, "chunk_id": new.chunk.id} for seq, new in numbered],
     )
+
+
+def _last_seq(connection: sa.Connection) -> int:
+    """The greatest ``chunks.seq`` that there ever was; SQLite keeps it for the table."""
+    last = connection.exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
+    return last.scalar_one_or_none() or 0
 
 
 def _remove_chunks(connection: sa.Connection, kb_id: str, rows: Sequence[Any]) -> None:

@@ -32,6 +32,11 @@ class FolderLocks:
                 f"{folder}: {error.strerror}; name a folder that you may write to"
             ) from error
 
+    @property
+    def folder(self) -> Path:
+        """Where the lock files are."""
+        return self._folder
+
     @contextmanager
     def hold(self, name: str, *, wait: float, task: str = "") -> Iterator[None]:
         """Hold a lock; it may be taken again inside by the same thread only through nesting.
