@@ -43,6 +43,7 @@ MODELS: tuple[type[Spec], ...] = (
     recipes.LlamaIndexEmbedding,
     recipes.PluginEmbedding,
     recipes.RetrievalSpec,
+    recipes.PostprocessorSpec,
     recipes.StorageSpec,
     recipes.SiteSpec,
     recipes.Question,

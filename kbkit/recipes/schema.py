@@ -276,9 +276,9 @@ AnyEmbedding = Annotated[
 
 
 class PostprocessorSpec(Spec):
-    """A llama-index node postprocessor; its package must be installed."""
+    """A llama-index node postprocessor. Its package must be installed; it may use the network."""
 
-    path: str
+    path: str = Field(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*[:.][A-Za-z_]\w*$")
     """Its import path (`llama_index.core.postprocessor:SentenceTransformerRerank`)."""
     arguments: dict[str, Any] = Field(default_factory=dict)
     """Arguments of its constructor. Keep keys out of here: use the environment."""

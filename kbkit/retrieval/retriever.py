@@ -18,6 +18,7 @@ from kbkit.recipes import KnowledgeBaseConfig, RetrievalSpec
 from kbkit.retrieval.bm25 import bm25_scores
 from kbkit.retrieval.candidates import Candidates, View, Wanted, from_catalog, from_snapshot
 from kbkit.retrieval.fusion import Scores, rating_prior
+from kbkit.retrieval.postprocess import postprocessed, seen
 from kbkit.retrieval.ranking import Pool, Ranked, rank
 from kbkit.retrieval.snippet import Matches, snippet
 from kbkit.stores import contents, ratings, registry
@@ -130,7 +131,7 @@ class Retriever:
             vector=vector,
             mode=query.mode,
             size=settings.candidates,
-            limit=query.limit,
+            limit=seen(settings.postprocessors, query.limit),
             filters=query.filters,
         )
         totals = ratings.totals(connection, row.id)
@@ -177,10 +178,13 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     Raises:
         EmbedderError: An embedder failed.
         NotFoundError: A knowledge base was deleted.
+        PostprocessorError: A postprocessor cannot be opened, or failed.
     """
     start = time.perf_counter()
     pools = [retriever.pool(query) for retriever in retrievers]
-    ranked = rank(pools, query.limit, query.mode, query.settings)
+    settings = query.settings or (pools[0].settings if pools else None)
+    last = settings.postprocessors if settings else ()
+    ranked = rank(pools, seen(last, query.limit), query.mode, settings)
     found = [
         retriever.chunks([place.seq for place in ranked if place.pool is pool])
         for retriever, pool in zip(retrievers, pools, strict=True)
@@ -194,8 +198,9 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
         chunks, matches = by_pool[id(place.pool)]
         if place.seq in chunks:
             hits.append(_hit(place, *chunks[place.seq], matches))
+    shown = postprocessed(hits, query.text, last, query.limit)
     notes = tuple(dict.fromkeys(note for pool in pools for note in pool.notes))
-    return Hits(query.text, tuple(hits), time.perf_counter() - start, notes)
+    return Hits(query.text, shown, time.perf_counter() - start, notes)
 
 
 def _columns(
