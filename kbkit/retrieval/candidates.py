@@ -20,7 +20,7 @@ from kbkit.retrieval.bm25 import CorpusStatistics, impacts
 from kbkit.stores import contents, lexical
 from kbkit.stores.ratings import Totals
 from kbkit.stores.registry import KnowledgeBaseRow
-from kbkit.stores.snapshots import Snapshot
+from kbkit.stores.snapshot import Snapshot
 from kbkit.stores.vectors import Answer, VectorIndex
 
 Rows = NDArray[np.int64]
@@ -207,6 +207,20 @@ def _united(dense: Rows, found: Rows, size: int) -> tuple[Rows, int]:
     ranked = sorted({*dense[:size].tolist(), *found[:size].tolist()})
     rest = sorted({*dense[size:].tolist(), *found[size:].tolist()}.difference(ranked))
     return np.array(ranked + rest, np.int64), len(ranked)
+
+
+def _counts_of(postings: Mapping[str, Postings], chosen: Rows) -> list[dict[str, int]]:
+    """How often each term stands in each row."""
+    counts: list[dict[str, int]] = [{} for _ in range(len(chosen))]
+    for term, (rows, times) in postings.items():
+        if not len(rows):
+            continue
+        places = np.searchsorted(rows, chosen)
+        places[places == len(rows)] = 0
+        there = np.flatnonzero(rows[places] == chosen)
+        for i, count in zip(there.tolist(), times[places[there]].tolist(), strict=True):
+            counts[i][term] = count
+    return counts
 
 
 def _counted(terms: str, wanted: Collection[str]) -> dict[str, int]:
