@@ -10,15 +10,12 @@ of each knowledge base lies on disk too, so that a fresh process need not read a
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import threading
+import time
 from array import array
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
@@ -28,73 +25,15 @@ from kbkit.stores import registry
 from kbkit.stores.contents import heading_text, unpack
 from kbkit.stores.database import Database
 from kbkit.stores.registry import KnowledgeBaseRow
-from kbkit.stores.schema import chunks, documents, vectors
+from kbkit.stores.schema import chunks, documents, knowledge_bases, vectors
+from kbkit.stores.snapshot import PART, Snapshot, load, save
 
-_FORMAT = "1"
+_COMPARED = 10
+"""Chunks that a snapshot and the catalog must have in common."""
+_PART_SECONDS = 3600
+"""Age of a file half written that nobody is writing any more."""
 _ROWS_AT_ONCE = 2_000
 """Chunks read at once, so that their copies stay small."""
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The chunks of a knowledge base, in order of ``seq``.
-
-    Attributes:
-        version: ``knowledge_bases.version`` that it shows.
-        embedder: Fingerprint of what made the vectors.
-        seqs: ``chunks.seq``, shape ``(n,)``, ascending.
-        ids: ``chunks.id`` of the same.
-        owners: Which of `document_ids` each chunk is part of, shape ``(n,)``.
-        lengths: Number of terms of each chunk, shape ``(n,)``.
-        headings: Which of `heading_texts` stands above each chunk, shape ``(n,)``.
-        vectors: Unit vectors, shape ``(n, dimensions)``.
-        document_ids: Of all documents that have chunks.
-        titles: Of the same.
-        sizes: Number of chunks of the same.
-        heading_texts: Heading paths without the documents' titles, each on one line.
-        terms: All terms, sorted.
-        starts: Where the postings of each term begin; one longer than `terms`.
-        rows: The chunk of each posting, ascending within a term.
-        counts: How often the term stands in it.
-        average_length: Mean of `lengths`.
-    """
-
-    version: int
-    embedder: str
-    seqs: NDArray[np.int64]
-    ids: Sequence[str]
-    owners: NDArray[np.int32]
-    lengths: NDArray[np.int32]
-    headings: NDArray[np.int32]
-    vectors: NDArray[np.float32]
-    document_ids: Sequence[str]
-    titles: Sequence[str]
-    sizes: NDArray[np.int64]
-    heading_texts: Sequence[str]
-    terms: Sequence[str]
-    starts: NDArray[np.int64]
-    rows: NDArray[np.int32]
-    counts: NDArray[np.uint16]
-    average_length: float
-    _rows: dict[str, int] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.seqs)
-
-    def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
-        """Rows of chunks by id, in that order; those that are gone are left out."""
-        if len(self._rows) < len(self):
-            self._rows.update({known: row for row, known in enumerate(self.ids)})
-        rows = self._rows
-        return np.array([rows[known] for known in ids if known in rows], np.int64)
-
-    def postings(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
-        """The chunks that hold a term, by row, and how often each does."""
-        place = bisect_left(self.terms, term)
-        if place == len(self.terms) or self.terms[place] != term:
-            return self.rows[:0], self.counts[:0]
-        part = slice(int(self.starts[place]), int(self.starts[place + 1]))
-        return self.rows[part], self.counts[part]
 
 
 @dataclass(slots=True)
@@ -110,21 +49,24 @@ class Snapshots:
         """The snapshot of that very version, from memory or disk; ``None`` where none is."""
         held = self._held.get(row.id)
         if held is None:
-            with self._making:
-                held = self._held.get(row.id) or _load(self._path(row.id))
-                if held is None:
-                    return None
-                self._held[row.id] = held
+            with self.database.read() as connection:
+                held = self._loaded(connection, row.id)
+            if held is None:
+                return None
+            held = self._held.setdefault(row.id, held)
         return held if _shows(held, row) else None
 
     def made(self, connection: sa.Connection, row: KnowledgeBaseRow) -> Snapshot:
         """The snapshot of what a reading transaction sees, made where there is none."""
         with self._making:
-            held = self._held.get(row.id) or _load(self._path(row.id))
-            if held is None or not _shows(held, row):
-                held = _make(connection, row, held)
-            self._held[row.id] = held
-            return held
+            held = self._held.get(row.id) or self._loaded(connection, row.id)
+            if held is not None and _shows(held, row):
+                self._held[row.id] = held
+                return held
+            made = _make(connection, row, held)
+            if held is None or held.version < made.version:  # a transaction may see what was
+                self._held[row.id] = made
+            return made
 
     def renew(self, kb_id: str) -> Snapshot:
         """Bring the snapshot in memory level with the catalog.
@@ -142,10 +84,12 @@ class Snapshots:
             NotFoundError: The knowledge base was deleted.
         """
         made = self.renew(kb_id)
-        there = _load(self._path(kb_id))
-        if there is None or (there.version, there.embedder) != (made.version, made.embedder):
-            with contextlib.suppress(OSError):  # a full or read-only disk costs speed, no more
-                _save(made, self._path(kb_id))
+        with contextlib.suppress(OSError):  # a full or read-only disk costs speed, no more
+            with self.database.read() as connection:
+                there = self._loaded(connection, kb_id)
+            if there is None or (there.version, there.embedder) != (made.version, made.embedder):
+                save(made, self._path(kb_id))
+            self._sweep()
 
     def drop(self, kb_id: str) -> None:
         """Forget a knowledge base that was deleted."""
@@ -153,12 +97,46 @@ class Snapshots:
         with contextlib.suppress(OSError):
             self._path(kb_id).unlink(missing_ok=True)
 
+    def _sweep(self) -> None:
+        """Remove what a kill left: files of deleted knowledge bases, and files half written."""
+        files = list(self.folder.iterdir())
+        with self.database.read() as connection:
+            there = set(connection.execute(sa.select(knowledge_bases.c.id)).scalars())
+        for file in files:
+            old = file.suffix == PART and file.stat().st_mtime < time.time() - _PART_SECONDS
+            if old or file.name.partition(".")[0] not in there:
+                file.unlink(missing_ok=True)
+
+    def _loaded(self, connection: sa.Connection, kb_id: str) -> Snapshot | None:
+        """The one on disk, unless it is not of this catalog."""
+        found = load(self._path(kb_id))
+        return found if found is not None and _related(connection, kb_id, found) else None
+
     def _path(self, kb_id: str) -> Path:
         return self.folder / f"{kb_id}.safetensors"
 
 
 def _shows(snapshot: Snapshot, row: KnowledgeBaseRow) -> bool:
     return snapshot.version == row.version and snapshot.embedder == row.embedder
+
+
+def _related(connection: sa.Connection, kb_id: str, snapshot: Snapshot) -> bool:
+    """Whether a snapshot is of this catalog's history.
+
+    A catalog that was restored from a copy counts on from there, and gives versions and ``seq``
+    again that a snapshot has seen; its last chunks tell.
+    """
+    if not len(snapshot):
+        return True
+    last = connection.execute(
+        sa.select(chunks.c.seq, chunks.c.id)
+        .where(chunks.c.kb_id == kb_id, chunks.c.seq <= int(snapshot.seqs[-1]))
+        .order_by(chunks.c.seq.desc())
+        .limit(_COMPARED)
+    ).all()
+    places = np.searchsorted(snapshot.seqs, [row.seq for row in last])
+    ids = [snapshot.ids[place] for place in places.tolist()]
+    return ids == [row.id for row in last]
 
 
 def _make(connection: sa.Connection, row: KnowledgeBaseRow, before: Snapshot | None) -> Snapshot:
@@ -173,7 +151,12 @@ def _make(connection: sa.Connection, row: KnowledgeBaseRow, before: Snapshot | N
         sa.select(documents.c.id, documents.c.title).where(documents.c.kb_id == row.id)
     ).all()
     ordinals = {document.id: i for i, document in enumerate(found)}
-    if before is None or before.embedder != row.embedder:
+    if (
+        before is None
+        or before.embedder != row.embedder
+        or before.version > row.version  # which lacks what has gone since
+        or not _related(connection, row.id, before)
+    ):
         before = _empty(row.dimensions)
     kept = np.isin(before.seqs, alive)
     new = _read(connection, row, before, ordinals)
@@ -326,68 +309,3 @@ def _postings(
         (keys % height).astype(np.int32),
         np.minimum(totals, most).astype(np.uint16),
     )
-
-
-_ARRAYS = (
-    "seqs", "owners", "lengths", "headings", "vectors", "sizes", "starts", "rows", "counts",
-)  # fmt: skip
-_TEXTS = ("ids", "document_ids", "titles", "heading_texts", "terms")
-
-
-def _save(snapshot: Snapshot, path: Path) -> None:
-    from safetensors.numpy import save_file
-
-    path.parent.mkdir(exist_ok=True)
-    part = path.with_suffix(f".{os.getpid()}.part")
-    tensors = {name: getattr(snapshot, name) for name in _ARRAYS}
-    for name in _TEXTS:
-        text = "".join(text.replace("\0", " ") + "\0" for text in getattr(snapshot, name))
-        tensors[name] = np.frombuffer(text.encode(), np.uint8)
-    about = {
-        "format": _FORMAT,
-        "version": str(snapshot.version),
-        "embedder": snapshot.embedder,
-        "average_length": repr(snapshot.average_length),
-    }
-    try:
-        save_file(tensors, part, about)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _load(path: Path) -> Snapshot | None:
-    """Map what `_save` wrote; ``None`` for a file that is missing, damaged or of another kbkit.
-
-    The file is mapped rather than read, so that only the pages a search touches are, and several
-    processes share them. Its format begins with the length of a JSON header, 8 bytes little
-    endian, that says where each array lies.
-    """
-    try:
-        data = np.memmap(path, np.uint8, "r")
-        start = 8 + int.from_bytes(data[:8].tobytes(), "little")
-        header = json.loads(data[8:start].tobytes())
-        about = header["__metadata__"]
-        if about["format"] != _FORMAT:
-            return None
-        values: dict[str, Any] = {
-            name: _mapped(data[start:], header[name]) for name in (*_ARRAYS, *_TEXTS)
-        }
-        for name in _TEXTS:
-            values[name] = values[name].tobytes().decode().split("\0")[:-1]
-        return Snapshot(
-            version=int(about["version"]),
-            embedder=about["embedder"],
-            average_length=float(about["average_length"]),
-            **values,
-        )
-    except (OSError, KeyError, TypeError, ValueError):
-        return None
-
-
-_DTYPES = {"F32": "<f4", "I64": "<i8", "I32": "<i4", "U16": "<u2", "U8": "|u1"}
-
-
-def _mapped(data: NDArray[np.uint8], place: Any) -> NDArray[Any]:
-    start, end = place["data_offsets"]
-    return np.asarray(data[start:end]).view(_DTYPES[place["dtype"]]).reshape(place["shape"])

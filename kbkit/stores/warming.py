@@ -10,7 +10,6 @@ import contextlib
 import threading
 from dataclasses import dataclass, field
 
-from kbkit.errors import KbkitError
 from kbkit.stores.snapshots import Snapshots
 from kbkit.stores.vectors import VectorIndex
 
@@ -46,6 +45,8 @@ class Warmer:
             thread.join()
 
     def _warm(self, kb_id: str) -> None:
-        with contextlib.suppress(KbkitError):  # deleted meanwhile; a search will say so
+        # Whatever is in the way (the knowledge base was deleted, the interpreter is about to end
+        # and lets chromadb start nothing any more): searches do without, or say so themselves.
+        with contextlib.suppress(Exception):
             self.snapshots.renew(kb_id)
             self.vectors.open(kb_id)

@@ -1,0 +1,169 @@
+"""Snapshot: one version of a knowledge base as arrays, and the file that keeps it."""
+
+from __future__ import annotations
+
+import json
+import os
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+_FORMAT = "1"
+PART = ".part"
+"""How the name of a file ends that is being written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The chunks of a knowledge base, in order of ``seq``.
+
+    Attributes:
+        version: ``knowledge_bases.version`` that it shows.
+        embedder: Fingerprint of what made the vectors.
+        seqs: ``chunks.seq``, shape ``(n,)``, ascending.
+        ids: ``chunks.id`` of the same.
+        owners: Which of `document_ids` each chunk is part of, shape ``(n,)``.
+        lengths: Number of terms of each chunk, shape ``(n,)``.
+        headings: Which of `heading_texts` stands above each chunk, shape ``(n,)``.
+        vectors: Unit vectors, shape ``(n, dimensions)``.
+        document_ids: Of all documents that have chunks.
+        titles: Of the same.
+        sizes: Number of chunks of the same.
+        heading_texts: Heading paths without the documents' titles, each on one line.
+        terms: All terms, sorted.
+        starts: Where the postings of each term begin; one longer than `terms`.
+        rows: The chunk of each posting, ascending within a term.
+        counts: How often the term stands in it.
+        average_length: Mean of `lengths`.
+    """
+
+    version: int
+    embedder: str
+    seqs: NDArray[np.int64]
+    ids: Sequence[str]
+    owners: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+    headings: NDArray[np.int32]
+    vectors: NDArray[np.float32]
+    document_ids: Sequence[str]
+    titles: Sequence[str]
+    sizes: NDArray[np.int64]
+    heading_texts: Sequence[str]
+    terms: Sequence[str]
+    starts: NDArray[np.int64]
+    rows: NDArray[np.int32]
+    counts: NDArray[np.uint16]
+    average_length: float
+    _rows: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.seqs)
+
+    def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
+        """Rows of chunks by id, in that order; those that are gone are left out."""
+        if len(self._rows) < len(self):
+            self._rows.update({known: row for row, known in enumerate(self.ids)})
+        rows = self._rows
+        return np.array([rows[known] for known in ids if known in rows], np.int64)
+
+    def postings(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
+        """The chunks that hold a term, by row, and how often each does."""
+        place = bisect_left(self.terms, term)
+        if place == len(self.terms) or self.terms[place] != term:
+            return self.rows[:0], self.counts[:0]
+        part = slice(int(self.starts[place]), int(self.starts[place + 1]))
+        return self.rows[part], self.counts[part]
+
+
+_ARRAYS = (
+    "seqs", "owners", "lengths", "headings", "vectors", "sizes", "starts", "rows", "counts",
+)  # fmt: skip
+_TEXTS = ("ids", "document_ids", "titles", "heading_texts", "terms")
+
+
+def save(snapshot: Snapshot, path: Path) -> None:
+    """Write a snapshot; whoever reads meanwhile has the file before.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    from safetensors.numpy import save_file
+
+    path.parent.mkdir(exist_ok=True)
+    part = path.with_suffix(f".{uuid4().hex}{PART}")
+    tensors = {name: getattr(snapshot, name) for name in _ARRAYS}
+    for name in _TEXTS:
+        text = "".join(text.replace("\0", " ") + "\0" for text in getattr(snapshot, name))
+        tensors[name] = np.frombuffer(text.encode(), np.uint8)
+    about = {
+        "format": _FORMAT,
+        "version": str(snapshot.version),
+        "embedder": snapshot.embedder,
+        "average_length": repr(snapshot.average_length),
+    }
+    try:
+        save_file(tensors, part, about)
+        with part.open("rb+") as file:  # on disk before its name is, whatever happens
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def load(path: Path) -> Snapshot | None:
+    """Map what `save` wrote; ``None`` for a file that is missing, damaged or of another kbkit.
+
+    The file is mapped rather than read, so that only the pages a search touches are, and several
+    processes share them. Its format begins with the length of a JSON header, 8 bytes little
+    endian, that says where each array lies.
+    """
+    try:
+        data = np.memmap(path, np.uint8, "r")
+        start = 8 + int.from_bytes(data[:8].tobytes(), "little")
+        header = json.loads(data[8:start].tobytes())
+        about = header["__metadata__"]
+        if about["format"] != _FORMAT:
+            return None
+        values: dict[str, Any] = {
+            name: _mapped(data[start:], header[name]) for name in (*_ARRAYS, *_TEXTS)
+        }
+        for name in _TEXTS:
+            values[name] = values[name].tobytes().decode().split("\0")[:-1]
+        snapshot = Snapshot(
+            version=int(about["version"]),
+            embedder=about["embedder"],
+            average_length=float(about["average_length"]),
+            **values,
+        )
+        return snapshot if _whole(snapshot) else None
+    except (OSError, KeyError, TypeError, ValueError, IndexError, RecursionError):
+        return None
+
+
+def _whole(snapshot: Snapshot) -> bool:
+    """Whether its columns fit together."""
+    s = snapshot
+    of_chunks = {len(column) for column in (s.ids, s.owners, s.lengths, s.headings, s.vectors)}
+    of_documents = {len(s.titles), len(s.sizes)}
+    return (
+        of_chunks == {len(s)}
+        and of_documents == {len(s.document_ids)}
+        and len(s.starts) == len(s.terms) + 1
+        and {len(s.rows), len(s.counts)} == {int(s.starts[-1])}
+        and int(s.owners.max(initial=-1)) < len(s.document_ids)
+        and int(s.headings.max(initial=-1)) < len(s.heading_texts)
+    )
+
+
+_DTYPES = {"F32": "<f4", "I64": "<i8", "I32": "<i4", "U16": "<u2", "U8": "|u1"}
+
+
+def _mapped(data: NDArray[np.uint8], place: Any) -> NDArray[Any]:
+    start, end = place["data_offsets"]
+    return np.asarray(data[start:end]).view(_DTYPES[place["dtype"]]).reshape(place["shape"])
