@@ -26,6 +26,10 @@ _WEIGHTS = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}
 """Dense weights of the modes that use one leg."""
 
 
+_COMPARED = 60
+"""Candidates of a pool among which near duplicates are sought; nobody reads further."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pool:
     """The candidates that one knowledge base has for a query, and what speaks for each.
@@ -159,10 +163,10 @@ def _features(pools: Sequence[Pool], parts: Sequence[slice]) -> Features:
 
 
 def _alike(vectors: Matrix, scores: Scores, threshold: float) -> NDArray[np.bool_]:
-    """Which chunks of one pool are near duplicates of better ones."""
-    order = np.argsort(-scores, kind="stable")
-    alike = np.empty(len(order), np.bool_)
-    alike[order] = near_duplicates(vectors[order], threshold)
+    """Which of the best chunks of one pool are near duplicates of better ones."""
+    best = np.argsort(-scores, kind="stable")[:_COMPARED]
+    alike = np.zeros(len(scores), np.bool_)
+    alike[best] = near_duplicates(vectors[best], threshold)
     return alike
 
 

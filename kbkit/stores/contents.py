@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -137,49 +139,53 @@ def iter_chunks(
 
 
 def get_chunks(connection: sa.Connection, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
-    """Chunks by ``seq``, each with its document (whose ``content`` is left empty: it is long)."""
+    """Chunks by ``seq``, each with its document (whose ``content`` is left empty: it is long).
+
+    Every search ends with it, so rows come as SQLite gives them: SQLAlchemy's types take longer
+    than all the rest.
+    """
     found_documents: dict[str, Document] = {}
     found: dict[int, tuple[Chunk, Document]] = {}
     for part in in_parts(seqs):
-        for row in connection.execute(_HITS, {"seqs": part}):
-            document = found_documents.get(row.document_id)
-            if document is None:
-                document = found_documents[row.document_id] = Document(
-                    id=row.document_id,
-                    uri=row.uri,
-                    title=row.title,
+        marks = ",".join("?" * len(part))
+        rows = connection.exec_driver_sql(_HITS.format(marks), tuple(part))
+        for seq, chunk_id, document_id, *rest in rows:
+            position, start, end, text, heading_path, anchor, page = rest[:7]
+            if document_id not in found_documents:
+                uri, title, document_type, tags, metadata, state, fetched_at, digest = rest[7:]
+                found_documents[document_id] = Document(
+                    id=document_id,
+                    uri=uri,
+                    title=title,
                     content="",
-                    document_type=DocumentType(row.document_type),
-                    tags=tuple(row.tags),
-                    metadata=row.metadata,
-                    state=DocumentState(row.state),
-                    fetched_at=row.fetched_at,
-                    content_hash=row.content_hash,
+                    document_type=DocumentType(document_type),
+                    tags=tuple(json.loads(tags)),
+                    metadata=json.loads(metadata),
+                    state=DocumentState(state),
+                    fetched_at=datetime.fromisoformat(fetched_at).replace(tzinfo=UTC),
+                    content_hash=digest,
                 )
             chunk = Chunk(
-                id=row.id,
-                document_id=row.document_id,
-                position=row.position,
-                start=row.start,
-                end=row.end,
-                text=row.text,
-                heading_path=tuple(row.heading_path),
-                anchor=row.anchor,
-                page=row.page,
+                id=chunk_id,
+                document_id=document_id,
+                position=position,
+                start=start,
+                end=end,
+                text=text,
+                heading_path=tuple(json.loads(heading_path)),
+                anchor=anchor,
+                page=page,
             )
-            found[row.seq] = (chunk, document)
+            found[seq] = (chunk, found_documents[document_id])
     return found
 
 
-# built once: building a statement takes longer than reading the rows of a search
 _HITS = (
-    sa.select(
-        chunks.c.seq, *_CHUNK_COLUMNS,
-        *(c for c in _DOCUMENT_COLUMNS if c.name not in ("id", "content")),
-    )
-    .join(documents, documents.c.id == chunks.c.document_id)
-    .where(chunks.c.seq.in_(sa.bindparam("seqs", expanding=True)))
-)  # fmt: skip
+    "SELECT c.seq, c.id, c.document_id, c.position, c.start, c.end, c.text, c.heading_path,"
+    " c.anchor, c.page, d.uri, d.title, d.document_type, d.tags, d.metadata, d.state,"
+    " d.fetched_at, d.content_hash"
+    " FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.seq IN ({})"
+)
 
 
 def heading_text(title: str, heading_path: Sequence[str]) -> str:
