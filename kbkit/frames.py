@@ -42,12 +42,19 @@ def chunks_frame(chunks: Iterable[Chunk]) -> pd.DataFrame:
 
 
 def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
-    """Ratings as a DataFrame, indexed by id."""
+    """Ratings as a DataFrame, indexed by id.
+
+    ``average`` and ``raters`` tell what all ratings of the target come to, where the last one of
+    each rater counts.
+    """
     import pandas as pd
 
     columns = ["id", "target", "target_type", "score", "query", "rater", "note", "created_at"]
     frame = pd.DataFrame([asdict(rating) for rating in ratings], columns=columns).set_index("id")
     frame["created_at"] = pd.to_datetime(frame["created_at"], utc=True)
+    last = frame.drop_duplicates(["target", "rater"], keep="last").groupby("target")["score"]
+    frame["average"] = frame["target"].map(last.mean()).astype(float)
+    frame["raters"] = frame["target"].map(last.size()).astype(int)
     return frame
 
 

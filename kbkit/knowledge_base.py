@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from kbkit.config import Settings
 from kbkit.embedding import open_embedder
 from kbkit.embedding.base import Embedder
-from kbkit.errors import ConfigError, ConflictError, EmbedderError, NotFoundError
+from kbkit.errors import ConfigError, ConflictError, EmbedderError
 from kbkit.feedback.evaluate import Evaluation, evaluate
+from kbkit.feedback.judgements import Judgements
+from kbkit.feedback.rating import judgements_of, rate, rating_of, unrate
 from kbkit.frames import chunks_frame, documents_frame, info_html, ratings_frame
 from kbkit.ingest.pipeline import Pipeline, Stop
 from kbkit.models import (
@@ -41,6 +43,7 @@ from kbkit.sources import open_source
 from kbkit.stores import catalog, contents, ratings, registry, runs
 from kbkit.stores.database import Database
 from kbkit.stores.locks import FolderLocks
+from kbkit.stores.ratings import Total as RatingTotal
 from kbkit.stores.registry import KnowledgeBaseRow
 from kbkit.stores.runs import SourceRow
 from kbkit.stores.snapshots import Snapshots
@@ -338,9 +341,7 @@ class KnowledgeBase:
         """
         return search([self.retriever], Query.of(query, limit, mode, filters, settings))
 
-    def evaluate(self, questions: Sequence[Question], mode: str | Mode = Mode.HYBRID) -> Evaluation:
-        """Measure by page how well search answers questions whose answers are known."""
-        return evaluate(lambda query, limit: self.search(query, limit, mode), questions)
+    # --- feedback -----------------------------------------------------------------------------
 
     def rate(
         self, target: str, score: int, *, query: str = "", note: str = "", rater: str = ""
@@ -358,23 +359,9 @@ class KnowledgeBase:
             ConfigError: The score is not 1 to 5.
             NotFoundError: There is no such chunk or document.
         """
-        if score not in (1, 2, 3, 4, 5):
-            raise ConfigError(f"score={score!r}: rate with a whole number from 1 to 5")
-        with self._resources.database.write() as connection:
-            registry.get_by_id(connection, self.id)
-            target_type = contents.kind_of(connection, self.id, target)
-            if target_type is None:
-                raise NotFoundError(f"{self.name}: has no chunk or document with id {target!r}")
-            return ratings.add(
-                connection,
-                self.id,
-                target=target,
-                target_type=target_type,
-                score=int(score),
-                query=query,
-                rater=rater or self._resources.settings.rater,
-                note=note,
-            )
+        resources = self._resources
+        rater = resources.settings.rater if rater == "" else rater
+        return rate(resources.database, self.id, target, score, query=query, rater=rater, note=note)
 
     def unrate(self, rating_id: int) -> None:
         """Take back a rating that was a slip; the one before it counts again.
@@ -385,9 +372,69 @@ class KnowledgeBase:
         Raises:
             NotFoundError: There is no such rating.
         """
-        with self._resources.database.write() as connection:
-            if not ratings.remove(connection, self.id, rating_id):
-                raise NotFoundError(f"{self.name}: has no rating with id {rating_id}")
+        unrate(self._resources.database, self.id, rating_id)
+
+    def rating_of(self, target: str) -> RatingTotal | None:
+        """Average and number of the ratings of a chunk or a document; ``None`` without any.
+
+        Raises:
+            NotFoundError: There is no such chunk or document.
+        """
+        return rating_of(self._resources.database, self.id, target)
+
+    def iter_ratings(self, targets: Collection[str] | None = None) -> Iterator[Rating]:
+        """All ratings, oldest first, or those of some chunks and documents, given by id."""
+        conditions = () if targets is None else (ratings.of_targets(targets),)
+        with self._resources.database.read() as connection:
+            yield from ratings.listed(connection, self.id, *conditions)
+
+    def ratings(self) -> pd.DataFrame:
+        """All ratings as a DataFrame, oldest first, indexed by id.
+
+        ``average`` and ``raters`` tell what all ratings of the same chunk or document come to.
+        """
+        return ratings_frame(self.iter_ratings())
+
+    def judgements(self) -> Judgements:
+        """How well chunks answer queries: graded labels made from ratings that name a query.
+
+        See `Judgements.from_ratings` for how ratings become grades. Chunks that are gone are left
+        out, and come back with them.
+        """
+        return judgements_of(self._resources.database, self.id)
+
+    def evaluate(
+        self,
+        questions: Sequence[Question] | Judgements | None = None,
+        mode: str | Mode = Mode.HYBRID,
+        *,
+        settings: RetrievalSpec | None = None,
+        against: str | Mode | RetrievalSpec | Evaluation | None = None,
+        k: int = 10,
+        on_progress: OnProgress | None = None,
+    ) -> Evaluation:
+        """Measure how well search answers queries whose answers are known.
+
+        Golden questions are measured by page, judgements by chunk. What nobody judged counts as
+        not relevant; ratings have no weight where judgements measure, since those come from them.
+
+        Args:
+            questions: Golden questions or judgements; by default those that `judgements` gives.
+            mode: ``hybrid``, ``dense`` or ``lexical``.
+            settings: How to rank, in place of the recipe's ``retrieval`` part.
+            against: What to compare with: another mode, other settings, or an evaluation of the
+                same queries, of another knowledge base, say.
+            k: Places that Recall@k reads, 1 to 100.
+            on_progress: Called after each query; by default notebooks show a bar.
+
+        Raises:
+            ConfigError: There is nothing to measure by, or an argument is wrong.
+            EmbedderError: The embedder failed.
+        """
+        asked = self.judgements() if questions is None else questions
+        return evaluate(
+            self, asked, mode=mode, settings=settings, against=against, k=k, on_progress=on_progress
+        )
 
     # --- what is there ------------------------------------------------------------------------
 
@@ -422,16 +469,6 @@ class KnowledgeBase:
     def chunks(self) -> pd.DataFrame:
         """All chunks as a DataFrame, indexed by id."""
         return chunks_frame(self.iter_chunks())
-
-    def iter_ratings(self, targets: Collection[str] | None = None) -> Iterator[Rating]:
-        """All ratings, oldest first, or those of some chunks and documents, given by id."""
-        conditions = () if targets is None else (ratings.of_targets(targets),)
-        with self._resources.database.read() as connection:
-            yield from ratings.listed(connection, self.id, *conditions)
-
-    def ratings(self) -> pd.DataFrame:
-        """All ratings as a DataFrame, oldest first, indexed by id."""
-        return ratings_frame(self.iter_ratings())
 
     def export(
         self,

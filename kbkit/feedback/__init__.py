@@ -1,1 +1,1 @@
-"""From questions and ratings to figures of how well search does."""
+"""From ratings to judgements, from those to figures, and from figures to better search."""

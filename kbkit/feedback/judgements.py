@@ -1,0 +1,196 @@
+"""Judgements: how well chunks answer queries, as graded labels made from ratings."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, overload
+
+from kbkit.errors import ConfigError
+from kbkit.feedback.checks import text, whole
+from kbkit.models import Rating
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HIGHEST = 100
+"""Largest grade that is taken from elsewhere; those from ratings go to 3."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How well one chunk answers one query.
+
+    Attributes:
+        query: The query as it was first asked, white space folded.
+        chunk_id: Id of the chunk.
+        grade: 0 for not relevant; from ratings 1 (3 stars), 2 (4 stars) or 3 (5 stars).
+        raters: How many people it comes from; 0 where that is not known.
+    """
+
+    query: str
+    chunk_id: str
+    grade: int
+    raters: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Judgements(Sequence[Judgement]):
+    """Judgements of a knowledge base's chunks, at most one a query and chunk.
+
+    Attributes:
+        judgements: By query in the order in which they were first asked.
+    """
+
+    judgements: tuple[Judgement, ...] = ()
+
+    @classmethod
+    def of(cls, grades: Mapping[str, Mapping[str, int]]) -> Self:
+        """Judgements that stand in a mapping: by query, the grade of each chunk's id.
+
+        Raises:
+            ConfigError: A query is empty or comes twice, or a grade is not a whole number from 0
+                to 100.
+        """
+        found = [
+            Judgement(_query(query), text("chunk id", known), whole("grade", grade, 0, HIGHEST))
+            for query, chunks in grades.items()
+            for known, grade in chunks.items()
+        ]
+        if len({folded(query) for query in grades}) < len(grades):
+            raise ConfigError("judgements: two queries differ in case or white space only")
+        return cls(tuple(found))
+
+    @classmethod
+    def from_ratings(cls, ratings: Iterable[Rating], there: Collection[str]) -> Self:
+        """Judgements out of the ratings of chunks that name a query.
+
+        The last rating that somebody gave a chunk for a query counts; queries that differ only in
+        case or white space are one. The grade is the mean of all raters' scores, rounded (half
+        up), less 2, and 0 at least: 1 and 2 stars are not relevant, 3 to 5 stars are 1 to 3.
+
+        Args:
+            ratings: Oldest first.
+            there: Ids of chunks that there are; ratings of others are left out.
+        """
+        asked: dict[str, str] = {}
+        scores: dict[tuple[str, str], dict[str, int]] = {}
+        for rating in ratings:
+            key = folded(rating.query)
+            if not key or rating.target_type != "chunk" or rating.target not in there:
+                continue
+            asked.setdefault(key, " ".join(rating.query.split()))
+            scores.setdefault((key, rating.target), {})[rating.rater] = rating.score
+        order = {key: number for number, key in enumerate(asked)}
+        return cls(
+            tuple(
+                Judgement(asked[key], chunk_id, _grade(by_rater.values()), len(by_rater))
+                for (key, chunk_id), by_rater in sorted(
+                    scores.items(), key=lambda item: order[item[0][0]]
+                )
+            )
+        )
+
+    @classmethod
+    def from_qrels(cls, path: str | Path, topics: str | Path | None = None) -> Self:
+        """Read judgements that `to_qrels` wrote, or others in TREC's format.
+
+        Args:
+            path: The qrels: query id, a word that is not read, chunk id and grade on each line,
+                parted by white space. Grades below 0 count as 0.
+            topics: The queries: id, tab and text on each line; by default the file beside the
+                qrels that `to_qrels` writes.
+
+        Raises:
+            ConfigError: A file cannot be read or has a wrong line.
+        """
+        from kbkit.feedback.trec import read
+
+        return cls.of(read(Path(path), None if topics is None else Path(topics)))
+
+    def to_qrels(self, path: str | Path) -> Path:
+        """Write them as TREC qrels, and their queries beside it.
+
+        Args:
+            path: Such as ``docs.qrels``; the queries go to ``docs.qrels.topics.tsv``.
+
+        Returns:
+            The path of the queries.
+
+        Raises:
+            ConfigError: A file cannot be written.
+        """
+        from kbkit.feedback.trec import write
+
+        return write(self, Path(path))
+
+    @property
+    def queries(self) -> dict[str, str]:
+        """The queries by id. An id is made from the folded query, so it is the same everywhere."""
+        return {query_id(judgement.query): judgement.query for judgement in self.judgements}
+
+    @property
+    def grades(self) -> dict[str, dict[str, int]]:
+        """By query, the grade of each judged chunk's id."""
+        found: dict[str, dict[str, int]] = {}
+        for judgement in self.judgements:
+            found.setdefault(judgement.query, {})[judgement.chunk_id] = judgement.grade
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a judgement: ``query_id``, ``query``, ``chunk_id``, ``grade``, ``raters``."""
+        import pandas as pd
+
+        columns = ["query_id", "query", "chunk_id", "grade", "raters"]
+        rows: list[tuple[Any, ...]] = [
+            (query_id(one.query), one.query, one.chunk_id, one.grade, one.raters)
+            for one in self.judgements
+        ]
+        return pd.DataFrame(rows, columns=columns).astype({"grade": int, "raters": int})
+
+    def __len__(self) -> int:
+        return len(self.judgements)
+
+    def __iter__(self) -> Iterator[Judgement]:
+        return iter(self.judgements)
+
+    @overload
+    def __getitem__(self, index: int) -> Judgement: ...
+    @overload
+    def __getitem__(self, index: slice) -> Judgements: ...
+    def __getitem__(self, index: int | slice) -> Judgement | Judgements:
+        if isinstance(index, slice):
+            return Judgements(self.judgements[index])
+        return self.judgements[index]
+
+    def __repr__(self) -> str:
+        return f"<Judgements: {len(self)} of {len(self.queries)} queries>"
+
+    def _repr_html_(self) -> str:
+        return self.to_frame().to_html(index=False, max_rows=20)
+
+
+def folded(query: str) -> str:
+    """A query as it is compared with others: case and white space do not count."""
+    return " ".join(query.casefold().split())
+
+
+def query_id(query: str) -> str:
+    """A name for a query that files can hold: ``q`` and 12 hexadecimal digits."""
+    digest = hashlib.sha256(folded(query).encode("utf-8", "replace")).hexdigest()
+    return f"q{digest[:12]}"
+
+
+def _query(value: Any) -> str:
+    """A query with its white space folded."""
+    query = " ".join(text("query", value).split())
+    if not query:
+        raise ConfigError("judgements: a query is empty; leave it out")
+    return query
+
+
+def _grade(scores: Collection[int]) -> int:
+    return max(0, math.floor(sum(scores) / len(scores) + 0.5) - 2)

@@ -1,0 +1,160 @@
+"""What is measured: queries whose right answers are known, by page or by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from kbkit.errors import ConfigError
+from kbkit.feedback.judgements import Judgements
+from kbkit.models import Hits, Mode
+from kbkit.recipes import KnowledgeBaseConfig, Question, RetrievalSpec
+from kbkit.retrieval.retriever import Retriever
+from kbkit.stores import contents
+
+Unit = Literal["page", "chunk"]
+
+
+class Searchable(Protocol):
+    """What feedback asks of a knowledge base."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def retriever(self) -> Retriever:
+        """What finds candidates in it."""
+        ...
+
+    def config(self) -> KnowledgeBaseConfig:
+        """How it works."""
+        ...
+
+    def search(
+        self,
+        query: str,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        *,
+        settings: RetrievalSpec | None = None,
+    ) -> Hits:
+        """The chunks that answer a query."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A query and what answers it.
+
+    Attributes:
+        gains: What each thing that was judged is worth, by its name: the suffix of a page's URI,
+            or a chunk's id.
+    """
+
+    query: str
+    gains: Mapping[str, int]
+
+    @property
+    def relevant(self) -> tuple[str, ...]:
+        """Names of what is worth something."""
+        return tuple(name for name, gain in self.gains.items() if gain > 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Tasks:
+    """Queries of one kind.
+
+    Attributes:
+        unit: Whether pages or chunks answer them.
+        left_out: Queries that nothing answers, so that no search can do well.
+    """
+
+    unit: Unit
+    tasks: tuple[Task, ...]
+    left_out: tuple[str, ...] = ()
+
+    def __iter__(self) -> Iterator[Task]:
+        return iter(self.tasks)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def settings(self, given: RetrievalSpec) -> RetrievalSpec:
+        """How to rank. Ratings have no weight where they are what is measured by."""
+        return given if self.unit == "page" else given.model_copy(update={"rating_weight": 0.0})
+
+
+def tasks_of(kb: Searchable, asked: Sequence[Question] | Judgements) -> Tasks:
+    """What golden questions or judgements ask of a knowledge base.
+
+    The best page of a question is worth 2 and the others 1; a judged chunk is worth its grade.
+
+    Raises:
+        ConfigError: There is nothing to ask, or nothing that the knowledge base could answer.
+    """
+    return _by_chunk(kb, asked) if isinstance(asked, Judgements) else _by_page(asked)
+
+
+def _by_page(questions: Any) -> Tasks:
+    if isinstance(questions, str) or not isinstance(questions, Sequence):
+        raise ConfigError(f"questions={questions!r}: give a list of `Question`s, or judgements")
+    for question in questions:
+        if not isinstance(question, Question):
+            raise ConfigError(
+                f"questions: {question!r} is not a `Question`; read them from a file with "
+                "`kbkit.recipes.load_questions`"
+            )
+    if not questions:
+        raise ConfigError("there are no questions; write some in the recipe or in a TSV file")
+    tasks = [
+        Task(
+            question.question,
+            dict.fromkeys(question.relevant, 1) | {question.relevant[0]: 2},
+        )
+        for question in questions
+    ]
+    return Tasks("page", tuple(tasks))
+
+
+def _by_chunk(kb: Searchable, judgements: Judgements) -> Tasks:
+    if not judgements:
+        raise ConfigError(
+            f"{kb.name}: there are no judgements; rate some chunks with the query they were found "
+            "for, or give golden questions"
+        )
+    ids = list({judgement.chunk_id for judgement in judgements})
+    with kb.retriever.database.read() as connection:
+        there = contents.seqs_by_id(connection, ids)
+    known = [
+        Task(query, {name: grade for name, grade in grades.items() if name in there})
+        for query, grades in judgements.grades.items()
+    ]
+    tasks = tuple(task for task in known if task.relevant)
+    if not tasks:
+        why = "is rated 3 stars or better" if there else "is there any more"
+        raise ConfigError(f"{kb.name}: no judged chunk {why}; rate what answers the queries")
+    return Tasks("chunk", tasks, tuple(task.query for task in known if not task.relevant))
+
+
+def matched(uri: str, task: Task, taken: Sequence[str | None] = ()) -> str | None:
+    """The relevant page that a URI is, unless another URI is it already.
+
+    Args:
+        uri: Of a page that was found.
+        task: What was asked.
+        taken: Pages that better hits are.
+    """
+    for suffix in task.gains:
+        if suffix not in taken and is_page(uri, suffix):
+            return suffix
+    return None
+
+
+def is_page(uri: str, suffix: str) -> bool:
+    """Whether a URI ends with a page's path, beginning at a boundary of the path."""
+    uri = uri.split("#", 1)[0]
+    suffix = suffix.split("#", 1)[0].lstrip("/")
+    return uri == suffix or uri.endswith("/" + suffix) or uri.endswith(":" + suffix)

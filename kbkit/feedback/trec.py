@@ -1,0 +1,101 @@
+"""Judgements on disk, in the format that TREC's tools read (qrels), and their queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from kbkit.errors import ConfigError
+from kbkit.feedback.judgements import HIGHEST, Judgements, folded, query_id
+
+
+def topics_path(qrels: Path) -> Path:
+    """Where the queries of a qrels file stand."""
+    return qrels.with_name(qrels.name + ".topics.tsv")
+
+
+def write(judgements: Judgements, path: Path) -> Path:
+    """Write judgements and their queries.
+
+    Returns:
+        The path of the queries.
+
+    Raises:
+        ConfigError: A file cannot be written, or a chunk id is not one word.
+    """
+    for judgement in judgements:
+        if judgement.chunk_id.split() != [judgement.chunk_id]:
+            raise ConfigError(f"{path}: {judgement.chunk_id!r} cannot stand in qrels: no word")
+    qrels = [f"{query_id(one.query)} 0 {one.chunk_id} {one.grade}\n" for one in judgements]
+    topics = [f"{known}\t{query}\n" for known, query in judgements.queries.items()]
+    beside = topics_path(path)
+    try:
+        path.write_text("".join(qrels), encoding="utf-8", newline="\n")
+        beside.write_text("".join(topics), encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: {error.strerror}; name a file in a folder that you may write to"
+        ) from error
+    return beside
+
+
+def read(path: Path, topics: Path | None) -> dict[str, dict[str, int]]:
+    """Read judgements: by query, the grade of each chunk's id.
+
+    Raises:
+        ConfigError: A file cannot be read or has a wrong line.
+    """
+    beside = topics or topics_path(path)
+    queries = _queries(beside)
+    found: dict[str, dict[str, int]] = {}
+    for number, line in _lines(path):
+        parts = line.split()
+        if len(parts) != 4:
+            raise ConfigError(f"{path}:{number}: not a query id, 0, a chunk id and a grade")
+        known, _, chunk_id, text = parts
+        if known not in queries:
+            raise ConfigError(f"{path}:{number}: no query {known!r} in {beside}; add it there")
+        grades = found.setdefault(queries[known], {})
+        grade = _grade(text, f"{path}:{number}")
+        if grades.setdefault(chunk_id, grade) != grade:
+            raise ConfigError(
+                f"{path}:{number}: {chunk_id} has another grade for that query above; keep one"
+            )
+    return found
+
+
+def _queries(path: Path) -> dict[str, str]:
+    """Queries by id; ids of queries that differ in case or white space only mean one query."""
+    queries: dict[str, str] = {}
+    first: dict[str, str] = {}
+    for number, line in _lines(path):
+        known, _, query = line.partition("\t")
+        if not known.strip() or not query.strip():
+            raise ConfigError(f"{path}:{number}: not a query id, a tab and a query")
+        if known.strip() in queries:
+            raise ConfigError(f"{path}:{number}: the query id {known.strip()!r} is there already")
+        text = " ".join(query.split())
+        queries[known.strip()] = first.setdefault(folded(text), text)
+    return queries
+
+
+def _grade(text: str, where: str) -> int:
+    digits = text.removeprefix("-")
+    if digits.isascii() and digits.isdecimal() and len(digits) <= 6:
+        grade = max(0, int(text))  # TREC marks spam with grades below 0
+        if grade <= HIGHEST:
+            return grade
+    raise ConfigError(f"{where}: grade {text!r}: give a whole number up to {HIGHEST}")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines that are not empty, with their numbers."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}; name a file that can be read") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 text (byte {error.start}); save it so") from error
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield number, line
