@@ -60,7 +60,7 @@ def read_text(text: str, name: str) -> Text:
         title=" ".join((title or first_heading(content) or _from_name(name)).split())[:500],
         content=content + "\n" if content.strip() else "",
         tags=labels,
-        metadata={str(key): _plain(value) for key, value in front.items()},
+        metadata={str(key): plain_value(value) for key, value in front.items()},
     )
 
 
@@ -100,14 +100,14 @@ def _front_matter(text: str) -> dict[str, Any] | None:
     return loaded if isinstance(loaded, dict) else None
 
 
-def _plain(value: Any) -> Any:
-    """A YAML value as a JSON value."""
+def plain_value(value: Any) -> Any:
+    """A value of any kind as a JSON value; what JSON lacks becomes text."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
+        return {str(key): plain_value(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple, set)):
-        return [_plain(inner) for inner in value]
+        return [plain_value(inner) for inner in value]
     return str(value)

@@ -1,0 +1,208 @@
+"""Documents that a llama-index reader gave, as documents of a knowledge base.
+
+Nothing of llama-index is imported: its documents and nodes are known by what they have, and may
+also come as the dictionaries that their ``to_dict`` gives.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from kbkit.models import DocumentType, SourceDocument
+from kbkit.sources.base import Outcome, SourceEvent
+from kbkit.sources.files import uri_of
+from kbkit.sources.formats import FORMATS
+from kbkit.sources.textfile import plain_value, read_text
+
+_URLS = ("url", "URL", "source_url", "page_url", "link", "source")
+_PATHS = ("file_path", "path", "source")
+_PAGES = ("page_label", "page_number", "page")
+_DROPPED = ("last_accessed_date",)
+"""Metadata that changes by reading alone."""
+_MEDIA = ("image", "audio", "video")
+_RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+"""The ids that llama-index gives where a reader gives none: other ones each time."""
+_SOURCE = "1"
+"""The relationship to the document that a node was cut from."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A reader's document, a page of one, or a node that was cut from one.
+
+    Attributes:
+        id: Its own, or that of the document it was cut from.
+        media: What it holds beside text, or in place of it.
+        start: Where it was cut from its document; -1 where that is not known.
+        end: Likewise, behind its last character.
+    """
+
+    id: str
+    text: str
+    metadata: Mapping[str, Any]
+    media: str
+    start: int
+    end: int
+
+
+def events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
+    """Documents and nodes of llama-index as a source would yield them.
+
+    What comes from one address or file becomes one document: pages in their order with their
+    numbers, other parts and nodes one after the other. Its URI is the first there is of: an
+    ``http`` address in its metadata (``url`` and the like), ``file_path`` as the source ``files``
+    writes it, an id that is not random, ``file_name``, a hash of the text.
+
+    Args:
+        items: What a reader's ``load_data`` gave, or dictionaries of their ``to_dict``.
+        base: Folder that the paths of files are told from.
+    """
+    found: dict[str, list[_Part]] = {}
+    for number, item in enumerate(items, 1):
+        try:
+            part = _part(item)
+        except (ValueError, RecursionError) as error:
+            reason = "metadata nested too deeply" if isinstance(error, RecursionError) else error
+            yield SourceEvent(f"document {number}", Outcome.SKIPPED, reason=str(reason))
+        else:
+            found.setdefault(_place(part, base) or part.id or f"document {number}", []).append(part)
+    for key, parts in found.items():
+        yield _event(_place(parts[0], base), key, parts)
+
+
+def _part(item: Any) -> _Part:
+    """One document or node, or a dictionary of one.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    item = getattr(item, "node", item)  # without its score
+    values = item.to_dict() if hasattr(item, "to_dict") else item
+    if not isinstance(values, Mapping):
+        raise ValueError(f"no document of llama-index, but {type(item).__name__}")
+    resource = values.get("text_resource") or {}
+    text = values.get("text") or resource.get("text") or ""
+    metadata = values.get("metadata") or values.get("extra_info") or {}
+    if not isinstance(text, str) or not isinstance(metadata, Mapping):
+        raise ValueError("no document of llama-index: text or metadata are something else")
+    source = (values.get("relationships") or {}).get(_SOURCE) or {}
+    ids = (source.get("node_id"), *(values.get(name) for name in ("id_", "doc_id", "id")))
+    return _Part(
+        id=_clean(str(next((known for known in ids if known), ""))),
+        text=_clean(text),
+        metadata=plain_value(metadata),
+        media=next((kind for kind in _MEDIA if values.get(f"{kind}_resource")), ""),
+        start=_offset(values.get("start_char_idx")),
+        end=_offset(values.get("end_char_idx")),
+    )
+
+
+def _place(part: _Part, base: Path) -> str:
+    """What identifies the document that a part is of; ``""`` where only its text does."""
+    for value in _texts(part.metadata, _URLS):
+        if value.startswith(("http://", "https://")):
+            return value
+    for value in _texts(part.metadata, _PATHS):
+        if "/" in value or "." in value:  # some readers call the number of a page its source
+            return uri_of(Path(value), base) if Path(value).is_absolute() else value
+    if part.id and not _RANDOM.fullmatch(part.id):
+        return part.id
+    return next(_texts(part.metadata, ("file_name",)), "")
+
+
+def _event(place: str, key: str, parts: Sequence[_Part]) -> SourceEvent:
+    text = _joined(parts)
+    uri = place or f"text:{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
+    document = _document(uri, text, parts)
+    if any(part.text.strip() for part in parts) and document.content:
+        return SourceEvent(uri, Outcome.FETCHED, document)
+    media = next((part.media for part in parts if part.media), "")
+    reason = f"holds {media} and no text" if media else "holds no text"
+    return SourceEvent(place or key, Outcome.SKIPPED, reason=reason)
+
+
+def _joined(parts: Sequence[_Part]) -> str:
+    """The text of a document out of its parts, with marks where they are pages."""
+    labels = [_label(part.metadata) for part in parts]
+    if not all(labels):
+        return _run(parts)
+    if all(re.fullmatch(r"[0-9]{1,6}", label) for label in labels):
+        numbers = [int(label) for label in labels]
+    else:  # Roman numbers, say
+        numbers = list(range(1, len(parts) + 1))
+    pages: dict[int, list[_Part]] = {}
+    for number, part in zip(numbers, parts, strict=True):
+        pages.setdefault(number, []).append(part)
+    return "\n\n".join(f"<!-- page {n} -->\n\n{_run(pages[n])}" for n in sorted(pages))
+
+
+def _label(metadata: Mapping[str, Any]) -> str:
+    """The page that a part is; ``""`` for one that is none."""
+    keys = (*_PAGES, "source") if "total_pages" in metadata else _PAGES
+    for key in keys:
+        label = str(metadata.get(key) or "").strip()
+        if label.isdecimal() or (label and key == "page_label"):
+            return label
+    return ""
+
+
+def _run(parts: Sequence[_Part]) -> str:
+    """The texts of parts one after the other; what neighbouring nodes share stands there once."""
+    text = ""
+    before: _Part | None = None
+    for part in parts:
+        shared = 0
+        joint = "\n\n" if text else ""
+        if before and 0 <= before.start < part.start <= before.end:
+            shared, joint = before.end - part.start, ""
+        text += joint + part.text[shared:]
+        before = part
+    return text
+
+
+def _document(uri: str, text: str, parts: Sequence[_Part]) -> SourceDocument:
+    first = parts[0].metadata
+    metadata = {
+        key: value
+        for key, value in first.items()
+        if key not in _DROPPED and all(part.metadata.get(key) == value for part in parts)
+    }
+    name = next(_texts(first, ("file_name",)), uri)
+    read = read_text(text, " ".join(text.split())[:80] if uri.startswith("text:") else name)
+    title = _clean(next(_texts(metadata, ("title",)), read.title))
+    tags = metadata.pop("tags", None)
+    labels = tags.split(",") if isinstance(tags, str) else tags if isinstance(tags, list) else ()
+    try:
+        kind = DocumentType(metadata.pop("document_type", None))
+    except ValueError:
+        kind = None
+    metadata.pop("title", None)
+    form = FORMATS.get(PurePosixPath(name.lower()).suffix)
+    return SourceDocument(
+        uri=uri,
+        title=" ".join(title.split())[:500],
+        content=read.content,
+        document_type=kind,
+        tags=tuple(dict.fromkeys((*read.tags, *(str(tag).strip() for tag in labels if tag)))),
+        metadata={**read.metadata, **metadata, **({"format": form} if form else {})},
+    )
+
+
+def _texts(metadata: Mapping[str, Any], keys: Sequence[str]) -> Iterator[str]:
+    """Those values of some keys that are texts, and not empty."""
+    values = (metadata.get(key) for key in keys)
+    return (_clean(value) for value in values if isinstance(value, str) and value.strip())
+
+
+def _offset(value: Any) -> int:
+    return value if isinstance(value, int) else -1
+
+
+def _clean(text: str) -> str:
+    """Text that can be stored: without NUL and lone surrogates."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "")
