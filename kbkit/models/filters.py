@@ -55,8 +55,8 @@ class Filters:
         """
         if conditions is None:
             return cls()
-        if isinstance(conditions, cls):
-            return conditions
+        if isinstance(conditions, Filters):
+            conditions = {field.name: getattr(conditions, field.name) for field in fields(cls)}
         if not isinstance(conditions, Mapping):
             raise ConfigError(f"filters: {conditions!r} is not a mapping of conditions")
         known = [field.name for field in fields(cls)]
@@ -71,17 +71,21 @@ class Filters:
 
 def _texts(name: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
-        return (value,)
+        return (_text(name, value),)
     if isinstance(value, Iterable) and not isinstance(value, Mapping):
         items = tuple(value)
         if all(isinstance(item, str) for item in items):
-            return items
+            return tuple(_text(name, item) for item in items)
     raise ConfigError(f"filters: {name}={value!r}: give a text or a list of texts")
 
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise ConfigError(f"filters: {name}={value!r}: give a text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ConfigError(f"filters: {name}={value!r}: is not valid Unicode") from None
     return value
 
 

@@ -57,6 +57,10 @@ class Wanted:
     limit: int
     filters: Filters
 
+    def sizes(self, chunks: int) -> tuple[int, int]:
+        """`size`, and what each leg gives in all, where there are so many chunks."""
+        return min(self.size, chunks), min(max(self.size, self.limit), chunks)
+
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
@@ -90,19 +94,20 @@ class Candidates:
 def from_catalog(view: View, wanted: Wanted) -> Candidates:
     """Candidates out of the catalog; filters are not heeded."""
     connection, row = view.connection, view.row
-    most = max(wanted.size, wanted.limit)
+    chunks, length = contents.corpus_size(connection, row.id)
+    size, most = wanted.sizes(chunks)
     frequencies = lexical.document_frequencies(connection, row.id, wanted.terms)
     dense: list[int] = []
     if wanted.vector is not None:
-        ids, dense = view.vectors.nearest(connection, row, wanted.vector, most)
-        dense = contents.seqs_of(connection, ids) + dense
+        dense = view.vectors.nearest(connection, row, wanted.vector, size)
+    if wanted.vector is not None and most > size:  # apart, so that those before stay the same
+        dense += view.vectors.nearest(connection, row, wanted.vector, most)
     found: list[int] = []
     if wanted.mode is not Mode.DENSE:
         found = lexical.candidates(connection, row.id, frequencies, most)
-    seqs, ranked = _united(np.array(dense, np.int64), np.array(found, np.int64), wanted.size)
+    seqs, ranked = _united(np.array(dense, np.int64), np.array(found, np.int64), size)
     rows = contents.candidates(connection, row.id, row.dimensions, seqs.tolist())
     sizes = contents.sizes_of(connection, {c.document_id for c in rows})
-    chunks, length = contents.corpus_size(connection, row.id)
     return Candidates(
         seqs=np.array([c.seq for c in rows], np.int64),
         ranked=ranked,
@@ -126,19 +131,20 @@ def from_snapshot(view: View, snapshot: Snapshot, wanted: Wanted) -> Candidates:
         average_length=snapshot.average_length,
         document_frequencies={term: len(rows) for term, (rows, _) in postings.items() if len(rows)},
     )
-    most = max(wanted.size, wanted.limit)
+    size, most = wanted.sizes(len(snapshot))
     dense = found = np.zeros(0, np.int64)
     vector = wanted.vector if wanted.vector is not None and wanted.vector.any() else None
     asked: Future[Answer] | None = None
     if vector is not None and allowed is None and view.vectors.is_open(view.row):
-        asked = view.vectors.ask_beside(view.row, vector, most)
+        asked = view.vectors.ask_beside(view.row, vector, size)
     if wanted.mode is not Mode.DENSE:  # while Chroma is at it
         found = _lexical(snapshot, postings, statistics, most, allowed)
-    if vector is not None and asked is not None:
-        dense = _answered(snapshot, asked.result(), vector, most)
-    elif vector is not None:
-        dense = _scanned(snapshot, vector, most, allowed)
-    chosen, ranked = _united(dense, found, wanted.size)
+    if asked is not None and vector is not None:
+        dense = _answered(snapshot, asked.result(), vector, size)
+    if vector is not None and len(dense) < most:
+        # behind what Chroma found, so that a longer list begins like a shorter one
+        dense = np.concatenate([dense, _scanned(snapshot, vector, most, allowed)])
+    chosen, ranked = _united(dense, found, size)
     owners = snapshot.owners[chosen].tolist()
     return Candidates(
         seqs=snapshot.seqs[chosen],
@@ -155,10 +161,17 @@ def from_snapshot(view: View, snapshot: Snapshot, wanted: Wanted) -> Candidates:
 
 
 def _answered(snapshot: Snapshot, answer: Answer, vector: Vector, most: int) -> Rows:
-    """Rows of the nearest chunks: those that Chroma knows, best first, then the new ones."""
+    """Rows of the nearest chunks, best first: of those that Chroma names and those new to it.
+
+    None where Chroma named too few, as when another process has deleted what it names.
+    """
+    named = snapshot.rows_of(answer.ids)
     first = int(np.searchsorted(snapshot.seqs, answer.known, "right"))
+    if len(named) < min(most, first):
+        return named[:0]
     new = first + _best(snapshot.vectors[first:] @ vector, most)
-    return np.concatenate([snapshot.rows_of(answer.ids), new])
+    rows = np.union1d(named, new)
+    return rows[_best(snapshot.vectors[rows] @ vector, most)]
 
 
 def _scanned(
@@ -203,7 +216,10 @@ def _best(scores: NDArray[np.float32], most: int) -> Rows:
 
 
 def _united(dense: Rows, found: Rows, size: int) -> tuple[Rows, int]:
-    """The candidates of both legs, each once: first the ``size`` best of either, then the rest."""
+    """The candidates of both legs, each once: first the ``size`` best of either, then the rest.
+
+    Legs may name a chunk again.
+    """
     ranked = sorted({*dense[:size].tolist(), *found[:size].tolist()})
     rest = sorted({*dense[size:].tolist(), *found[size:].tolist()}.difference(ranked))
     return np.array(ranked + rest, np.int64), len(ranked)
@@ -246,7 +262,7 @@ def _allowed(view: View, snapshot: Snapshot, filters: Filters) -> NDArray[np.boo
             for known in snapshot.document_ids
         ]
         rated = np.array(good, np.bool_)[snapshot.owners] if good else allowed
-        for seq, total in totals.chunks.items():
-            rated[snapshot.seqs == seq] = total.average >= least
+        places = np.searchsorted(snapshot.seqs, np.array(list(totals.chunks), np.int64))
+        rated[places] = [total.average >= least for total in totals.chunks.values()]
         allowed &= rated
     return allowed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,9 +33,6 @@ from kbkit.text import analyzer
 
 LONGEST_QUERY = 10_000
 """Characters of a query that are read; the rest is left out."""
-
-
-_NO_FILTERS = Filters()
 
 
 _NO_FILTERS = Filters()
@@ -72,18 +70,34 @@ class Query:
         Raises:
             ConfigError: The text is empty, or limit, mode or a filter is wrong.
         """
+        if not isinstance(text, str):
+            raise ConfigError(f"query={text!r}: ask with a text")
         if not text.strip():
             raise ConfigError("the query is empty; ask for something")
-        if limit < 1:
-            raise ConfigError(f"limit={limit}: ask for 1 hit or more")
         try:
             mode = Mode(mode)
         except ValueError:
             modes = ", ".join(Mode)
             raise ConfigError(f"mode={mode!r}: not known; choose one of {modes}") from None
+        if settings is not None and not isinstance(settings, RetrievalSpec):
+            raise ConfigError(f"settings={settings!r}: give a RetrievalSpec")
+        limit = _whole(limit)
         # lone surrogates, as broken bytes of a command line become, can be neither stored nor read
         text = text[:LONGEST_QUERY].encode("utf-8", "replace").decode()
         return cls(text, limit, mode, Filters.of(filters), settings)
+
+
+def _whole(limit: Any) -> int:
+    """A limit that is a whole number of any kind, as numpy's are too."""
+    try:
+        if isinstance(limit, bool | np.bool_):
+            raise TypeError
+        number = operator.index(limit)
+    except TypeError:
+        raise ConfigError(f"limit={limit!r}: give a whole number, 1 or more") from None
+    if number < 1:
+        raise ConfigError(f"limit={number}: ask for 1 hit or more")
+    return number
 
 
 @dataclass(slots=True)

@@ -220,25 +220,6 @@ def candidates(
     ]  # fmt: skip
 
 
-def seqs_of(connection: sa.Connection, ids: Sequence[str]) -> list[int]:
-    """``seq`` of chunks by id, in that order; those that are gone are left out."""
-    found = seqs_by_id(connection, ids)
-    return [found[known] for known in ids if known in found]
-
-
-def seqs_by_id(connection: sa.Connection, ids: Sequence[str]) -> dict[str, int]:
-    """``seq`` of chunks by id; those that are gone are left out."""
-    found: dict[str, int] = {}
-    for part in in_parts(ids):
-        marks = ",".join("?" * len(part))
-        rows = connection.exec_driver_sql(
-            f"SELECT id, seq FROM chunks WHERE id IN ({marks})",  # noqa: S608 - only marks
-            tuple(part),
-        )
-        found.update((row[0], row[1]) for row in rows)
-    return found
-
-
 def sizes_of(connection: sa.Connection, document_ids: Collection[str]) -> dict[str, int]:
     """Number of chunks of documents, by id."""
     sizes: dict[str, int] = {}

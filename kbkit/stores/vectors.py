@@ -11,6 +11,7 @@ them the client is opened afresh. Opening and writing happen under one lock.
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -131,21 +132,25 @@ class VectorIndex:
 
     def nearest(
         self, connection: sa.Connection, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int
-    ) -> tuple[list[str], list[int]]:
-        """The chunks nearest to a query.
+    ) -> list[int]:
+        """``seq`` of the chunks nearest to a query, best first.
+
+        Chroma names them, but for those that it does not know yet. What it names may be gone;
+        where that leaves too few, all are scored.
 
         Args:
             connection: A reading transaction, whose view of the catalog counts.
             row: The knowledge base in that view.
             query: Unit vector, shape ``(dimensions,)``.
-            k: Number wanted of either kind.
-
-        Returns:
-            Ids of the nearest chunks that Chroma knows (some may be gone from the catalog), and
-            ``seq`` of the nearest among those that it does not know yet.
+            k: Number wanted; no more than there are chunks.
         """
+        if not query.any():
+            return []  # without a direction nothing is near
         answer = self.ask(row, query, k)
-        return list(answer.ids), _nearest_of_new(connection, row, query, k, answer.known)
+        found = _scored(connection, row, query, answer)
+        if len(found) < k:
+            found = _scored(connection, row, query, Answer((), 0))
+        return found[:k]
 
     def ask(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> Answer:
         """What Chroma knows of `nearest`."""
@@ -371,23 +376,22 @@ def restart(connection: sa.Connection, row: KnowledgeBaseRow) -> None:
     )
 
 
-def _nearest_of_new(
-    connection: sa.Connection,
-    row: KnowledgeBaseRow,
-    query: NDArray[np.float32],
-    k: int,
-    known: int,
+def _scored(
+    connection: sa.Connection, row: KnowledgeBaseRow, query: NDArray[np.float32], answer: Answer
 ) -> list[int]:
-    """``seq`` of the nearest chunks behind a point, by exact cosine."""
+    """``seq`` of the chunks that an answer names and of those new to it, by exact cosine."""
+    named = sa.select(sa.func.json_each(json.dumps(list(answer.ids))).table_valued("value").c.value)
     found = connection.execute(
         sa.select(chunks.c.seq, vector_table.c.vector)
         .join(vector_table, vector_table.c.chunk_seq == chunks.c.seq)
-        .where(chunks.c.kb_id == row.id, chunks.c.seq > known)
+        .where(
+            chunks.c.kb_id == row.id,
+            sa.or_(chunks.c.seq > answer.known, chunks.c.id.in_(named)),
+        )
+        .order_by(chunks.c.seq)
     ).all()
-    if not found:
-        return []
     scores = contents.unpack([entry.vector for entry in found], row.dimensions) @ query
-    return [found[i].seq for i in np.argsort(-scores, kind="stable")[:k]]
+    return [found[i].seq for i in np.argsort(-scores, kind="stable")]
 
 
 def _with_text(row: KnowledgeBaseRow) -> bool:
