@@ -24,7 +24,7 @@ _PATHS = ("file_path", "path", "source")
 _PAGES = ("page_label", "page_number", "page")
 _DROPPED = ("last_accessed_date",)
 """Metadata that changes by reading alone."""
-_MEDIA = ("image", "audio", "video")
+_MEDIA = {"image": "a picture", "audio": "sound", "video": "a film"}
 _RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 """The ids that llama-index gives where a reader gives none: other ones each time."""
 _SOURCE = "1"
@@ -96,7 +96,7 @@ def _part(item: Any) -> _Part:
         id=_clean(str(next((known for known in ids if known), ""))),
         text=_clean(text),
         metadata=plain_value(metadata),
-        media=next((kind for kind in _MEDIA if values.get(f"{kind}_resource")), ""),
+        media=next((name for kind, name in _MEDIA.items() if values.get(f"{kind}_resource")), ""),
         start=_offset(values.get("start_char_idx")),
         end=_offset(values.get("end_char_idx")),
     )
