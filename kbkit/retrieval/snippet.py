@@ -33,6 +33,7 @@ _EMPHASIS = re.compile(
 )
 
 
+@lru_cache(maxsize=4_096)
 def plain(markdown: str) -> str:
     """Markdown as one line of text: no marks and no link targets, code as it stands.
 
