@@ -52,6 +52,8 @@ from kbkit.stores.warming import Warmer
 
 if TYPE_CHECKING:
     import pandas as pd
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.tools import FunctionTool
 
     from kbkit.export.report import ExportReport
 
@@ -402,6 +404,54 @@ class KnowledgeBase:
         out, and come back with them.
         """
         return judgements_of(self._resources.database, self.id)
+
+    def as_retriever(
+        self,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        *,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> BaseRetriever:
+        """The search as a llama-index retriever, for its query engines and agents.
+
+        Takes what `search` takes. The id of a node is its chunk's, and its metadata is what a hit
+        says of itself.
+
+        Raises:
+            ConfigError: Limit, mode or a filter is wrong.
+        """
+        from kbkit.retrieval.llamaindex import KbkitRetriever
+
+        asked = Query.of("anything", limit, mode, filters)
+        return KbkitRetriever(
+            lambda text: self.search(text, asked.limit, asked.mode, filters=asked.filters)
+        )
+
+    def as_tool(
+        self, limit: int = 5, *, filters: Filters | Mapping[str, Any] | None = None
+    ) -> FunctionTool:
+        """The search as a llama-index tool, for agents.
+
+        It gives passages with their sources, marked as quoted material.
+
+        Args:
+            limit: Passages where the agent does not say how many, 1 to 20.
+            filters: What a document must be.
+
+        Raises:
+            ConfigError: The limit or a filter is wrong.
+        """
+        from kbkit.retrieval.llamaindex import search_tool
+
+        asked = Filters.of(filters)
+        about = self.describe().description
+        return search_tool(
+            f"search_{self.name.replace('-', '_')}",
+            f"Search the knowledge base {self.name!r}{about and ': '}{about}\n"
+            "Gives passages of its documents, best first, each with its source.",
+            lambda text, most: self.search(text, most, filters=asked),
+            limit,
+        )
 
     def evaluate(
         self,

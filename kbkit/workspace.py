@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from kbkit.config import Settings
 from kbkit.embedding import open_embedder
@@ -25,6 +25,9 @@ from kbkit.stores.snapshots import Snapshots
 from kbkit.stores.vectors import VectorIndex
 from kbkit.stores.warming import Warmer
 from kbkit.text import analyzer
+
+if TYPE_CHECKING:
+    from llama_index.core.base.base_retriever import BaseRetriever
 
 
 class Workspace:
@@ -184,6 +187,31 @@ class Workspace:
             )
         asked = Query.of(query, limit, mode, filters, settings)
         return search([self[name].retriever for name in names], asked)
+
+    def as_retriever(
+        self,
+        kbs: Sequence[str] | None = None,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        *,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> BaseRetriever:
+        """The search over several knowledge bases as a llama-index retriever.
+
+        Takes what `search` takes; see `KnowledgeBase.as_retriever`.
+
+        Raises:
+            ConfigError: Limit, mode or a filter is wrong.
+            NotFoundError: A name is not there.
+        """
+        from kbkit.retrieval.llamaindex import KbkitRetriever
+
+        asked = Query.of("anything", limit, mode, filters)
+        for name in kbs or ():
+            self[name]
+        return KbkitRetriever(
+            lambda text: self.search(text, kbs, asked.limit, asked.mode, filters=asked.filters)
+        )
 
     def close(self) -> None:
         """Let go of the folder; the workspace cannot be used any more."""
