@@ -297,13 +297,13 @@ class RetrievalSpec(Spec):
     """Weight of the query's words that stand in the document's title, likewise."""
     heading_weight: float = Field(default=0.2, ge=0, le=5)
     """Weight of the query's words that stand in the headings above the chunk, likewise."""
-    rating_weight: float = Field(default=0.1, ge=0, le=5)
-    """Weight of ratings, likewise: the best add this much, the worst take it away."""
+    rating_weight: float = Field(default=0.1, ge=0, le=1)
+    """Share of the score that the best ratings add and the worst take away."""
     per_document: int = Field(default=2, ge=1)
     """Hits of one document that count in full; each further one counts a tenth less."""
     duplicates: float = Field(default=0.98, gt=0, le=1)
     """Chunks whose vectors are more alike than this (cosine) are near duplicates: only the best
-    of them stays in its place, the others come last. 1 leaves all in place."""
+    of them stays in its place, the others count half. 1 leaves all in place."""
     candidates: int = Field(default=100, ge=1, le=10_000)
     """Chunks that each leg hands to the reranking."""
     query_encoder: Literal["model", "fitted"] = "model"

@@ -80,17 +80,24 @@ class Fused:
     rating: Scores
     total: Scores
 
-    def parts(self, i: int, discount: float) -> ScoreParts:
-        """How the score of one candidate came about, discounted."""
+    def discounted(self, factors: Scores) -> Fused:
+        """All parts times a factor each; the total is their sum to the last digit."""
+        names = ("dense", "lexical", "document", "title", "heading", "rating")
+        parts = {name: getattr(self, name) * factors for name in names}
+        total = sum(parts.values(), np.zeros(len(factors)))
+        return Fused(self.features, **parts, total=total)
+
+    def parts(self, i: int) -> ScoreParts:
+        """How the score of one candidate came about."""
         return ScoreParts(
             cosine=float(self.features.cosine[i]),
             bm25=float(self.features.bm25[i]),
-            dense=float(self.dense[i] * discount),
-            lexical=float(self.lexical[i] * discount),
-            document=float(self.document[i] * discount),
-            title=float(self.title[i] * discount),
-            heading=float(self.heading[i] * discount),
-            rating=float(self.rating[i] * discount),
+            dense=float(self.dense[i]),
+            lexical=float(self.lexical[i]),
+            document=float(self.document[i]),
+            title=float(self.title[i]),
+            heading=float(self.heading[i]),
+            rating=float(self.rating[i]),
         )
 
 

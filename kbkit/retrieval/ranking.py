@@ -133,13 +133,14 @@ def _placed(
 ) -> list[Ranked]:
     """The best candidates that have anything in common with the query."""
     starts = np.cumsum([0] + [part.stop - part.start for part in parts])
-    order = np.argsort(-fused.total * factors, kind="stable")
+    fused = fused.discounted(factors)
+    order = np.argsort(-fused.total, kind="stable")
     common = (fused.dense + fused.lexical)[order] > 0
     placed = []
     for i in order[common][:limit].tolist():
         which = int(np.searchsorted(starts, i, "right")) - 1
         row = parts[which].start + i - int(starts[which])
-        placed.append(Ranked(pools[which], row, fused.parts(i, factors[i])))
+        placed.append(Ranked(pools[which], row, fused.parts(i)))
     return placed
 
 

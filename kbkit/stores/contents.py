@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -262,9 +263,8 @@ def matching_documents(connection: sa.Connection, kb_id: str, filters: Filters) 
 def _glob(pattern: str) -> re.Pattern[str] | None:
     if not pattern:
         return None
-    wild = {"*": ".*", "?": "."}
-    parts = re.split(r"(\*+|\?)", pattern.lstrip("/"))
-    return re.compile("".join(wild.get(part[:1], re.escape(part)) for part in parts), re.DOTALL)
+    # fnmatch takes no longer for many stars; brackets mean themselves here
+    return re.compile(fnmatch.translate(pattern.lstrip("/").replace("[", "[[]")))
 
 
 def _path(uri: str) -> str:
