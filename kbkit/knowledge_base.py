@@ -14,6 +14,7 @@ from kbkit.embedding.base import Embedder
 from kbkit.errors import ConfigError, ConflictError, EmbedderError
 from kbkit.feedback.evaluate import Evaluation, evaluate
 from kbkit.feedback.judgements import Judgements
+from kbkit.feedback.pooling import JudgingPool, pool
 from kbkit.feedback.rating import judgements_of, rate, rating_of, unrate
 from kbkit.frames import chunks_frame, documents_frame, info_html, ratings_frame
 from kbkit.ingest.pipeline import Pipeline, Stop
@@ -343,6 +344,54 @@ class KnowledgeBase:
         """
         return search([self.retriever], Query.of(query, limit, mode, filters, settings))
 
+    def as_retriever(
+        self,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        *,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> BaseRetriever:
+        """The search as a llama-index retriever, for its query engines and agents.
+
+        Takes what `search` takes. The id of a node is its chunk's, and its metadata is what a hit
+        says of itself.
+
+        Raises:
+            ConfigError: Limit, mode or a filter is wrong.
+        """
+        from kbkit.retrieval.llamaindex import KbkitRetriever
+
+        asked = Query.of("anything", limit, mode, filters)
+        return KbkitRetriever(
+            lambda text: self.search(text, asked.limit, asked.mode, filters=asked.filters)
+        )
+
+    def as_tool(
+        self, limit: int = 5, *, filters: Filters | Mapping[str, Any] | None = None
+    ) -> FunctionTool:
+        """The search as a llama-index tool, for agents.
+
+        It gives passages with their sources, marked as quoted material.
+
+        Args:
+            limit: Passages where the agent does not say how many, 1 to 20.
+            filters: What a document must be.
+
+        Raises:
+            ConfigError: The limit or a filter is wrong.
+        """
+        from kbkit.retrieval.llamaindex import search_tool
+
+        asked = Filters.of(filters)
+        about = self.describe().description
+        return search_tool(
+            f"search_{self.name.replace('-', '_')}",
+            f"Search the knowledge base {self.name!r}{about and ': '}{about}\n"
+            "Gives passages of its documents, best first, each with its source.",
+            lambda text, most: self.search(text, most, filters=asked),
+            limit,
+        )
+
     # --- feedback -----------------------------------------------------------------------------
 
     def rate(
@@ -405,54 +454,6 @@ class KnowledgeBase:
         """
         return judgements_of(self._resources.database, self.id)
 
-    def as_retriever(
-        self,
-        limit: int = 10,
-        mode: str | Mode = Mode.HYBRID,
-        *,
-        filters: Filters | Mapping[str, Any] | None = None,
-    ) -> BaseRetriever:
-        """The search as a llama-index retriever, for its query engines and agents.
-
-        Takes what `search` takes. The id of a node is its chunk's, and its metadata is what a hit
-        says of itself.
-
-        Raises:
-            ConfigError: Limit, mode or a filter is wrong.
-        """
-        from kbkit.retrieval.llamaindex import KbkitRetriever
-
-        asked = Query.of("anything", limit, mode, filters)
-        return KbkitRetriever(
-            lambda text: self.search(text, asked.limit, asked.mode, filters=asked.filters)
-        )
-
-    def as_tool(
-        self, limit: int = 5, *, filters: Filters | Mapping[str, Any] | None = None
-    ) -> FunctionTool:
-        """The search as a llama-index tool, for agents.
-
-        It gives passages with their sources, marked as quoted material.
-
-        Args:
-            limit: Passages where the agent does not say how many, 1 to 20.
-            filters: What a document must be.
-
-        Raises:
-            ConfigError: The limit or a filter is wrong.
-        """
-        from kbkit.retrieval.llamaindex import search_tool
-
-        asked = Filters.of(filters)
-        about = self.describe().description
-        return search_tool(
-            f"search_{self.name.replace('-', '_')}",
-            f"Search the knowledge base {self.name!r}{about and ': '}{about}\n"
-            "Gives passages of its documents, best first, each with its source.",
-            lambda text, most: self.search(text, most, filters=asked),
-            limit,
-        )
-
     def evaluate(
         self,
         questions: Sequence[Question] | Judgements | None = None,
@@ -484,6 +485,31 @@ class KnowledgeBase:
         asked = self.judgements() if questions is None else questions
         return evaluate(
             self, asked, mode=mode, settings=settings, against=against, k=k, on_progress=on_progress
+        )
+
+    def pool(
+        self, query: str, depth: int = 10, *, unshown: int = 5, seed: int = 0, rater: str = ""
+    ) -> JudgingPool:
+        """Candidates for judging a query: what every mode finds, and some of what none shows.
+
+        They come in an order that does not tell how they were found, the same each time, so that
+        ratings do not only confirm what search shows.
+
+        Args:
+            query: What is asked.
+            depth: Hits of each mode (``hybrid``, ``dense``, ``lexical``), 1 to 100.
+            unshown: Candidates drawn at random from further down, 0 to 100.
+            seed: Another one gives another order and draws others.
+            rater: Whose ratings are marked; by default ``KBKIT_RATER`` or the login name.
+
+        Raises:
+            ConfigError: The query is empty, or a number is out of range.
+            EmbedderError: The embedder failed.
+        """
+        rater = rater or self._resources.settings.rater
+        given = self.iter_ratings()
+        return pool(
+            self, query, depth=depth, unshown=unshown, seed=seed, ratings=given, rater=rater
         )
 
     # --- what is there ------------------------------------------------------------------------
