@@ -14,7 +14,7 @@ from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.measures import DEPTH, Ranking, figures
 from kbkit.feedback.statistics import Difference, Values, difference, interval
 from kbkit.feedback.tasks import Searchable, Task, Tasks, Unit, matched, tasks_of
-from kbkit.models import Hits, Mode, Progress
+from kbkit.models import Mode, Progress
 from kbkit.progress import OnProgress, shown
 from kbkit.recipes import Question, RetrievalSpec
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 DEEPEST = 100
 """Most places that recall may read."""
-_CHUNKS = 100
-"""Hits read to find enough different pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,13 +297,11 @@ class _Run:
     def measure(self, kb: Searchable, tasks: Tasks, k: int, tell: OnProgress | None) -> Evaluation:
         settings = tasks.settings(self.settings)
         depth = max(DEPTH, k)
-        limit = max(_CHUNKS, depth) if tasks.unit == "page" else depth
         found = []
         for number, task in enumerate(tasks):
             if tell is not None:
                 tell(Progress("evaluate", number, len(tasks), task.query))
-            hits = kb.search(task.query, limit, self.mode, settings=settings)
-            found.append(_names(hits, tasks.unit)[:depth])
+            found.append(self._names(kb, task.query, settings, tasks.unit, depth))
         rankings = [
             score(task, names, tasks.unit) for task, names in zip(tasks, found, strict=True)
         ]
@@ -323,7 +319,16 @@ class _Run:
         )
         return Evaluation(answers, self.label, tasks.unit, k, tasks.left_out)
 
-
-def _names(hits: Hits, unit: Unit) -> tuple[str, ...]:
-    """URIs or ids of what was found, best first, each once."""
-    return tuple(dict.fromkeys(hit.uri if unit == "page" else hit.chunk.id for hit in hits))
+    def _names(
+        self, kb: Searchable, query: str, settings: RetrievalSpec, unit: Unit, depth: int
+    ) -> tuple[str, ...]:
+        """URIs or ids of what is found, best first, each once."""
+        names: list[str] = []
+        # several hits may be of one page
+        for limit in (depth,) if unit == "chunk" else (3 * depth, 10 * depth):
+            hits = kb.search(query, limit, self.mode, settings=settings)
+            names = [hit.uri if unit == "page" else hit.chunk.id for hit in hits]
+            names = list(dict.fromkeys(names))[:depth]
+            if len(names) == depth or len(hits) < limit:
+                break
+        return tuple(names)

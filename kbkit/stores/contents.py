@@ -221,6 +221,15 @@ def candidates(
     ]  # fmt: skip
 
 
+def seqs_by_id(connection: sa.Connection, ids: Sequence[str]) -> dict[str, int]:
+    """``seq`` of chunks by id; those that are gone are left out."""
+    found: dict[str, int] = {}
+    for part in in_parts(ids):
+        rows = connection.execute(sa.select(chunks.c.id, chunks.c.seq).where(chunks.c.id.in_(part)))
+        found.update((row.id, row.seq) for row in rows)
+    return found
+
+
 def sizes_of(connection: sa.Connection, document_ids: Collection[str]) -> dict[str, int]:
     """Number of chunks of documents, by id."""
     sizes: dict[str, int] = {}

@@ -1,0 +1,160 @@
+"""Pools of candidates for judging: what any mode shows, and some of what none shows.
+
+People can only rate what they see. Judgements of what search shows today would confirm it, and
+could not tell that another way of searching is better. So a pool holds what every mode finds, as
+TREC has done since Spärck Jones and van Rijsbergen proposed it ("Report on the need for and
+provision of an 'ideal' information retrieval test collection", 1975), and a random sample of
+what lies further down.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, overload
+
+from kbkit.feedback.checks import text, whole
+from kbkit.feedback.judgements import folded
+from kbkit.feedback.tasks import Searchable
+from kbkit.models import Hit, Mode, Rating
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DEEPEST = 100
+"""Most hits of each mode, and most others, that a pool may hold."""
+_FURTHER = 100
+"""Hits behind those that are shown, out of which others are drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A chunk to be judged.
+
+    Attributes:
+        hit: The chunk and its document. Its score says which mode liked it: do not show that.
+        found_by: The modes that show it; empty for one that was drawn from further down. Not to
+            be shown either.
+        score: What the rater has said of it for this query before, 1 to 5, or ``None``.
+        raters: How many people have rated it for this query.
+    """
+
+    hit: Hit
+    found_by: tuple[str, ...]
+    score: int | None
+    raters: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgingPool(Sequence[Candidate]):
+    """Candidates for one query, in an order that tells nothing of how they were found."""
+
+    query: str
+    candidates: tuple[Candidate, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a candidate, with what a judge needs to see and no more."""
+        import pandas as pd
+
+        columns = ["chunk_id", "title", "heading_path", "text", "url", "score", "raters"]
+        rows = [
+            (
+                one.hit.chunk.id,
+                one.hit.title,
+                list(one.hit.chunk.heading_path),
+                one.hit.chunk.text,
+                one.hit.url,
+                one.score,
+                one.raters,
+            )
+            for one in self.candidates
+        ]
+        return pd.DataFrame(rows, columns=columns).astype({"score": "Int64", "raters": int})
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self.candidates)
+
+    @overload
+    def __getitem__(self, index: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, index: slice) -> JudgingPool: ...
+    def __getitem__(self, index: int | slice) -> Candidate | JudgingPool:
+        if isinstance(index, slice):
+            return JudgingPool(self.query, self.candidates[index])
+        return self.candidates[index]
+
+    def __repr__(self) -> str:
+        rated = sum(one.score is not None for one in self.candidates)
+        return f"<JudgingPool for {self.query!r}: {len(self)} candidates, {rated} rated>"
+
+    def _repr_html_(self) -> str:
+        return self.to_frame().to_html(index=False, max_rows=20)
+
+
+def pool(
+    kb: Searchable,
+    query: str,
+    *,
+    depth: int,
+    unshown: int,
+    seed: int,
+    ratings: Iterable[Rating],
+    rater: str,
+) -> JudgingPool:
+    """Candidates of every mode for a query; see `KnowledgeBase.pool`.
+
+    Args:
+        kb: Where to search.
+        query: What is asked.
+        depth: Hits of each mode.
+        unshown: Candidates drawn from what hybrid search finds further down.
+        seed: Another one gives another order and draws others.
+        ratings: Of the knowledge base, oldest first.
+        rater: Whose ratings are marked.
+
+    Raises:
+        ConfigError: The query is empty, or a number is out of range.
+    """
+    depth, unshown = whole("depth", depth, 1, DEEPEST), whole("unshown", unshown, 0, DEEPEST)
+    seed = whole("seed", seed, 0, 2**63 - 1)
+    query = text("query", query)
+    chance = random.Random(f"{seed}\n{folded(query)}")  # noqa: S311 - to shuffle, no secret
+    hits: dict[str, Hit] = {}
+    found_by: dict[str, list[str]] = {}
+    further: list[Hit] = []
+    for mode in Mode:
+        hybrid = mode is Mode.HYBRID and unshown > 0
+        found = kb.search(query, depth + _FURTHER if hybrid else depth, mode)
+        further += found[depth:]
+        for hit in found[:depth]:
+            hits.setdefault(hit.chunk.id, hit)
+            found_by.setdefault(hit.chunk.id, []).append(mode.value)
+    unseen = [hit for hit in further if hit.chunk.id not in hits]
+    for hit in chance.sample(unseen, min(unshown, len(unseen))):
+        hits[hit.chunk.id] = hit
+    said = _said(ratings, query)
+    candidates = [
+        Candidate(
+            hit=hit,
+            found_by=tuple(found_by.get(known, ())),
+            score=said.get(known, {}).get(rater),
+            raters=len(said.get(known, ())),
+        )
+        for known, hit in hits.items()
+    ]
+    chance.shuffle(candidates)
+    return JudgingPool(query, tuple(candidates))
+
+
+def _said(ratings: Iterable[Rating], query: str) -> dict[str, dict[str, int]]:
+    """The last score of each rater for a query, by chunk."""
+    asked = folded(query)
+    said: dict[str, dict[str, int]] = {}
+    for rating in ratings:
+        if folded(rating.query) == asked:
+            said.setdefault(rating.target, {})[rating.rater] = rating.score
+    return said
