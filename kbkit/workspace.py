@@ -180,6 +180,8 @@ class Workspace:
             ConfigError: The query is empty, or limit, mode or a filter is wrong.
             NotFoundError: A name is not there, or the workspace is empty.
         """
+        if isinstance(kbs, str):
+            kbs = [kbs]
         names = list(dict.fromkeys(kbs)) if kbs else list(self)
         if not names:
             raise NotFoundError(
