@@ -1,56 +1,29 @@
-"""Runs sources through chunking and embedding into the stores, one document at a time."""
+"""Runs sources through chunking and embedding into the stores."""
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-
-import sqlalchemy as sa
 
 from kbkit.config import Settings
 from kbkit.embedding.base import Embedder
-from kbkit.errors import ConflictError, SourceError
-from kbkit.ingest.chunking import chunk, embedded_text
-from kbkit.ingest.embed import vectors_of
+from kbkit.errors import SourceError
 from kbkit.ingest.following import Follower
-from kbkit.ingest.tally import QuietEvents, Tally, digest, document_id
-from kbkit.models import (
-    Chunk,
-    ChunkSpan,
-    Document,
-    DocumentState,
-    IngestReport,
-    Problem,
-    Progress,
-    SourceDocument,
-)
+from kbkit.ingest.storing import Origin, Place, Storing
+from kbkit.ingest.tally import QuietEvents, Tally
+from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseConfig
 from kbkit.sources.base import Source, SourceContext, SourceEvent
-from kbkit.sources.doctype import detect
-from kbkit.stores import catalog, contents, embedded, registry, runs
-from kbkit.stores.catalog import NewChunk, Touch
+from kbkit.stores import catalog, contents, runs
 from kbkit.stores.database import Database
 from kbkit.stores.locks import FolderLocks
-from kbkit.stores.runs import SourceRow, Visited
+from kbkit.stores.runs import SourceRow
 from kbkit.stores.vectors import VectorIndex
-from kbkit.text import analyzer
 
 Stop = Callable[[], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class _Origin:
-    """Where a document comes from; empty for one that was added by hand."""
-
-    source_id: str | None = None
-    run_id: int | None = None
-    event: SourceEvent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +92,8 @@ class Pipeline:
             Its id, and what was done.
         """
         tally = Tally()
-        document_id = self._store(document, tally, _Origin())
+        with self._storing(tally) as storing:
+            document_id = storing.add(document, Origin())
         self._index(tally, None)
         return document_id, tally.report()
 
@@ -130,7 +104,7 @@ class Pipeline:
         tally = Tally()
         with self.database.read() as connection:
             ids = catalog.document_ids(connection, self.kb_id)
-        with self._follower() as follower:
+        with self._follower() as follower, self._storing(tally, follower) as storing:
             for done, known in enumerate(ids, 1):
                 if stop():
                     tally.interrupted = True
@@ -142,7 +116,7 @@ class Pipeline:
                     document.uri, document.title, document.content, document.document_type,
                     document.tags, document.metadata,
                 )  # fmt: skip
-                self._store(source_document, tally, _Origin(source_id, run_id), follower)
+                storing.add(source_document, Origin(source_id, run_id))
                 if on_progress is not None:
                     on_progress(Progress("store", done, len(ids), document.uri))
         self._index(tally, on_progress)
@@ -162,20 +136,22 @@ class Pipeline:
         )
         done = 0
         quiet = QuietEvents(self.database, self.kb_id, row.id, run_id, tally)
-        with closing(_closable(source.events(context))) as events, quiet:
+        storing = self._storing(tally, run.follower)
+        with closing(_closable(source.events(context))) as events, quiet, storing:
             while True:
                 with tally.timed("crawl"):
                     event = next(events, None)
                 if event is None:
                     break
+                # one of the two waits at a time, in the order in which things happened
                 if event.document is None:
+                    storing.store()
                     quiet.add(event)
                 else:
-                    quiet.store()  # in the order in which things happened
+                    quiet.store()
                     tally.counts["fetched"] += 1
                     tally.measured(event.document)
-                    origin = _Origin(row.id, run_id, event)
-                    self._store(event.document, tally, origin, run.follower)
+                    storing.add(event.document, Origin(row.id, run_id, event))
                 done += 1
                 if run.on_progress is not None:
                     run.on_progress(Progress("crawl", done, None, event.uri, tally.report()))
@@ -187,105 +163,17 @@ class Pipeline:
         with self.database.write() as connection:
             runs.end_run(connection, run_id, tally.report().to_dict())
 
-    def _store(
-        self,
-        source_document: SourceDocument,
-        tally: Tally,
-        origin: _Origin,
-        follower: Follower | None = None,
-    ) -> str:
-        """Chunk, embed and store a document; returns its id."""
-        document = self._document(source_document)
-        with self.database.read() as connection:
-            stored = catalog.content_hash(connection, document.id)
-        if stored is not None and stored[0] == document.content_hash:
-            tally.counts["same"] += 1
-            with tally.timed("store"), self.database.write() as connection:
-                touch = Touch(document.id, DocumentState.CURRENT, document.fetched_at)
-                catalog.touch_documents(connection, [touch], run_id=origin.run_id)
-                _record(connection, origin)
-            return document.id
-        with tally.timed("chunk"):
-            chunks, texts = self._chunks(document)
-        with tally.timed("embed"):
-            vectors = vectors_of(self.database, self.kb_id, self.embedder, texts)
-        tally.counts["chunks_embedded"] += vectors.new
-        with tally.timed("store"), self.database.write() as connection:
-            self._check_embedder(connection)
-            changes = catalog.replace_document(
-                connection, self.kb_id, document, chunks, vectors.packed,
-                source_id=origin.source_id, run_id=origin.run_id,
-            )  # fmt: skip
-            if vectors.waiting:
-                embedded.remove(connection, self.kb_id, self.embedder.fingerprint, texts)
-            _record(connection, origin)
-        if follower is not None:
-            follower.stored(changes.added)
-        back = stored is None or stored[1] is DocumentState.GONE
-        tally.counts["new" if back else "changed"] += 1
-        tally.counts["chunks_added"] += changes.added
-        tally.counts["chunks_removed"] += changes.removed
-        return document.id
-
-    def _check_embedder(self, connection: sa.Connection) -> None:
-        row = registry.get_by_id(connection, self.kb_id)
-        if row.embedder != self.embedder.fingerprint:
-            raise ConflictError(
-                f"{row.name}: another process has changed its embedder to {row.embedder}; "
-                "run this again"
-            )
-
-    def _document(self, source: SourceDocument) -> Document:
-        document_type = source.document_type or detect(source.uri, source.title, source.content)
-        shaping = [
-            source.title, source.content, document_type, source.tags, dict(source.metadata),
-            self.config.chunking.model_dump(), self.config.language,
-        ]  # fmt: skip
-        return Document(
-            id=document_id(self.kb_id, source.uri),
-            uri=source.uri,
-            title=source.title,
-            content=source.content,
-            document_type=document_type,
-            tags=source.tags,
-            metadata=source.metadata,
-            state=DocumentState.CURRENT,
-            fetched_at=datetime.now(UTC),
-            content_hash=digest(json.dumps(shaping, sort_keys=True, default=str)),
-        )
-
-    def _chunks(self, document: Document) -> tuple[list[NewChunk], dict[str, str]]:
-        """The chunks of a document, and what search reads of them by ``embed_hash``."""
-        terms_of = analyzer(self.config.language).terms
-        seen: Counter[tuple[tuple[str, ...], str]] = Counter()
-        new = []
-        texts = {}
-        form = str(document.metadata.get("format", ""))
-        spans = chunk(document.content, document.document_type, self.config.chunking, form)
-        for position, span in enumerate(spans):
-            text = document.content[span.start : span.end]
-            occurrence = seen[span.heading_path, text]
-            seen[span.heading_path, text] += 1
-            read = embedded_text(document.title, span.heading_path, text)
-            terms = terms_of(read)
-            key = digest(read)
-            texts[key] = read
-            new.append(
-                NewChunk(
-                    chunk=_chunk(document, span, text, position, occurrence),
-                    terms=" ".join(terms),
-                    length=len(terms),
-                    embed_hash=key,
-                )
-            )
-        return new, texts
-
     def _retire_unseen(self, row: SourceRow, run_id: int, tally: Tally) -> None:
         with tally.timed("store"), self.database.write() as connection:
             for document_id in catalog.unseen_documents(connection, row.id, run_id):
                 changes = catalog.retire_document(connection, self.kb_id, document_id)
                 tally.counts["gone"] += 1
                 tally.counts["chunks_removed"] += changes.removed
+
+    def _storing(self, tally: Tally, follower: Follower | None = None) -> Storing:
+        return Storing(
+            Place(self.database, self.kb_id, self.config, self.embedder), tally, follower
+        )
 
     def _follower(self) -> Follower:
         return Follower(self.database, self.vectors, self.locks, self.kb_id)
@@ -304,31 +192,5 @@ def _closable(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:
     yield from events
 
 
-def _record(connection: sa.Connection, origin: _Origin) -> None:
-    """Remember the page's visit along with what became of its document."""
-    event = origin.event
-    if event is None or event.visit is None:
-        return
-    assert origin.source_id is not None
-    assert origin.run_id is not None
-    visited = Visited(event.visit, event.outcome.value, event.reason, datetime.now(UTC))
-    runs.record_visits(connection, origin.source_id, origin.run_id, [visited])
-
-
 def _place(row: SourceRow) -> str:
     return str(row.spec.get("url") or row.spec.get("path") or row.spec.get("name") or row.type)
-
-
-def _chunk(document: Document, span: ChunkSpan, text: str, position: int, occurrence: int) -> Chunk:
-    identity = json.dumps([document.id, span.heading_path, text, occurrence])
-    return Chunk(
-        id=digest(identity),
-        document_id=document.id,
-        position=position,
-        start=span.start,
-        end=span.end,
-        text=text,
-        heading_path=span.heading_path,
-        anchor=span.anchor,
-        page=span.page,
-    )

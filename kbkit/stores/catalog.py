@@ -6,7 +6,8 @@ change together or not at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
@@ -41,8 +42,24 @@ class NewChunk:
 
 
 @dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A document that is to be stored.
+
+    Attributes:
+        chunks: All of its chunks, in order.
+        source_id: The source it comes from, if any.
+        run_id: The run that read it, if any.
+    """
+
+    document: Document
+    chunks: Sequence[NewChunk]
+    source_id: str | None
+    run_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkChanges:
-    """How many chunks a document gained and lost; those that stayed count in neither."""
+    """How many chunks documents gained and lost; those that stayed count in neither."""
 
     added: int = 0
     removed: int = 0
@@ -55,40 +72,89 @@ def states(connection: sa.Connection, document_ids: Sequence[str]) -> dict[str, 
     return {row.id: DocumentState(row.state) for row in rows}
 
 
-def content_hash(connection: sa.Connection, document_id: str) -> tuple[str, DocumentState] | None:
-    """Hash and state of a stored document, ``None`` where there is none."""
-    row = connection.execute(
-        sa.select(documents.c.content_hash, documents.c.state).where(documents.c.id == document_id)
-    ).first()
-    return None if row is None else (row.content_hash, DocumentState(row.state))
+def content_hashes(
+    connection: sa.Connection, document_ids: Collection[str]
+) -> dict[str, tuple[str, DocumentState]]:
+    """Hash and state of those documents that are there, by id."""
+    rows = connection.execute(
+        sa.select(documents.c.id, documents.c.content_hash, documents.c.state).where(
+            documents.c.id.in_(listed(document_ids))
+        )
+    )
+    return {row.id: (row.content_hash, DocumentState(row.state)) for row in rows}
 
 
-def replace_document(
+def listed(values: Collection[str]) -> sa.Select[tuple[Any]]:
+    """Texts as one bound value, however many, for ``IN``: the statement is compiled once."""
+    each = sa.func.json_each(json.dumps(list(values))).table_valued("value")
+    return sa.select(each.c.value)
+
+
+def replace_documents(
     connection: sa.Connection,
     kb_id: str,
-    document: Document,
-    new_chunks: Sequence[NewChunk],
+    new: Sequence[NewDocument],
     packed: Mapping[str, bytes],
-    *,
-    source_id: str | None,
-    run_id: int | None,
 ) -> ChunkChanges:
-    """Store a document and its chunks in place of what was there.
+    """Store documents and their chunks in place of what was there.
 
     Chunks that stay keep their row, and with it their vector and their place in Chroma.
 
     Args:
         connection: A writing transaction.
         kb_id: The knowledge base.
-        document: The document.
-        new_chunks: All of its chunks, in order.
+        new: Different documents.
         packed: Packed vectors by ``embed_hash``; must have those of chunks that are new.
-        source_id: The source it comes from, if any.
-        run_id: The run that read it, if any.
     """
-    values = {
-        "source_id": source_id,
-        "run_id": run_id,
+    if not new:
+        return ChunkChanges()
+    before = {
+        row.id: row
+        for row in connection.execute(
+            sa.select(documents.c.id, documents.c.document_type, documents.c.tags).where(
+                documents.c.id.in_(listed([entry.document.id for entry in new]))
+            )
+        )
+    }
+    fresh = [entry for entry in new if entry.document.id not in before]
+    known = [entry for entry in new if entry.document.id in before]
+    if fresh:
+        connection.execute(documents.insert(), [_values(kb_id, entry) for entry in fresh])
+    if known:
+        names = [name for name in _values(kb_id, known[0]) if name not in ("id", "kb_id", "uri")]
+        connection.execute(
+            documents.update()
+            .where(documents.c.id == sa.bindparam("of_id"))
+            .values({name: sa.bindparam(f"of_{name}", type_=documents.c[name].type)
+                     for name in names}),
+            [{f"of_{name}": value for name, value in _values(kb_id, entry).items()
+              if name not in ("kb_id", "uri")} for entry in known],
+        )  # fmt: skip
+    added = [chunk for entry in fresh for chunk in entry.chunks]
+    kept: list[dict[str, Any]] = []
+    removed = 0
+    for entry in known:
+        was, document = before[entry.document.id], entry.document
+        difference = _difference(connection, kb_id, entry)
+        added += difference.added
+        removed += difference.removed
+        if (was.document_type, was.tags) != (document.document_type, list(document.tags)):
+            kept += difference.kept
+    _add_chunks(connection, kb_id, added, packed)
+    if kept:
+        connection.execute(outbox.insert(), kept)
+    registry.touch(connection, kb_id)
+    return ChunkChanges(added=len(added), removed=removed)
+
+
+def _values(kb_id: str, new: NewDocument) -> dict[str, Any]:
+    document = new.document
+    return {
+        "id": document.id,
+        "kb_id": kb_id,
+        "uri": document.uri,
+        "source_id": new.source_id,
+        "run_id": new.run_id,
         "title": document.title,
         "content": document.content,
         "document_type": document.document_type.value,
@@ -98,45 +164,38 @@ def replace_document(
         "fetched_at": document.fetched_at,
         "content_hash": document.content_hash,
     }
-    before = connection.execute(
-        sa.select(documents.c.document_type, documents.c.tags).where(documents.c.id == document.id)
-    ).first()
-    if before is None:
-        connection.execute(
-            documents.insert().values(id=document.id, kb_id=kb_id, uri=document.uri, **values)
-        )
-    else:
-        connection.execute(documents.update().where(documents.c.id == document.id).values(**values))
-    refiled = before is not None and (
-        before.document_type != document.document_type or before.tags != list(document.tags)
-    )
-    changes = _replace_chunks(connection, kb_id, document.id, new_chunks, packed, refiled=refiled)
-    registry.touch(connection, kb_id)
-    return changes
 
 
-def _replace_chunks(
-    connection: sa.Connection,
-    kb_id: str,
-    document_id: str,
-    new_chunks: Sequence[NewChunk],
-    packed: Mapping[str, bytes],
-    *,
-    refiled: bool,
-) -> ChunkChanges:
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """What a document's new chunks are to those that are stored.
+
+    Attributes:
+        added: Those to be added.
+        kept: Those that stay, as entries for the outbox.
+        removed: How many went.
+    """
+
+    added: list[NewChunk]
+    kept: list[dict[str, Any]]
+    removed: int
+
+
+def _difference(connection: sa.Connection, kb_id: str, entry: NewDocument) -> _Difference:
+    """Remove the chunks that are gone, and note where those are that stay."""
     old = {
         row.id: row
         for row in connection.execute(
             sa.select(
                 chunks.c.seq, chunks.c.id, chunks.c.terms, chunks.c.embed_hash,
                 chunks.c.position, chunks.c.start, chunks.c.end, chunks.c.anchor, chunks.c.page,
-            ).where(chunks.c.document_id == document_id)
+            ).where(chunks.c.document_id == entry.document.id)
         )
     }  # fmt: skip
     added: list[NewChunk] = []
     moved: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
-    for new in new_chunks:
+    for new in entry.chunks:
         row = old.get(new.chunk.id)
         if row is None or (row.terms, row.embed_hash) != (new.terms, new.embed_hash):
             added.append(new)
@@ -154,10 +213,7 @@ def _replace_chunks(
             .values({name: sa.bindparam(f"new_{name}") for name in _PLACE}),
             moved,
         )
-    _add_chunks(connection, kb_id, added, packed)
-    if refiled and kept:
-        connection.execute(outbox.insert(), kept)
-    return ChunkChanges(added=len(added), removed=len(old))
+    return _Difference(added, kept, len(old))
 
 
 _PLACE = ("position", "start", "end", "anchor", "page")

@@ -6,7 +6,6 @@ Functions of the caller's transaction. Keys are the embedder's fingerprint and a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -14,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
 from kbkit.stores import registry
+from kbkit.stores.catalog import listed
 from kbkit.stores.registry import KnowledgeBaseRow
 from kbkit.stores.schema import chunks, embedded, knowledge_bases, vectors
 
@@ -23,7 +23,7 @@ def known(connection: sa.Connection, kb_id: str, hashes: Collection[str]) -> dic
     rows = connection.execute(
         sa.select(chunks.c.embed_hash, vectors.c.vector)
         .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
-        .where(chunks.c.kb_id == kb_id, chunks.c.embed_hash.in_(_listed(hashes)))
+        .where(chunks.c.kb_id == kb_id, chunks.c.embed_hash.in_(listed(hashes)))
     )
     return {row.embed_hash: row.vector for row in rows}
 
@@ -34,7 +34,7 @@ def waiting(
     """Packed vectors that wait for their chunks, by ``embed_hash``."""
     rows = connection.execute(
         sa.select(embedded.c.embed_hash, embedded.c.vector).where(
-            *_of(kb_id, embedder), embedded.c.embed_hash.in_(_listed(hashes))
+            *_of(kb_id, embedder), embedded.c.embed_hash.in_(listed(hashes))
         )
     )
     return {row.embed_hash: row.vector for row in rows}
@@ -53,7 +53,7 @@ def add(connection: sa.Connection, kb_id: str, embedder: str, packed: Mapping[st
 def remove(connection: sa.Connection, kb_id: str, embedder: str, hashes: Collection[str]) -> None:
     """Forget vectors that chunks have by now."""
     connection.execute(
-        embedded.delete().where(*_of(kb_id, embedder), embedded.c.embed_hash.in_(_listed(hashes)))
+        embedded.delete().where(*_of(kb_id, embedder), embedded.c.embed_hash.in_(listed(hashes)))
     )
 
 
@@ -105,10 +105,3 @@ def take_over(
 
 def _of(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
     return embedded.c.kb_id == kb_id, embedded.c.embedder == embedder
-
-
-def _listed(hashes: Collection[str]) -> sa.Select[tuple[Any]]:
-    """Hashes as one bound value, however many: the statement is compiled once."""
-    return sa.select(sa.column("value")).select_from(
-        sa.func.json_each(json.dumps(list(hashes))).table_valued("value")
-    )
