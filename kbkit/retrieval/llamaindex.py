@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Annotated
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import (
@@ -19,6 +18,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 from llama_index.core.tools.function_tool import FunctionTool
+from pydantic import Field, create_model
 
 from kbkit.errors import ConfigError
 from kbkit.models import Hit, Hits
@@ -100,10 +100,16 @@ def search_tool(
     if not 1 <= limit <= _MOST_PASSAGES:
         raise ConfigError(f"limit={limit}: give 1 to {_MOST_PASSAGES} passages")
 
-    def ask(
-        query: Annotated[str, "A question, or some words that the answer may hold."],
-        limit: Annotated[int, f"Most passages to give, 1 to {_MOST_PASSAGES}."] = limit,
-    ) -> str:
+    default = limit
+
+    def ask(query: str, limit: int = default) -> str:
         return quoted(search(query, max(1, min(limit, _MOST_PASSAGES))))
 
-    return FunctionTool.from_defaults(ask, name=name[:_LONGEST_NAME], description=description)
+    parameters = create_model(
+        "Search",
+        query=(str, Field(description="A question, or some words that the answer may hold.")),
+        limit=(int, Field(default, description=f"Most passages, 1 to {_MOST_PASSAGES}.")),
+    )
+    return FunctionTool.from_defaults(
+        ask, name=name[:_LONGEST_NAME], description=description, fn_schema=parameters
+    )

@@ -1,0 +1,181 @@
+"""Postprocessors of a recipe see the best hits last; theirs is the last word on order and score."""
+
+import pytest
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import NodeWithScore, TextNode
+
+import kbkit
+from kbkit.errors import PostprocessorError
+from kbkit.recipes import KnowledgeBaseConfig, RetrievalSpec
+
+CORE = "llama_index.core.postprocessor:"
+HERE = f"{__name__}:"
+SEEN: list[list[str]] = []
+
+
+class Shortest(BaseNodePostprocessor):
+    """Reranks as a cross-encoder does: reads query and text, gives scores of its own."""
+
+    top_n: int = 100
+
+    def _postprocess_nodes(self, nodes, query_bundle=None):
+        SEEN.append([node.metadata["title"] for node in nodes])
+        assert query_bundle.query_str
+        for node in nodes:
+            node.score = -float(len(node.get_content()))
+        return sorted(nodes, key=lambda node: -node.score)[: self.top_n]
+
+
+class Inventive(BaseNodePostprocessor):
+    """Adds a node of its own, and rewrites what documents say."""
+
+    def _postprocess_nodes(self, nodes, query_bundle=None):
+        for node in nodes:
+            node.node.set_content("something else")
+            node.score = None
+        return [NodeWithScore(node=TextNode(text="made up"), score=9.0), *nodes]
+
+
+class Broken(BaseNodePostprocessor):
+    """Fails in several ways."""
+
+    how: str
+    api_key: str = ""
+
+    def _postprocess_nodes(self, nodes, query_bundle=None):
+        if self.how == "raise":
+            raise RuntimeError(f"no service for {self.api_key}")
+        if self.how == "nothing":
+            return None
+        nodes[0].score = float("nan")
+        return nodes
+
+
+class Closed(Shortest):
+    """Cannot be opened."""
+
+    def __init__(self, **arguments):
+        raise OSError(f"no weights, and {arguments}")
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    with kbkit.open(tmp_path_factory.mktemp("kb")) as opened:
+        kb = opened.create("drinks")
+        for number, title in enumerate(("green tea", "black tea", "white tea", "milk")):
+            more = "It is served hot. " * (5 - number)
+            kb.add(title, f"# {title}\n\nAll about {title}. {more}\n")
+        yield opened
+
+
+def asked(workspace, *processors, query="green tea", limit=10):
+    settings = RetrievalSpec.model_validate({"postprocessors": processors})
+    return workspace["drinks"].search(query, limit, settings=settings)
+
+
+def titles(hits):
+    return [hit.title for hit in hits]
+
+
+def test_order_and_scores_are_theirs_and_parts_stay(workspace):
+    before = asked(workspace)
+    after = asked(workspace, {"path": HERE + "Shortest"})
+    assert titles(before)[0] == "green tea"
+    assert titles(after) == ["milk", "white tea", "black tea", "green tea"]
+    by_title = {hit.title: hit for hit in before}
+    for hit in after:
+        assert hit.score == -len(hit.chunk.text)
+        assert hit.parts == by_title[hit.title].parts
+
+
+def test_what_they_leave_out_is_out(workspace):
+    whole = asked(workspace)
+    cutoff = whole[1].score
+    path = CORE + "SimilarityPostprocessor"
+    kept = asked(workspace, {"path": path, "arguments": {"similarity_cutoff": cutoff}})
+    assert titles(kept) == titles(whole)[:2]
+    none = asked(workspace, {"path": path, "arguments": {"similarity_cutoff": 9.0}})
+    assert len(none) == 0
+
+
+def test_any_order_will_do(workspace):
+    whole = asked(workspace)
+    after = asked(workspace, {"path": CORE + "LongContextReorder"})
+    assert sorted(titles(after)) == sorted(titles(whole))
+    assert titles(after) != titles(whole)
+
+
+def test_they_see_more_hits_than_are_asked_for(workspace):
+    SEEN.clear()
+    hits = asked(workspace, {"path": HERE + "Shortest"}, limit=1)
+    assert titles(hits) == ["milk"]  # the last of four before
+    asked(workspace, {"path": HERE + "Shortest", "hits": 2}, limit=1)
+    asked(workspace, {"path": HERE + "Shortest", "hits": 2}, limit=3)
+    assert [len(seen) for seen in SEEN] == [4, 2, 3]
+    asked(workspace, {"path": HERE + "Shortest"}, query="zebra", limit=1)
+
+
+def test_each_is_given_what_the_one_before_left(workspace):
+    SEEN.clear()
+    hits = asked(
+        workspace,
+        {"path": HERE + "Shortest", "arguments": {"top_n": 2}},
+        {"path": HERE + "Shortest", "arguments": {"top_n": 1}},
+    )
+    assert SEEN[1] == ["milk", "white tea"]
+    assert titles(hits) == ["milk"]
+
+
+def test_hits_are_what_documents_say_whatever_nodes_they_give(workspace):
+    whole = asked(workspace)
+    after = asked(workspace, {"path": HERE + "Inventive"})
+    assert list(after) == list(whole)
+
+
+def test_the_recipe_names_them_and_all_searches_heed_it(workspace):
+    config = {"retrieval": {"postprocessors": [{"path": HERE + "Shortest"}]}}
+    kb = workspace.create("reranked", config=KnowledgeBaseConfig.model_validate(config))
+    kb.add("long", "# long\n\n" + "Tea is a drink. " * 9)
+    kb.add("short", "# short\n\nTea, tea.")
+    assert titles(kb.search("tea drink")) == ["short", "long"]
+    assert titles(workspace.search("tea drink", ["reranked"])) == ["short", "long"]
+    found = kb.as_retriever().retrieve("tea drink")
+    assert [node.metadata["title"] for node in found] == ["short", "long"]
+    workspace.delete("reranked")
+
+
+@pytest.mark.parametrize(("path", "arguments", "says"), [
+    (HERE + "Broken", {"how": "raise", "api_key": "geheimnis"}, r"Broken: failed \(.*for \*\*\*"),
+    (HERE + "Broken", {"how": "nothing"}, "failed"),
+    (HERE + "Broken", {"how": "nan"}, "the score nan"),
+    (HERE + "Broken", {"how": "x", "colour": "red"}, "check the arguments|score nan"),
+    (HERE + "Broken", {}, "check the arguments"),
+    (HERE + "Closed", {"api_key": "geheimnis"}, r"cannot be opened \(OSError: .*\*\*\*"),
+    (HERE + "Nothing", {}, "Nothing in .* is not a llama-index postprocessor"),
+    (CORE + "KeywordNodePostprocessor", {"required_keywords": ["tea"]}, "pip install spacy"),
+    ("os:path", {}, "BaseNodePostprocessor"),
+    ("no_such_package.reranker:Reranker", {}, "cannot import no_such_package.reranker"),
+    (
+        "llama_index.postprocessor.cohere_rerank:CohereRerank", {},
+        "pip install llama-index-postprocessor-cohere-rerank",
+    ),
+])  # fmt: skip
+def test_what_fails_is_one_clear_error(workspace, path, arguments, says):
+    with pytest.raises(PostprocessorError, match=says) as caught:
+        asked(workspace, {"path": path, "arguments": arguments})
+    assert "geheimnis" not in str(caught.value)
+    assert path in str(caught.value)
+
+
+def test_they_are_opened_once(workspace):
+    opened = []
+
+    class Counted(Shortest):
+        def __init__(self, **arguments):
+            super().__init__(**arguments)
+            opened.append(1)
+
+    globals()["Counted"] = Counted
+    for _ in range(3):
+        asked(workspace, {"path": HERE + "Counted"})
+    assert len(opened) == 1
