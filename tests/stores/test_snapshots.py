@@ -1,0 +1,416 @@
+"""A snapshot shows what the catalog holds at its version, whatever came before or of its file."""
+
+import json
+import os
+import shutil
+import threading
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from itertools import count
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kbkit.stores import registry, snapshot
+from kbkit.stores.contents import heading_text, pack, unpack
+from kbkit.stores.database import Database
+from kbkit.stores.locks import FolderLocks
+from kbkit.stores.schema import chunks, documents, knowledge_bases, vectors
+from kbkit.stores.snapshots import Snapshots
+
+NUMBERS = count()
+
+
+@pytest.fixture
+def stored(database, tmp_path):
+    """An empty knowledge base, and its snapshots."""
+    return opened(database, tmp_path)
+
+
+def opened(database, tmp_path):
+    name = f"kb{next(NUMBERS)}"
+    with database.write() as connection:
+        row = registry.create(
+            connection, name, description="", config={}, embedder="e", dimensions=2
+        )
+    return SimpleNamespace(
+        database=database, id=row.id, snapshots=Snapshots(tmp_path / "snapshots", database)
+    )
+
+
+def fresh(stored):
+    """The same knowledge base, as a process sees it that has just begun."""
+    again = Snapshots(stored.snapshots.folder, stored.database)
+    return SimpleNamespace(database=stored.database, id=stored.id, snapshots=again)
+
+
+def put(stored, name, *texts, title=None, headings=()):
+    """Store a document; each text is a chunk, its words the terms. Equal chunks stay."""
+    document = f"{stored.id}-{name}"
+    ids = [f"{document}-{title!r}-{headings}-{text}-{n}" for n, text in enumerate(texts)]
+    values = {
+        "title": name if title is None else title, "content": "", "document_type": "other",
+        "tags": [], "metadata": {}, "state": "current", "content_hash": "",
+        "fetched_at": datetime.now(UTC),
+    }  # fmt: skip
+    with stored.database.write() as connection:
+        if not connection.execute(
+            documents.update().where(documents.c.id == document).values(values)
+        ).rowcount:
+            connection.execute(
+                documents.insert().values(id=document, kb_id=stored.id, uri=name, **values)
+            )
+        of_document = sa.select(chunks.c.id).where(chunks.c.document_id == document)
+        there = set(connection.execute(of_document).scalars())
+        connection.execute(chunks.delete().where(chunks.c.id.in_(there.difference(ids))))
+        for position, (known, text) in enumerate(zip(ids, texts, strict=True)):
+            if known in there:
+                continue
+            seq = connection.execute(
+                chunks.insert()
+                .values(
+                    id=known, kb_id=stored.id, document_id=document, position=position, start=0,
+                    end=0, text=text, heading_path=list(headings), anchor="", terms=text,
+                    length=len(text.split()), embed_hash=known,
+                )
+                .returning(chunks.c.seq)
+            ).scalar_one()  # fmt: skip
+            vector = np.array([[len(text[:9]), text[:9].count("a") - 1.5]], np.float32) * bool(text)
+            connection.execute(vectors.insert().values(chunk_seq=seq, vector=pack(vector)[0]))
+        registry.touch(connection, stored.id)
+
+
+def remove(stored, name):
+    with stored.database.write() as connection:
+        connection.execute(documents.delete().where(documents.c.id == f"{stored.id}-{name}"))
+        registry.touch(connection, stored.id)
+
+
+def catalog(stored, connection=None):
+    """Row and chunks of the knowledge base, as they are in the catalog."""
+    if connection is None:
+        with stored.database.read() as connection:
+            return catalog(stored, connection)
+    rows = connection.execute(
+        sa.select(chunks, documents.c.title, vectors.c.vector)
+        .join(documents, documents.c.id == chunks.c.document_id)
+        .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
+        .where(chunks.c.kb_id == stored.id)
+        .order_by(chunks.c.seq)
+    ).all()
+    sizes = Counter(row.document_id for row in rows)
+    held = [
+        {
+            "seq": row.seq, "id": row.id, "document": row.document_id, "title": row.title,
+            "size": sizes[row.document_id], "heading": heading_text(row.title, row.heading_path),
+            "length": row.length, "vector": unpack([row.vector], 2)[0].tolist(),
+            "counts": {term: min(n, 65_535) for term, n in Counter(row.terms.split()).items()},
+        }
+        for row in rows
+    ]  # fmt: skip
+    return registry.get_by_id(connection, stored.id), held
+
+
+def held_by(made):
+    """The same of a snapshot."""
+    counts = [{} for _ in range(len(made))]
+    for term in made.terms:
+        rows, times = made.postings(term)
+        assert (np.diff(rows) > 0).all()
+        for row, n in zip(rows.tolist(), times.tolist(), strict=True):
+            counts[row][term] = n
+    assert list(made.terms) == sorted(made.terms)
+    return [
+        {
+            "seq": int(made.seqs[i]), "id": made.ids[i], "document": made.document_ids[owner],
+            "title": made.titles[owner], "size": int(made.sizes[owner]),
+            "heading": made.heading_texts[made.headings[i]], "length": int(made.lengths[i]),
+            "vector": made.vectors[i].tolist(), "counts": counts[i],
+        }
+        for i, owner in enumerate(made.owners.tolist())
+    ]  # fmt: skip
+
+
+def check(stored):
+    """That the snapshot is that of now, however it is come by."""
+    row, held = catalog(stored)
+    made = stored.snapshots.renew(stored.id)
+    assert held_by(made) == held
+    assert (made.version, made.embedder) == (row.version, row.embedder)
+    lengths = [chunk["length"] for chunk in held]
+    assert made.average_length == pytest.approx(sum(lengths) / len(lengths) if held else 0)
+    assert stored.snapshots.get(row) is made
+    return made
+
+
+texts = st.lists(st.sampled_from(["", "a", "a b", "b b a", "c", "dd c a b"]), max_size=4)
+steps = st.lists(
+    st.tuples(st.sampled_from(["put", "retitle", "remove", "renew", "save", "reopen"]),
+              st.integers(0, 3), texts),
+    max_size=12,
+)  # fmt: skip
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50
+)
+@given(steps)
+def test_a_snapshot_is_that_of_the_catalog_after_any_changes(database, tmp_path, steps):
+    stored = opened(database, tmp_path)
+    for step, number, given_texts in steps:
+        if step == "put":
+            put(stored, number, *given_texts)
+        elif step == "retitle":
+            put(stored, number, *given_texts, title=f"New {number}", headings=(str(number), "x"))
+        elif step == "remove":
+            remove(stored, number)
+        elif step == "renew":
+            check(stored)
+        elif step == "save":
+            stored.snapshots.save(stored.id)
+        else:
+            stored = fresh(stored)
+    check(stored)
+    stored.snapshots.save(stored.id)
+    row, held = catalog(stored)
+    assert held_by(fresh(stored).snapshots.get(row)) == held
+
+
+def test_a_transaction_gets_the_snapshot_of_what_it_sees(stored):
+    put(stored, "tea", "a", "b")
+    put(stored, "milk", "c")
+    with stored.database.read() as connection:
+        row, held = catalog(stored, connection)  # and the world moves on
+        remove(stored, "tea")
+        put(stored, "rum", "dd")
+        newest = check(stored)
+        assert held_by(stored.snapshots.made(connection, row)) == held
+        stored.snapshots.save(stored.id)
+        assert held_by(fresh(stored).snapshots.made(connection, row)) == held
+    assert check(stored) is newest
+
+
+def test_a_snapshot_is_used_for_its_own_version_and_embedder_only(stored):
+    put(stored, "tea", "a")
+    stored.snapshots.save(stored.id)
+    row, _ = catalog(stored)
+    for seen in (stored, fresh(stored)):
+        assert seen.snapshots.get(row) is not None
+        put(seen, "milk", "b")
+        assert seen.snapshots.get(catalog(seen)[0]) is None
+    with stored.database.write() as connection:
+        connection.execute(knowledge_bases.update().values(embedder="other"))
+        connection.execute(vectors.update().values(vector=pack(np.ones((1, 2)))[0]))
+    row, _ = catalog(stored)
+    assert stored.snapshots.get(row) is None
+    assert (check(stored).vectors == 1).all()
+
+
+def test_what_two_processes_store_is_in_the_snapshots_of_both(stored):
+    other = fresh(stored)
+    for turn in range(4):
+        put(stored if turn % 2 else other, turn, "a", "b")
+        (stored if turn % 3 else other).snapshots.save(stored.id)
+        check(stored)
+        check(other)
+
+
+def header(path, change):
+    """Write a file's header anew."""
+    data = path.read_bytes()
+    start = 8 + int.from_bytes(data[:8], "little")
+    values = json.loads(data[8:start])
+    change(values)
+    text = json.dumps(values).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data[start:])
+
+
+DAMAGES = {
+    "empty": lambda path: path.write_bytes(b""),
+    "seven bytes": lambda path: path.write_bytes(path.read_bytes()[:7]),
+    "half a header": lambda path: path.write_bytes(path.read_bytes()[:100]),
+    "half": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "short by a byte": lambda path: path.write_bytes(path.read_bytes()[:-1]),
+    "text": lambda path: path.write_text("not a snapshot " * 500),
+    "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
+    "ones": lambda path: path.write_bytes(b"\xff" * path.stat().st_size),
+    "header is a list": lambda path: path.write_bytes(b"\x02" + bytes(7) + b"[]" + bytes(500)),
+    "deep header": lambda path: path.write_bytes((90_000).to_bytes(8, "little") + b"[" * 90_000),
+    "other format": lambda path: header(path, lambda v: v["__metadata__"].update(format="0")),
+    "no metadata": lambda path: header(path, lambda v: v.pop("__metadata__")),
+    "no version": lambda path: header(path, lambda v: v["__metadata__"].pop("version")),
+    "no vectors": lambda path: header(path, lambda v: v.pop("vectors")),
+    "fewer ids": lambda path: header(path, lambda v: v.update(ids=v["titles"])),
+    "other owners": lambda path: header(path, lambda v: v.update(owners=v["lengths"])),
+    "no postings": lambda path: header(path, lambda v: v.update(rows=v["owners"])),
+    "nowhere": lambda path: header(path, lambda v: v["seqs"].update(data_offsets=[2**70, 2**71])),
+    "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "gone": lambda path: path.unlink(),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_a_damaged_file_is_no_snapshot(stored, damage):
+    put(stored, "tea", "a b b", "c a")
+    put(stored, "milk", "dd")
+    stored.snapshots.save(stored.id)
+    path = stored.snapshots._path(stored.id)
+    damage(path)
+    again = fresh(stored)
+    assert again.snapshots.get(catalog(stored)[0]) is None
+    check(again)
+    again.snapshots.save(stored.id)
+    if not path.is_dir():
+        check(fresh(stored))
+        assert snapshot.load(path) is not None
+
+
+def test_a_file_that_goes_while_it_is_used_takes_nothing_along(stored):
+    put(stored, "tea", "a b", "c")
+    stored.snapshots.save(stored.id)
+    again = fresh(stored)
+    made = check(again)
+    shutil.rmtree(again.snapshots.folder)
+    put(stored, "milk", "dd")
+    check(again)
+    assert made.vectors.tolist() == [[3, -0.5], [1, -1.5]]
+    again.snapshots.save(stored.id)
+    check(fresh(stored))
+
+
+def test_a_folder_that_cannot_be_written_costs_nothing(stored):
+    stored.snapshots.folder.write_text("a file in the way")
+    put(stored, "tea", "a")
+    stored.snapshots.save(stored.id)
+    check(fresh(stored))
+
+
+def test_who_reads_while_others_save_has_a_whole_snapshot(stored):
+    put(stored, "tea", *"abcdefgh" * 20)
+    stored.snapshots.save(stored.id)
+    path = stored.snapshots._path(stored.id)
+    made = stored.snapshots.renew(stored.id)
+    ended = threading.Event()
+    failed = []
+
+    def write():
+        while not ended.is_set():
+            snapshot.save(made, path)
+
+    def read():
+        for _ in range(40):
+            found = snapshot.load(path)
+            if found is None or held_by(found) != held_by(made):
+                failed.append(found)
+
+    writers = [threading.Thread(target=write) for _ in range(2)]
+    for thread in writers:
+        thread.start()
+    read()
+    ended.set()
+    for thread in writers:
+        thread.join()
+    assert not failed
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_saving_sweeps_up_what_a_kill_left(stored):
+    put(stored, "tea", "a")
+    stored.snapshots.save(stored.id)
+    folder = stored.snapshots.folder
+    old, new = folder / f"{stored.id}.1.part", folder / f"{stored.id}.2.part"
+    for path in (old, new, folder / "deleted.safetensors"):
+        path.write_text("x")
+    hours_ago = time.time() - 7200
+    os.utime(old, (hours_ago, hours_ago))
+    stored.snapshots.save(stored.id)
+    assert sorted(path.name for path in folder.iterdir()) == [
+        new.name, f"{stored.id}.safetensors",
+    ]  # fmt: skip
+
+
+def test_a_deleted_knowledge_base_leaves_no_file(stored):
+    put(stored, "tea", "a")
+    stored.snapshots.save(stored.id)
+    row, _ = catalog(stored)
+    with stored.database.write() as connection:
+        connection.execute(knowledge_bases.delete().where(knowledge_bases.c.id == stored.id))
+    stored.snapshots.drop(stored.id)
+    stored.snapshots.drop(stored.id)
+    assert list(stored.snapshots.folder.iterdir()) == []
+    assert fresh(stored).snapshots.get(row) is None
+
+
+def test_a_catalog_that_was_restored_from_a_copy_has_a_history_of_its_own(stored, tmp_path):
+    put(stored, "tea", "a", "b")
+    stored.database.close()
+    copy = shutil.copy(stored.database.path, tmp_path / "copy.db")
+    put(stored, "milk", "c", "a")
+    put(stored, "rum", "dd")
+    stored.snapshots.save(stored.id)
+    restored = Database(copy, FolderLocks(tmp_path / "locks"))
+    other = SimpleNamespace(
+        database=restored, id=stored.id, snapshots=Snapshots(stored.snapshots.folder, restored)
+    )
+    try:
+        put(other, "wine", "b", "b b a")
+        check(other)
+        put(other, "beer", "a")  # as many changes, as many chunks
+        assert catalog(other)[0].version == catalog(stored)[0].version
+        check(fresh(other))
+        check(other)
+        put(other, "gin", "c")
+        check(fresh(other))
+    finally:
+        restored.close()
+
+
+def test_titles_and_headings_hold_any_text(stored):
+    put(stored, "a", "x", title="two\nlines", headings=("two\nlines", "a\nb", "c"))
+    put(stored, "b", "x y", title="", headings=("", ""))
+    put(stored, "c", "x", title="tea \U0001f375 – été\u2028", headings=())
+    check(stored)
+    stored.snapshots.save(stored.id)
+    row, held = catalog(stored)
+    assert held_by(fresh(stored).snapshots.get(row)) == held
+
+
+def test_a_nul_in_a_title_or_heading_shifts_nothing(stored):
+    put(stored, "a", "x", title="nul\0nul\0", headings=("\0", "a\0b"))
+    put(stored, "b", "y", title="after", headings=("after", "under"))
+    stored.snapshots.save(stored.id)
+    row, held = catalog(stored)
+    first, second = held_by(fresh(stored).snapshots.get(row))
+    assert (first["title"], first["heading"]) == ("nul nul ", "  > a b")
+    assert second == held[1]
+
+
+def test_odd_knowledge_bases(stored):
+    made = check(stored)
+    assert (len(made), made.average_length) == (0, 0)
+    put(stored, "without chunks")
+    check(stored)
+    put(stored, "without terms", "")
+    assert not check(stored).vectors.any()
+    put(stored, "many", "a " * 70_000 + "b")
+    made = check(stored)
+    assert made.postings("a")[1].tolist() == [65_535]
+    assert [len(column) for column in made.postings("zebra")] == [0, 0]
+    for name in ("without terms", "many"):
+        stored.snapshots.save(stored.id)
+        stored = fresh(stored)
+        check(stored)
+        remove(stored, name)
+    assert len(check(stored)) == 0
+
+
+def test_rows_are_found_by_id_and_those_that_are_gone_left_out(stored):
+    put(stored, "tea", "a", "b")
+    made = check(stored)
+    assert made.rows_of([made.ids[1], "gone", made.ids[0]]).tolist() == [1, 0]
+    assert made.rows_of([]).tolist() == []
