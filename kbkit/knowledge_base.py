@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +41,7 @@ from kbkit.recipes import (
 )
 from kbkit.retrieval.retriever import Query, Retriever, search
 from kbkit.sources import open_source
+from kbkit.sources.base import SourceEvent
 from kbkit.stores import catalog, contents, ratings, registry, runs
 from kbkit.stores.database import Database
 from kbkit.stores.locks import FolderLocks
@@ -54,6 +55,7 @@ from kbkit.stores.warming import Warmer
 if TYPE_CHECKING:
     import pandas as pd
     from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.schema import BaseNode
     from llama_index.core.tools import FunctionTool
 
     from kbkit.export.report import ExportReport
@@ -124,7 +126,7 @@ class KnowledgeBase:
 
     def ingest(
         self,
-        *sources: AnySource,
+        *sources: AnySource | BaseNode | Iterable[Any],
         base: str | Path = ".",
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
@@ -132,10 +134,13 @@ class KnowledgeBase:
         """Read sources into the knowledge base, and remember them for `refresh`.
 
         What has not changed since the last time is not fetched, cut or embedded again. An
-        ingest that was interrupted goes on where it was.
+        ingest that was interrupted goes on where it was. Documents of llama-index readers may
+        stand in place of sources or among them; each replaces the one with its URI
+        (`kbkit.sources.llamaindex.events` says which that is), and `refresh` leaves them alone.
 
         Args:
-            sources: Parts of a recipe, such as ``CrawlSource(url="https://...")``.
+            sources: Parts of a recipe, such as ``CrawlSource(url="https://...")``, or what a
+                llama-index reader's ``load_data`` gave.
             base: Folder that relative paths start from.
             on_progress: Called after each document; by default notebooks show a bar.
             stop: Asked often; true ends the work cleanly.
@@ -144,11 +149,15 @@ class KnowledgeBase:
             What was done; pages that failed or were skipped are listed there with the reason.
 
         Raises:
+            ConfigError: Something is neither a source nor a document.
             ConflictError: Another process reads one of the sources right now.
             EmbedderError: The embedder failed; what was stored stays.
         """
-        rows = [self._save_source(source, base, from_recipe=False) for source in sources]
-        return self._run(rows, on_progress, stop)
+        from kbkit.sources.llamaindex import events, told_apart
+
+        specs, documents = told_apart(sources)
+        rows = [self._save_source(spec, base, from_recipe=False) for spec in specs]
+        return self._run(rows, on_progress, stop, events(documents, Path(base)))
 
     def sync(
         self,
@@ -660,11 +669,15 @@ class KnowledgeBase:
             runs.delete_source(connection, row.id)
 
     def _run(
-        self, rows: Sequence[SourceRow], on_progress: OnProgress | None, stop: Stop
+        self,
+        rows: Sequence[SourceRow],
+        on_progress: OnProgress | None,
+        stop: Stop,
+        handed: Iterable[SourceEvent] = (),
     ) -> IngestReport:
         pairs = [(row, open_source(parse_source(row.spec))) for row in rows]
         with shown(on_progress) as tell:
-            report = self._pipeline().run(pairs, on_progress=tell, stop=stop)
+            report = self._pipeline().run(pairs, handed, on_progress=tell, stop=stop)
         self._resources.snapshots.save(self.id)
         return report
 

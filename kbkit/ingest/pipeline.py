@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +51,7 @@ class Pipeline:
     def run(
         self,
         sources: Sequence[tuple[SourceRow, Source]],
+        handed: Iterable[SourceEvent] = (),
         *,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
@@ -62,6 +63,7 @@ class Pipeline:
 
         Args:
             sources: What to read, each with its row in the catalog.
+            handed: Documents that belong to no source, as somebody hands them over.
             on_progress: Called after each document.
             stop: Asked often; true ends the run cleanly.
 
@@ -82,8 +84,25 @@ class Pipeline:
                         tally.failed.append(Problem(_place(row), str(error)))
                 if tally.interrupted:
                     break
+            self._take(handed, run)
         self._index(tally, on_progress)
         return tally.report()
+
+    def _take(self, handed: Iterable[SourceEvent], run: _Run) -> None:
+        """Store documents that belong to no source."""
+        tally = run.tally
+        with self._storing(tally, run.follower) as storing:
+            for done, event in enumerate(handed, 1):
+                if run.stop():
+                    tally.interrupted = True
+                    break
+                if event.document is None:
+                    tally.skipped.append(Problem(event.uri, event.reason))
+                else:
+                    tally.counts["fetched"] += 1
+                    storing.add(event.document, Origin())
+                if run.on_progress is not None:
+                    run.on_progress(Progress("store", done, None, event.uri, tally.report()))
 
     def store(self, document: SourceDocument) -> tuple[str, IngestReport]:
         """Store one document that belongs to no source.

@@ -11,9 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, cast
 
+from kbkit.errors import ConfigError
 from kbkit.models import DocumentType, SourceDocument
+from kbkit.recipes import AnySource, SourceSpec
 from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.sources.files import uri_of
 from kbkit.sources.formats import FORMATS
@@ -48,6 +50,31 @@ class _Part:
     media: str
     start: int
     end: int
+
+
+def told_apart(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
+    """Sources, and documents of llama-index, out of what may be both and lists of both.
+
+    Raises:
+        ConfigError: Something is neither.
+    """
+    sources: list[AnySource] = []
+    documents: list[Any] = []
+    for item in items:
+        if isinstance(item, SourceSpec):
+            sources.append(cast(AnySource, item))
+        elif isinstance(item, Mapping) or hasattr(item, "get_content"):
+            documents.append(item)
+        elif isinstance(item, Iterable) and not isinstance(item, (str, bytes)):
+            more, others = told_apart(item)
+            sources += more
+            documents += others
+        else:
+            raise ConfigError(
+                f"{item!r:.80} cannot be ingested: give sources, such as FilesSource(path='docs'), "
+                "or documents of a llama-index reader"
+            )
+    return sources, documents
 
 
 def events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
