@@ -14,6 +14,7 @@
     │   └── FetchError            one address cannot be fetched
     │       └── ForbiddenAddressError  the address is private, or robots.txt forbids it
     ├── EmbedderError             an embedder cannot be loaded, or failed
+    │   └── EmbedderUnreachableError  it is asked over a network, and did not answer
     ├── PostprocessorError        a postprocessor cannot be opened, or failed
     └── ExportError               a site cannot be written or built
 
@@ -82,6 +83,10 @@ class EmbedderError(KbkitError):
 
 class PostprocessorError(KbkitError):
     """A postprocessor that a recipe names cannot be opened, or failed."""
+
+
+class EmbedderUnreachableError(EmbedderError):
+    """An embedder could not be reached; the same input may do later."""
 
 
 class ExportError(KbkitError):

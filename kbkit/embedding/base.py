@@ -43,6 +43,7 @@ class Embedder(Protocol):
 
         Raises:
             EmbedderError: The model failed.
+            EmbedderUnreachableError: It could not be reached.
         """
         ...
 
@@ -51,6 +52,7 @@ class Embedder(Protocol):
 
         Raises:
             EmbedderError: The model failed.
+            EmbedderUnreachableError: It could not be reached.
         """
         ...
 

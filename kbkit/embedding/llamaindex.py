@@ -16,7 +16,8 @@ import numpy as np
 
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.embedding.redaction import SECRET_NAME, safe_message
-from kbkit.errors import EmbedderError
+from kbkit.embedding.remote import ask_again, unreachable
+from kbkit.errors import EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import LlamaIndexEmbedding
 
 if TYPE_CHECKING:
@@ -65,12 +66,20 @@ _PROBE = "kbkit"
 class LlamaIndexEmbedder:
     """A llama-index ``BaseEmbedding`` with unit vectors. It may use the network.
 
+    Passages are asked for up to three times while it cannot be reached; a question once, since
+    somebody waits.
+
+    Args:
+        spec: Class, arguments and batch size.
+        wait: Seconds before asking for the second time.
+
     Raises:
         EmbedderError: Its package is not installed, or its arguments do not fit.
     """
 
-    def __init__(self, spec: LlamaIndexEmbedding) -> None:
+    def __init__(self, spec: LlamaIndexEmbedding, *, wait: float = 1.0) -> None:
         self._spec = spec
+        self._wait = wait
         self._path, self._arguments, package = _resolve(spec)
         self._model = self._open(package)
         self._dimensions = 0
@@ -95,6 +104,11 @@ class LlamaIndexEmbedder:
             self.embed_passages([_PROBE])
         return self._dimensions
 
+    @property
+    def batch_size(self) -> int:
+        """Texts that the model is given at once, and after which their vectors are kept."""
+        return self._spec.batch_size
+
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """Embed texts; see `Embedder.embed_passages`. Blank texts never reach the model."""
         full = [row for row, text in enumerate(texts) if text and not text.isspace()]
@@ -103,7 +117,7 @@ class LlamaIndexEmbedder:
             rows = full[start : start + self._spec.batch_size]
             batch = [texts[row] for row in rows]
             ask = partial(self._model.get_text_embedding_batch, batch)
-            batches.append(self._vectors(ask, len(batch)))
+            batches.append(self._vectors(partial(ask_again, ask, self._wait), len(batch)))
         result = np.zeros((len(texts), self.dimensions if texts else self._dimensions), np.float32)
         if batches:
             result[full] = np.concatenate(batches)
@@ -151,6 +165,11 @@ class LlamaIndexEmbedder:
         try:
             vectors = np.array(ask(), np.float32)
         except Exception as error:  # whatever a third party's client raises
+            if unreachable(error):
+                raise EmbedderUnreachableError(
+                    f"{self._spec.model}: cannot be reached ({self._safe(error)}); check the "
+                    "network and run this again: what was embedded is kept"
+                ) from None
             raise EmbedderError(f"{self._spec.model}: failed ({self._safe(error)})") from None
         if vectors.ndim != 2 or len(vectors) != expected or not np.isfinite(vectors).all():
             raise EmbedderError(

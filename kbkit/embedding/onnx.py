@@ -27,6 +27,7 @@ _MINILM_HELP = (
 # all-MiniLM-L6-v2 and where its publisher keeps the ONNX form (Apache-2.0)
 _MINILM_REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
+_KEPT_TOGETHER = 512
 _SENTENCE_RANK, _TOKEN_RANK = 2, 3
 
 
@@ -72,6 +73,11 @@ class OnnxEmbedder:
     def dimensions(self) -> int:
         """Width of the model's output."""
         return self._dimensions
+
+    @property
+    def batch_size(self) -> int:
+        """Texts after which their vectors are kept: some seconds of work."""
+        return _KEPT_TOGETHER
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """Embed texts; see `Embedder.embed_passages`."""

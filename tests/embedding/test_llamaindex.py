@@ -1,15 +1,18 @@
 """Any llama-index embedding: found by name, scaled, and silent about keys."""
 
 import hashlib
+import socket
 import traceback
 
+import httpx
 import numpy as np
 import pytest
 from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from kbkit.embedding import open_embedder
-from kbkit.embedding.llamaindex import SHORT_FORMS
-from kbkit.errors import EmbedderError
+from kbkit.embedding.llamaindex import SHORT_FORMS, LlamaIndexEmbedder
+from kbkit.embedding.remote import unreachable
+from kbkit.errors import EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import LlamaIndexEmbedding
 
 MOCK = "llama_index.core.embeddings.mock_embed_model:MockEmbedding"
@@ -22,6 +25,7 @@ class LettersEmbedding(BaseEmbedding):
     fails: str = ""
     api_key: str = ""
     batches: list[int] = []  # noqa: RUF012 (a pydantic field)
+    down: int = 0  # how often it will not be reached
 
     def _get_text_embedding(self, text: str) -> list[float]:
         if self.fails == "raise":
@@ -34,10 +38,18 @@ class LettersEmbedding(BaseEmbedding):
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         self.batches.append(len(texts))
+        self._connect()
         return [self._get_text_embedding(text) for text in texts]
 
     def _get_query_embedding(self, query: str) -> list[float]:
+        self._connect()
         return self._get_text_embedding(query)[::-1]
+
+    def _connect(self) -> None:
+        if self.down:
+            self.down -= 1
+            with socket.socket() as closed:
+                closed.connect(("127.0.0.1", 9))
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
         return self._get_query_embedding(query)
@@ -175,3 +187,50 @@ def test_short_forms_name_the_package_to_install(short):
 def test_bad_names_are_clear_errors(model, message):
     with pytest.raises(EmbedderError, match=message):
         open_embedder(LlamaIndexEmbedding(model=model))
+
+
+def patient(down):
+    spec = LlamaIndexEmbedding(
+        model="letters_for_tests:LettersEmbedding", arguments={"down": down}, batch_size=2
+    )
+    return LlamaIndexEmbedder(spec, wait=0.01)
+
+
+def test_passages_are_asked_for_again_while_the_model_cannot_be_reached():
+    embedder = patient(down=2)
+    assert embedder.embed_passages(["a", "b", "c"]).shape == (3, 8)
+    assert embedder._model.batches == [2, 2, 2, 1]
+
+
+def test_what_cannot_be_reached_three_times_is_told_apart_from_what_refuses():
+    with pytest.raises(EmbedderUnreachableError, match="cannot be reached"):
+        patient(down=3).embed_passages(["a"])
+    with pytest.raises(EmbedderError, match="401") as refused:
+        letters(arguments={"fails": "raise"}).embed_passages(["a"])
+    assert not isinstance(refused.value, EmbedderUnreachableError)
+
+
+def test_a_question_is_asked_once():
+    embedder = patient(down=1)
+    with pytest.raises(EmbedderUnreachableError):
+        embedder.embed_query("a")
+    assert embedder.embed_query("a").any()
+
+
+def answered(status):
+    """What httpx raises for an answer with that status, wrapped as clients do."""
+    request = httpx.Request("POST", "http://127.0.0.1/")
+    try:
+        try:
+            httpx.Response(status, request=request).raise_for_status()
+        except httpx.HTTPStatusError as error:
+            raise RuntimeError("the client's own words") from error
+    except RuntimeError as error:
+        return error
+
+
+@pytest.mark.parametrize(
+    ("status", "passes"), [(429, True), (503, True), (500, True), (400, False), (401, False)]
+)
+def test_statuses_that_may_pass(status, passes):
+    assert unreachable(answered(status)) is passes
