@@ -25,6 +25,7 @@ from kbkit.terminal import (
     print_pairs,
     progress,
     say,
+    say_notes,
     to_json,
 )
 
@@ -237,6 +238,29 @@ def search(
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Most hits.")] = 10,
     mode: Annotated[str, typer.Option(help="hybrid, dense or lexical.")] = "hybrid",
+    document_type: Annotated[
+        list[str] | None, typer.Option("--type", help="Only documents of this type.")
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Only documents whose URI begins like this.")
+    ] = None,
+    path: Annotated[
+        str | None,
+        typer.Option(help="Only documents whose URI's path fits this glob (library/*)."),
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option(help="Only documents fetched at this date or later (2026-01-31).")
+    ] = None,
+    before: Annotated[
+        str | None, typer.Option(help="Only documents fetched before this date.")
+    ] = None,
+    min_rating: Annotated[
+        float | None, typer.Option(help="Only what is rated this well on average (1 to 5).")
+    ] = None,
+    state: Annotated[
+        list[str] | None, typer.Option(help="Only documents in this state (current, stale).")
+    ] = None,
     queries: Annotated[
         Path | None, typer.Option(help="File with one query a line; needs --json.")
     ] = None,
@@ -245,16 +269,29 @@ def search(
     """Search knowledge bases."""
     if (query is None) == (queries is None):
         raise typer.BadParameter("give a query, or --queries FILE")
+    if queries is not None and not as_json:
+        raise typer.BadParameter("--queries prints JSON only; add --json")
+    from kbkit.models import Filters
+
+    filters = Filters.of({
+        "document_type": document_type, "tags": tag, "source": source, "path": path,
+        "after": after, "before": before, "min_rating": min_rating, "state": state,
+    })  # fmt: skip
     with _workspace(context) as workspace:
         if queries is not None:
-            if not as_json:
-                raise typer.BadParameter("--queries prints JSON only; add --json")
+            notes: dict[str, None] = {}
             for line in _lines(queries):
-                found = workspace.search(line, kb, limit, mode).to_dicts() if line.strip() else []
-                typer.echo(to_json(found))
+                if not line.strip():
+                    typer.echo("[]")
+                    continue
+                hits = workspace.search(line, kb, limit, mode, filters=filters)
+                typer.echo(to_json(hits.to_dicts()))
+                notes.update(dict.fromkeys(hits.notes))
+            say_notes(notes)
             return
-        hits = workspace.search(query or "", kb, limit, mode)
+        hits = workspace.search(query or "", kb, limit, mode, filters=filters)
     if as_json:
+        say_notes(hits.notes)
         print_json(hits.to_dicts())
     else:
         print_hits(hits)

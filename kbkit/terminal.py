@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +108,12 @@ def info_lines(info: KnowledgeBaseInfo) -> list[tuple[str, str]]:
     ]
 
 
+def say_notes(notes: Iterable[str]) -> None:
+    """Tell the person what there is to know of how hits came about."""
+    for note in notes:
+        say(f"note: {note}")
+
+
 def print_hits(hits: Hits) -> None:
     """Print hits for a person to read."""
     from rich.text import Text
@@ -123,4 +129,5 @@ def print_hits(hits: Hits) -> None:
         terminal.print(head)
         terminal.print(Text("    " + hit.url, style="cyan", overflow="fold"))
         terminal.print(Text("    " + hit.snippet))
+    say_notes(hits.notes)
     say(f"{len(hits)} hits in {hits.seconds * 1000:.0f} ms")

@@ -97,7 +97,8 @@ def made(tmp_path_factory):
             "Tea", "# Tea\n\n## Black tea {#black}\n\nBlack tea steeps for four minutes.\n",
             source="http://x.org/tea.html", tags=["hot"],
         )  # fmt: skip
-        drinks.add("Milk", "# Milk\n\nMilk is kept cold.\n", source="http://x.org/milk.html")
+        milk = drinks.add("Milk", "# Milk\n\nMilk is kept cold.\n", source="http://x.org/milk.html")
+        drinks.rate(milk.document_id, 4, rater="ann")
         workspace.create("food").add("Bread", "# Bread\n\nBread is baked. [b]ø 🍞[/b]\n")
     return folder
 
@@ -235,6 +236,45 @@ def test_search_is_narrowed_by_knowledge_base_and_limit(run, made):
 def test_every_mode_answers(run, made, mode):
     found = run("search", "black tea", "--mode", mode, "--json", workspace=made).json
     assert found[0]["title"] == "Tea"
+
+
+@pytest.mark.parametrize(("options", "titles"), [
+    (["--tag", "hot"], {"Tea"}),
+    (["--tag", "hot", "--tag", "cold"], set()),
+    (["--type", "faq", "--type", "other"], {"Tea", "Milk", "Bread"}),
+    (["--type", "faq"], set()),
+    (["--source", "http://x.org/"], {"Tea", "Milk"}),
+    (["--path", "*.html"], {"Tea", "Milk"}),
+    (["--path", "tea*"], {"Tea"}),
+    (["--after", "2020-01-31"], {"Tea", "Milk", "Bread"}),
+    (["--before", "2020-01-31T12:00:00+01:00"], set()),
+    (["--min-rating", "4"], {"Milk"}),
+    (["--state", "current"], {"Tea", "Milk", "Bread"}),
+    (["--state", "stale"], set()),
+    (["--source", "http://x.org/", "--min-rating", "5", "--kb", "food"], set()),
+])  # fmt: skip
+def test_search_is_narrowed_by_filters(run, made, options, titles):
+    found = run("search", "bread tea milk", *options, "--json", workspace=made).json
+    assert {hit["title"] for hit in found} == titles
+
+
+@pytest.mark.parametrize(("options", "says"), [
+    (["--type", "poem"], "choose from manual"),
+    (["--state", "lost"], "choose from current"),
+    (["--after", "yesterday"], "2026-01-31"),
+    (["--min-rating", "7"], "from 1 to 5"),
+])  # fmt: skip
+def test_a_wrong_filter_is_one_clear_error(run, made, options, says):
+    outcome = run("search", "tea", *options, workspace=made)
+    assert outcome.code == 1
+    assert says in outcome.err
+
+
+def test_queries_are_filtered_too(run, made, tmp_path):
+    path = tmp_path / "queries.txt"
+    path.write_text("tea\nmilk\n")
+    found = run("search", "--queries", path, "--tag", "hot", "--json", workspace=made).lines
+    assert [{hit["title"] for hit in hits} for hits in found] == [{"Tea"}, {"Tea"}]
 
 
 def test_search_for_people_names_title_place_and_address(run, made):

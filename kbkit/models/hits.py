@@ -132,8 +132,9 @@ class Hits(Sequence[Hit]):
         return self.hits[index]
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """The hits as a list of JSON objects."""
-        return [hit.to_dict() for hit in self.hits]
+        """The hits as a list of JSON objects; each has the notes too, where there are any."""
+        notes = {"notes": list(self.notes)} if self.notes else {}
+        return [hit.to_dict() | notes for hit in self.hits]
 
     def to_frame(self) -> pd.DataFrame:
         """The hits as a DataFrame, one row a hit, indexed by rank from 1.
