@@ -14,7 +14,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from kbkit.sources.workers import python
 from kbkit.stores.database import Database
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.vectors import VectorIndex
@@ -54,6 +53,8 @@ class Follower:
         self._told = self._stored
         with contextlib.suppress(OSError):  # then the caller does it all, at the end
             if self._child is None:
+                from kbkit.sources.workers import python  # loads lxml, which no search needs
+
                 code = f"from kbkit.ingest.following import main; main({self._arguments!r})"
                 self._child = python(code)
             assert self._child.stdin is not None

@@ -1,0 +1,114 @@
+"""The second search has what later ones need made ready, and nothing of it is left behind."""
+
+import json
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import kbkit
+from kbkit.errors import NotFoundError
+from kbkit.recipes import JsonlSource
+
+SEARCHES = """
+import sys, threading
+import kbkit
+kb = kbkit.open(sys.argv[1])["drinks"]
+for _ in range(int(sys.argv[2])):
+    assert kb.search("green tea")[0].title == "green tea"
+print(sorted(sys.modules))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A workspace with a knowledge base that was ingested, as the next process finds it."""
+    names = ("green tea", "black tea", "milk")
+    lines = [{"uri": f"doc:{name}", "title": name, "text": f"All about {name}."} for name in names]
+    path = tmp_path / "drinks.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with kbkit.open(tmp_path / "kb") as workspace:
+        workspace.create("drinks").ingest(JsonlSource(path=str(path)))
+    return tmp_path / "kb"
+
+
+def warmers():
+    return [thread for thread in threading.enumerate() if thread.name == "kbkit-warmer"]
+
+
+def ready(kb):
+    with kb._resources.database.read():
+        row = kb._current()
+    return kb._resources.snapshots.get(row) is not None, kb._resources.vectors.is_open(row)
+
+
+def run(folder, searches):
+    """Search in a process that ends without closing anything."""
+    command = [sys.executable, "-c", SEARCHES, str(folder), str(searches)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_the_second_search_makes_ready_and_closing_waits_for_it(folder):
+    with kbkit.open(folder) as workspace:
+        kb = workspace["drinks"]
+        one = kb.search("green tea")
+        assert not warmers()
+        assert ready(kb) == (True, False)
+        two = kb.search("green tea")
+        workspace._resources.warmer.close()
+        assert ready(kb) == (True, True)
+        three = kb.search("green tea")
+        assert not warmers()
+        assert one.hits == two.hits == three.hits
+        kb.add("mate", "Drunk from a gourd.")
+        assert ready(kb) == (False, True)
+        assert kb.search("gourd")[0].title == "mate"  # and has a new snapshot made
+        workspace._resources.warmer.close()
+        assert ready(kb) == (True, True)
+        assert kb.search("gourd")[0].title == "mate"
+        kb.add("rum", "Made of molasses.")
+        kb.search("molasses")
+    assert not warmers()
+
+
+def test_without_a_file_everything_is_made(folder):
+    (file,) = (folder / "snapshots").iterdir()
+    file.unlink()
+    with kbkit.open(folder) as workspace:
+        kb = workspace["drinks"]
+        hits = [kb.search("green tea").hits for _ in range(2)]
+        workspace._resources.warmer.close()
+        assert ready(kb) == (True, True)
+        assert kb.search("green tea").hits == hits[0] == hits[1]
+
+
+def test_a_knowledge_base_that_is_deleted_meanwhile_leaves_no_noise(folder, capfd):
+    with kbkit.open(folder) as workspace:
+        kb = workspace["drinks"]
+        for _ in range(2):
+            kb.search("green tea")
+        workspace.delete("drinks")
+        with pytest.raises(NotFoundError, match="deleted"):
+            kb.search("green tea")
+        workspace._resources.warmer.searched(kb.id, ready=False)
+        workspace._resources.warmer.close()
+        assert not list((folder / "snapshots").iterdir())
+    assert not warmers()
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("searches", [1, 2, 3])
+def test_a_process_may_end_at_once_after_any_number_of_searches(folder, searches):
+    ended = run(folder, searches)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_a_first_search_loads_nothing_heavy_where_a_snapshot_lies_ready(folder):
+    heavy = {
+        "alembic", "chromadb", "ipywidgets", "llama_index", "lxml", "mkdocs", "onnxruntime",
+        "pandas", "scipy", "trafilatura",
+    }  # fmt: skip
+    ended = run(folder, 1)
+    loaded = {name.partition(".")[0] for name in eval(ended.stdout)}
+    assert loaded & heavy == set()
