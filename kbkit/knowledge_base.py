@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.config import Settings
-from kbkit.embedding import open_embedder
 from kbkit.embedding.base import Embedder
-from kbkit.errors import ConfigError, ConflictError, EmbedderError
+from kbkit.errors import ConfigError, EmbedderError
 from kbkit.feedback.evaluate import Evaluation, evaluate
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.pooling import JudgingPool, pool
 from kbkit.feedback.rating import judgements_of, rate, rating_of, unrate
 from kbkit.frames import chunks_frame, documents_frame, info_html, ratings_frame
 from kbkit.ingest.pipeline import Pipeline, Stop
+from kbkit.ingest.reembed import reembed
+from kbkit.ingest.storing import Place
 from kbkit.models import (
     Chunk,
     Document,
@@ -292,25 +293,27 @@ class KnowledgeBase:
     ) -> IngestReport:
         """Change how the knowledge base works.
 
-        A change of chunking or language cuts and indexes the stored documents again.
+        Another embedder embeds all chunks again; searches go on with the old vectors until there
+        is a new one for each. A change of chunking or language cuts and indexes the stored
+        documents again. Either is taken up where it was stopped.
 
         Raises:
-            ConflictError: The embedding would change; vectors of two models do not compare.
+            ConflictError: Another process changes the embedder right now.
+            EmbedderError: An embedder cannot be opened, or failed; what was embedded is kept.
         """
+        report = self._reembed(config, on_progress, stop)
+        if report.interrupted:
+            return report
         before = self._current()
         old = KnowledgeBaseConfig.model_validate(before.config)
-        if (
-            old.embedding != config.embedding
-            and open_embedder(config.embedding).fingerprint != before.embedder
-        ):
-            raise ConflictError(
-                f"{self.name}: was embedded by {before.embedder}; its embedding cannot change: "
-                f"delete it (`kbkit delete {self.name}`) and build it anew, or choose another name"
-            )
-        report = IngestReport()
         if (old.chunking, old.language) != (config.chunking, config.language):
             # before the change is noted, so that one that was killed is done again
-            report = self._pipeline(config).renew(on_progress=on_progress, stop=stop)
+            renewed = self._pipeline(config).renew(on_progress=on_progress, stop=stop)
+            report = replace(
+                renewed,
+                chunks_embedded=report.chunks_embedded + renewed.chunks_embedded,
+                seconds={**report.seconds, **renewed.seconds},
+            )
             if report.interrupted:
                 return report
         with self._resources.database.write() as connection:
@@ -324,6 +327,19 @@ class KnowledgeBase:
                 restart(connection, registry.get_by_id(connection, self.id))
         self._resources.vectors.apply(self.id)
         return report
+
+    def _reembed(
+        self, config: KnowledgeBaseConfig, on_progress: OnProgress | None, stop: Stop
+    ) -> IngestReport:
+        """Change the embedder, if another is wanted or the one there was gives other vectors."""
+        resources = self._resources
+        embedder = resources.embedder(config.embedding)
+        if embedder.fingerprint == self._current().embedder:
+            return IngestReport()
+        place = Place(resources.database, self.id, config, embedder)
+        return reembed(
+            place, resources.vectors, resources.locks, on_progress=on_progress, stop=stop
+        )
 
     # --- answers out --------------------------------------------------------------------------
 

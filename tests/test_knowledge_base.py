@@ -143,16 +143,6 @@ def test_new_chunking_cuts_stored_documents_without_reading_their_source(kb, tmp
     assert kb.search("paragraph 59 says")[0].title == "A"
 
 
-def test_an_embedding_that_would_not_compare_is_refused(kb):
-    config = KnowledgeBaseConfig.model_validate(
-        {"embedding": {"type": "llama-index",
-                       "model": "llama_index.core.embeddings.mock_embed_model:MockEmbedding",
-                       "arguments": {"embed_dim": 8}}}
-    )  # fmt: skip
-    with pytest.raises(ConflictError, match="cannot change"):
-        kb.reconfigure(config)
-
-
 @pytest.mark.parametrize("score", [0, 6, 2.5, "5", None])
 def test_a_rating_is_1_to_5(kb, score):
     added = kb.add("Tea", TEA)

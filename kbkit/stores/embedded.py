@@ -72,11 +72,21 @@ def without(
     Returns:
         Rows with ``seq`` and ``embed_hash``.
     """
-    there = sa.exists().where(*_of(kb_id, embedder), embedded.c.embed_hash == chunks.c.embed_hash)
     query = sa.select(chunks.c.seq, chunks.c.embed_hash).where(
-        chunks.c.kb_id == kb_id, chunks.c.seq > after, ~there
+        chunks.c.seq > after, *_lacking(kb_id, embedder)
     )
     return list(connection.execute(query.order_by(chunks.c.seq).limit(limit)))
+
+
+def count_without(connection: sa.Connection, kb_id: str, embedder: str) -> int:
+    """Number of chunks that have no waiting vector of an embedder."""
+    query = sa.select(sa.func.count()).select_from(chunks).where(*_lacking(kb_id, embedder))
+    return connection.execute(query).scalar_one()
+
+
+def _lacking(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
+    there = sa.exists().where(*_of(kb_id, embedder), embedded.c.embed_hash == chunks.c.embed_hash)
+    return chunks.c.kb_id == kb_id, ~there
 
 
 def take_over(

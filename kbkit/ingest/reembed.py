@@ -1,0 +1,114 @@
+"""Gives a knowledge base another embedder, without fetching or cutting anything again.
+
+The new vectors wait in the catalog until there is one for every chunk; then one transaction takes
+them over. Searches go on with the old ones until then, and what was embedded is kept when the
+work is stopped, fails or is killed: the next try goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kbkit.embedding.base import batch_size
+from kbkit.ingest.chunking import embedded_text
+from kbkit.ingest.embed import embed
+from kbkit.ingest.storing import Place
+from kbkit.ingest.tally import Tally
+from kbkit.models import IngestReport, Progress
+from kbkit.progress import OnProgress
+from kbkit.stores import contents, embedded, registry
+from kbkit.stores.locks import FolderLocks
+from kbkit.stores.vectors import VectorIndex, restart
+
+
+def reembed(
+    place: Place,
+    vectors: VectorIndex,
+    locks: FolderLocks,
+    *,
+    on_progress: OnProgress | None = None,
+    stop: Callable[[], bool] = lambda: False,
+) -> IngestReport:
+    """Embed all chunks of a knowledge base anew, and take the vectors over.
+
+    Args:
+        place: The knowledge base, with its new embedder; of the configuration only what says how
+            that is opened is taken over.
+        vectors: The indexes.
+        locks: The workspace's.
+        on_progress: Called after each batch.
+        stop: Asked before each batch; true ends the work cleanly, and what was done is kept.
+
+    Returns:
+        How many texts were embedded, and whether the work was stopped.
+
+    Raises:
+        ConflictError: Another process does the same.
+        EmbedderError: The embedder failed; what was embedded is kept.
+        NotFoundError: The knowledge base was deleted.
+    """
+    tally = Tally()
+
+    def tell(stage: str, done: int, total: int | None = None) -> None:
+        if on_progress is not None:
+            on_progress(Progress(stage, done, total))
+
+    task = "changing the embedder of this knowledge base"
+    with locks.hold(f"embedder-{place.kb_id}", wait=0, task=task):
+        while not tally.interrupted and not _taken_over(place):
+            tally.interrupted = not _embed(place, tally, tell, stop)
+    if not tally.interrupted:
+        with tally.timed("index"):
+            vectors.apply(place.kb_id, lambda done: tell("index", done))
+            vectors.sweep()
+    return tally.report()
+
+
+def _embed(
+    place: Place, tally: Tally, tell: Callable[[str, int, int], None], stop: Callable[[], bool]
+) -> bool:
+    """Embed what has no vector of the new embedder; false when it was stopped."""
+    database, kb_id, embedder = place.database, place.kb_id, place.embedder
+    fingerprint, size = embedder.fingerprint, batch_size(embedder)
+    with database.read() as connection:
+        total = embedded.count_without(connection, kb_id, fingerprint)
+    done = last = 0
+    while not stop():
+        with database.read() as connection:
+            rows = embedded.without(connection, kb_id, fingerprint, after=last, limit=size)
+            found = contents.get_chunks(connection, [row.seq for row in rows])
+        if not rows:
+            return True
+        texts = {}
+        for row in rows:
+            chunk, document = found[row.seq]
+            texts[row.embed_hash] = embedded_text(document.title, chunk.heading_path, chunk.text)
+        with tally.timed("embed"):
+            made = embed(embedder, texts)
+        with database.write() as connection:
+            registry.get_by_id(connection, kb_id)
+            embedded.add(connection, kb_id, fingerprint, made)
+        tally.counts["chunks_embedded"] += len(made)
+        last = rows[-1].seq
+        done += len(rows)
+        tell("embed", done, total)
+    return False
+
+
+def _taken_over(place: Place) -> bool:
+    """Take the vectors over if there is one for every chunk; documents may have come meanwhile."""
+    kb_id, embedder = place.kb_id, place.embedder
+    with place.database.write() as connection:
+        row = registry.get_by_id(connection, kb_id)
+        if embedded.without(connection, kb_id, embedder.fingerprint, after=0, limit=1):
+            return False
+        embedded.take_over(connection, row, embedder.fingerprint, embedder.dimensions)
+        spec = place.config.embedding.model_dump(mode="json")
+        registry.update(
+            connection,
+            kb_id,
+            description=row.description,
+            config={**row.config, "embedding": spec},
+        )
+        restart(connection, row)
+    return True

@@ -1,0 +1,41 @@
+"""Knowledge bases for the tests of ingest, and embedders that slow down or break on demand."""
+
+from pathlib import Path
+
+import pytest
+
+import kbkit
+from kbkit.recipes import ChunkingSpec, KnowledgeBaseConfig
+
+
+@pytest.fixture
+def wordy(monkeypatch):
+    """The class of an embedding that counts its batches and can be made to break."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    from wordy_embedding import WordyEmbedding
+
+    WordyEmbedding.batches.clear()
+    WordyEmbedding.breaks_at = 0
+    return WordyEmbedding
+
+
+@pytest.fixture
+def wordy_config(wordy):
+    """Makes configurations with that embedding, four texts a batch."""
+
+    def make(**arguments):
+        embedding = {
+            "type": "llama-index", "model": "wordy_embedding:WordyEmbedding", "batch_size": 4,
+            "arguments": arguments,
+        }  # fmt: skip
+        return KnowledgeBaseConfig.model_validate(
+            {"embedding": embedding, "chunking": ChunkingSpec(size=100)}
+        )
+
+    return make
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with kbkit.open(tmp_path / "kb") as opened:
+        yield opened

@@ -1,0 +1,43 @@
+"""No text is embedded twice, and what was embedded is kept when a batch fails."""
+
+import sqlite3
+
+import pytest
+
+from kbkit.errors import EmbedderError
+
+SECTIONS = "\n\n".join(f"## Part {n}\n\nNumber {n} says hello to nr{n}x." for n in range(40))
+
+
+def waiting(workspace):
+    with sqlite3.connect(workspace.path / "catalog.db") as connection:
+        return connection.execute("SELECT count(*) FROM embedded").fetchone()[0]
+
+
+def test_batches_before_the_one_that_failed_are_not_embedded_again(workspace, wordy, wordy_config):
+    kb = workspace.create("notes", config=wordy_config())
+    wordy.batches.clear()
+    wordy.breaks_at = 9
+    with pytest.raises(EmbedderError, match="out of credit"):
+        kb.add("Long", SECTIONS)
+    assert kb.describe().documents == 0
+    assert waiting(workspace) == 8 * 4
+    failed = wordy.batches.pop()
+    wordy.breaks_at = 0
+    kb.add("Long", SECTIONS)
+    asked = [text for batch in wordy.batches for text in batch]
+    assert len(asked) == len(set(asked)) == 40
+    assert wordy.batches[8] == failed
+    assert waiting(workspace) == 0
+    assert kb.search("nr17x")[0].chunk.anchor == "part-17"
+
+
+def test_a_text_is_embedded_once_within_a_document_and_across_documents(
+    workspace, wordy, wordy_config
+):
+    kb = workspace.create("notes", config=wordy_config())
+    wordy.batches.clear()
+    kb.add("Same", "The same words.\n\n" * 60, source="a")
+    kb.add("Same", "The same words.\n\n" * 60, source="b")
+    asked = [text for batch in wordy.batches for text in batch]
+    assert len(asked) == len(set(asked))

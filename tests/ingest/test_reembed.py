@@ -1,0 +1,150 @@
+"""A knowledge base gets another embedder: all or nothing, and never from the start again."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kbkit
+from kbkit.errors import ConflictError, EmbedderError
+from kbkit.recipes import KnowledgeBaseConfig
+
+SECTIONS = "\n\n".join(f"## Part {n}\n\nNumber {n} says hello to nr{n}x." for n in range(40))
+
+
+@pytest.fixture
+def kb(workspace, wordy_config):
+    """A knowledge base of 40 chunks with vectors of 16 dimensions."""
+    made = workspace.create("notes", config=wordy_config(dimensions=16))
+    made.add("Long", SECTIONS)
+    return made
+
+
+def first(kb, mode="dense"):
+    return kb.search("Part 17 > Number 17 says hello to nr17x.", mode=mode)[0].chunk.anchor
+
+
+def test_another_embedder_takes_over_without_anything_being_cut_again(kb, wordy, wordy_config):
+    before = kb.describe()
+    chunks = {chunk.id for chunk in kb.iter_chunks()}
+    told = []
+    report = kb.reconfigure(wordy_config(dimensions=32), on_progress=told.append)
+    after = kb.describe()
+    assert report.chunks_embedded == 40
+    assert (told[0].stage, told[0].done, told[0].total) == ("embed", 4, 40)
+    assert (before.dimensions, after.dimensions) == (16, 32)
+    assert before.collection != after.collection
+    assert after.pending == 0
+    assert {chunk.id for chunk in kb.iter_chunks()} == chunks
+    assert kb.config().embedding.arguments == {"dimensions": 32}
+    assert first(kb) == "part-17"
+    wordy.batches.clear()
+    kb.add("Long", SECTIONS)  # is the same: the embedder is no part of what a document is
+    assert wordy.batches == []
+
+
+def test_searches_go_on_while_the_new_vectors_come(kb, wordy_config):
+    seen = []
+    kb.reconfigure(
+        wordy_config(dimensions=32),
+        on_progress=lambda _: seen.append((kb.describe().dimensions, first(kb))),
+    )
+    assert seen[:10] == [(16, "part-17")] * 10
+    assert set(seen[10:]) == {(32, "part-17")}
+
+
+def test_work_that_was_stopped_is_taken_up(kb, wordy, wordy_config):
+    wordy.batches.clear()
+    report = kb.reconfigure(wordy_config(dimensions=32), stop=lambda: len(wordy.batches) >= 3)
+    assert report.interrupted
+    assert kb.describe().dimensions == 16
+    assert first(kb) == "part-17"
+    report = kb.reconfigure(wordy_config(dimensions=32))
+    asked = [text for batch in wordy.batches for text in batch if text != "kbkit"]
+    assert len(asked) == len(set(asked)) == 40
+    assert not report.interrupted
+    assert kb.describe().dimensions == 32
+
+
+def test_an_embedder_that_fails_leaves_the_old_vectors(kb, wordy, wordy_config):
+    wordy.batches.clear()
+    wordy.breaks_at = 5
+    with pytest.raises(EmbedderError, match="out of credit"):
+        kb.reconfigure(wordy_config(dimensions=32))
+    assert kb.describe().dimensions == 16
+    assert first(kb) == "part-17"
+    assert kb.reconfigure(wordy_config(dimensions=32)).chunks_embedded == 40 - 16
+
+
+def test_documents_that_come_meanwhile_are_taken_along(kb, wordy_config):
+    def add(_):
+        if kb.describe().documents == 1:
+            kb.add("Late", "A zebra came late.")
+
+    kb.reconfigure(wordy_config(dimensions=32), on_progress=add)
+    assert kb.describe().documents == 2
+    assert kb.search("A zebra came late.", mode="dense")[0].title == "Late"
+
+
+def test_another_process_notices(kb, workspace, wordy_config):
+    with kbkit.open(workspace.path) as other:
+        assert first(other["notes"]) == "part-17"
+        kb.reconfigure(wordy_config(dimensions=32))
+        assert first(other["notes"]) == "part-17"
+        other["notes"].add("Late", "A zebra came late.")
+    assert kb.search("A zebra came late.", mode="dense")[0].title == "Late"
+
+
+def test_an_ingest_whose_embedder_was_changed_says_so(kb, workspace, wordy_config, tmp_path):
+    lines = tmp_path / "a.jsonl"
+    lines.write_text('{"uri": "a", "title": "A", "text": "Apples."}\n')
+    with kbkit.open(workspace.path) as other:
+        changed = []
+
+        def change(_):
+            changed.append(kb.reconfigure(wordy_config(dimensions=32)))
+
+        with pytest.raises(ConflictError, match="run this again"):
+            other["notes"].ingest(kbkit.JsonlSource(path=str(lines)), on_progress=change)
+        assert changed
+        assert other["notes"].ingest(kbkit.JsonlSource(path=str(lines))).new == 1
+
+
+def test_the_static_default_may_take_over(kb):
+    kb.reconfigure(KnowledgeBaseConfig(embedding={"type": "static"}))
+    assert kb.describe().embedder.startswith("static:")
+    assert kb.describe().dimensions == 256
+    assert first(kb) == "part-17"
+
+
+CHILD = """
+import sys, kbkit
+from kbkit.recipes import KnowledgeBaseConfig
+config = KnowledgeBaseConfig.model_validate_json(sys.argv[2])
+with kbkit.open(sys.argv[1]) as workspace:
+    workspace["notes"].reconfigure(config, on_progress=lambda _: print("step", flush=True))
+"""
+
+
+def test_a_kill_loses_no_vector_that_was_kept(kb, workspace, wordy_config):
+    slow = wordy_config(dimensions=32, pause=0.2)
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(workspace.path), slow.model_dump_json()],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+    )
+    for _ in range(3):
+        assert child.stdout.readline() == "step\n"
+    child.send_signal(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
+    child.wait(30)
+    child.stdout.close()
+    assert kb.describe().dimensions == 16
+    assert first(kb) == "part-17"
+    report = kb.reconfigure(slow)
+    assert report.chunks_embedded <= 40 - 3 * 4
+    assert kb.describe().dimensions == 32
+    assert first(kb) == "part-17"
