@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.retrieval.bm25 import K1, B, CorpusStatistics, bm25_scores
+from kbkit.retrieval.bm25 import K1, B, CorpusStatistics, bm25_scores, impacts
 
 CORPUS = [
     "tea leaf steep water tea",
@@ -19,12 +19,14 @@ CORPUS = [
 ]
 
 
-def statistics(corpus):
+def statistics(query, corpus):
+    """What of the whole corpus a query needs: frequencies of those of its terms that occur."""
     texts = [text.split() for text in corpus]
+    found = Counter(term for text in texts for term in set(text) if term in query)
     return CorpusStatistics(
         chunks=len(texts),
         average_length=sum(map(len, texts)) / len(texts),
-        document_frequencies=Counter(term for text in texts for term in set(text)),
+        document_frequencies=found,
     )
 
 
@@ -46,10 +48,15 @@ def textbook(query, corpus):
     return scores
 
 
+def counts(query, text):
+    return Counter(term for term in text.split() if term in query)
+
+
 def scored(query, corpus, chosen=None):
     """Scores of the chosen texts of a corpus, with the statistics of all of it."""
     texts = corpus if chosen is None else [corpus[i] for i in chosen]
-    return bm25_scores(query, texts, [len(text.split()) for text in texts], statistics(corpus))
+    lengths = [len(text.split()) for text in texts]
+    return bm25_scores([counts(query, text) for text in texts], lengths, statistics(query, corpus))
 
 
 @pytest.mark.parametrize("query", ["tea", "water salt", "tea kettle bread", "water tea tea milk"])
@@ -96,15 +103,45 @@ def test_the_rarer_term_counts_more():
     [([], ["tea"]), (["tea"], []), ([], []), (["coffee"], ["tea", "water"]), (["tea"], ["", ""])],
 )
 def test_nothing_in_common_scores_0(query, candidates):
-    scores = bm25_scores(
-        query, candidates, [len(c.split()) for c in candidates], statistics(CORPUS)
-    )
+    held = [counts(query, text) for text in candidates]
+    lengths = [len(text.split()) for text in candidates]
+    scores = bm25_scores(held, lengths, statistics(query, CORPUS))
     assert scores.shape == (len(candidates),)
     assert not scores.any()
 
 
 def test_an_empty_knowledge_base_has_no_scores():
-    assert bm25_scores(["tea"], [], [], CorpusStatistics(0, 0.0, {})).shape == (0,)
+    assert bm25_scores([], [], CorpusStatistics(0, 0.0, {})).shape == (0,)
+
+
+def test_candidates_are_left_as_they_were():
+    held = [Counter(tea=2), Counter()]
+    bm25_scores(held, [3, 1], statistics(["tea", "salt"], CORPUS))
+    assert held == [Counter(tea=2), Counter()]
+    assert list(held[1]) == []
+
+
+@given(
+    corpus=st.lists(st.lists(words, min_size=1, max_size=12).map(" ".join), min_size=1, max_size=8),
+    query=st.lists(words, max_size=5, unique=True),
+)
+def test_impacts_add_up_to_the_scores(corpus, query):
+    figures = statistics(query, corpus)
+    total = np.zeros(len(corpus))
+    for term in figures.document_frequencies:
+        rows = [i for i, text in enumerate(corpus) if term in text.split()]
+        total[rows] += impacts(
+            np.array([corpus[i].split().count(term) for i in rows], np.uint16),
+            np.array([len(corpus[i].split()) for i in rows], np.int32),
+            figures.average_length,
+            figures.idf(term),
+        )
+    assert total == pytest.approx(scored(query, corpus), rel=1e-5)
+
+
+def test_the_largest_count_that_a_snapshot_keeps_does_not_overflow():
+    (one,) = impacts(np.array([65_535], np.uint16), np.array([70_000], np.int32), 10.0, 2.0)
+    assert one == pytest.approx(2.0 * (K1 + 1), rel=0.2)
 
 
 def test_scores_are_floats_one_a_candidate():

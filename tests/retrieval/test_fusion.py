@@ -1,32 +1,57 @@
 """Laws that fusion keeps whatever the scores are."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
-from kbkit.models import ScoreParts
-from kbkit.retrieval.fusion import Weights, document_evidence, fuse, normalised, ranking
+from kbkit.retrieval.fusion import (
+    Features,
+    Weights,
+    discounts,
+    document_evidence,
+    fuse,
+    near_duplicates,
+    normalised,
+    rating_prior,
+)
 
-cosines = st.floats(-1, 1, allow_nan=False)
-bm25s = st.floats(0, 200, allow_nan=False)
 shares = st.floats(0, 1)
-candidate = st.tuples(cosines, bm25s, shares, st.sampled_from("abcd"))
+candidate = st.fixed_dictionaries(
+    {
+        "cosine": st.floats(-1, 1),
+        "bm25": st.floats(0, 200),
+        "title": shares,
+        "heading": shares,
+        "rating": st.floats(-1, 1),
+        "documents": st.integers(0, 4),
+    }
+)
 candidates = st.lists(candidate, min_size=1, max_size=25)
-weights = st.builds(Weights, dense=shares, document=st.floats(0, 5), title=st.floats(0, 5))
+weights = st.builds(
+    Weights,
+    dense=shares,
+    document=st.floats(0, 5),
+    title=st.floats(0, 5),
+    heading=st.floats(0, 5),
+    rating=shares,
+)
+PARTS = ("dense", "lexical", "document", "title", "heading", "rating")
 
 
-def fused(rows, chosen):
-    """Parts and documents of (cosine, BM25, title share, document) rows."""
-    cosine, bm25, title = (np.array([row[i] for row in rows], dtype=float) for i in range(3))
-    documents = [row[3] for row in rows]
-    return fuse(cosine, bm25, title, documents, chosen), documents
-
-
-def part(score, title=0.0):
-    return ScoreParts(cosine=score, bm25=0.0, dense=score, lexical=0.0, title=title)
+def features(rows, extra=0):
+    """Columns of rows; a document has the chunks that are found, and ``extra`` ones."""
+    found = [row["documents"] for row in rows]
+    columns = {
+        name: np.array([row[name] for row in rows], float)
+        for name in ("cosine", "bm25", "title", "heading", "rating")
+    }
+    sizes = [found.count(document) + extra for document in found]
+    return Features(**columns, documents=np.array(found, np.int64), sizes=np.array(sizes, np.int64))
 
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=20))
@@ -35,10 +60,8 @@ def test_normalised_scores_lie_between_0_and_1_and_keep_their_order(scores):
     assert ((values >= 0) & (values <= 1)).all()
     if any(score > 0 for score in scores):
         assert values.max() == 1
-    for low, high in itertools.pairwise(scores):
-        i = scores.index(low)
-        j = scores.index(high)
-        if low <= high:
+    for i, j in itertools.combinations(range(len(scores)), 2):
+        if scores[i] <= scores[j]:
             assert values[i] <= values[j]
 
 
@@ -49,70 +72,163 @@ def test_a_candidate_with_nothing_in_common_stays_at_0_whatever_the_worst_one_ha
 
 
 @given(candidates, weights)
-def test_the_parts_add_up_to_a_score_between_0_and_1(rows, chosen):
-    parts, _ = fused(rows, chosen)
-    for one, row in zip(parts, rows, strict=True):
-        assert one.total == one.dense + one.lexical + one.document + one.title
-        assert 0 <= one.total <= 1 + 1e-9
-        assert min(one.dense, one.lexical, one.document, one.title) >= 0
-        assert (one.cosine, one.bm25) == row[:2]
+def test_the_parts_add_up_to_a_score_within_its_bounds(rows, chosen):
+    fused = fuse(features(rows), chosen)
+    for i, row in enumerate(rows):
+        parts = fused.parts(i)
+        assert parts.total == pytest.approx(fused.total[i], abs=1e-12)
+        assert 0 <= parts.total <= 1 + chosen.rating + 1e-9
+        assert parts.total - parts.rating <= 1 + 1e-9
+        assert min(getattr(parts, name) for name in PARTS[:-1]) >= 0
+        assert (parts.cosine, parts.bm25) == (row["cosine"], row["bm25"])
+        assert parts.rating * row["rating"] >= 0
 
 
-@given(candidates, weights, st.randoms(use_true_random=False))
-def test_a_score_does_not_depend_on_the_order_of_candidates(rows, chosen, random):
-    parts, _ = fused(rows, chosen)
+@given(candidates, weights, st.randoms(use_true_random=False), st.integers(0, 6))
+def test_a_score_does_not_depend_on_the_order_of_candidates(rows, chosen, random, extra):
     order = list(range(len(rows)))
     random.shuffle(order)
-    shuffled, _ = fused([rows[i] for i in order], chosen)
-    assert shuffled == [parts[i] for i in order]
+    fused = fuse(features(rows, extra), chosen)
+    shuffled = fuse(features([rows[i] for i in order], extra), chosen)
+    for name in PARTS:
+        assert getattr(shuffled, name) == pytest.approx(getattr(fused, name)[order], abs=1e-12)
 
 
-@given(candidates, weights, st.integers(1, 30))
-def test_a_ranking_is_a_permutation_of_those_that_have_something_in_common(rows, chosen, most):
-    parts, documents = fused(rows, chosen)
-    order = ranking(parts, documents, most)
-    matching = [i for i, one in enumerate(parts) if one.dense + one.lexical > 0]
-    assert sorted(order) == matching
+@given(candidates, weights, st.data())
+def test_a_candidate_that_has_more_of_something_scores_no_less(rows, chosen, data):
+    """Anything but the best cosine or BM25, which are the measure of all others."""
+    i = data.draw(st.integers(0, len(rows) - 1))
+    name = data.draw(st.sampled_from(["cosine", "bm25", "title", "heading", "rating"]))
+    top = max(row[name] for row in rows) if name in ("cosine", "bm25") else 1.0
+    before = fuse(features(rows), chosen).total[i]
+    more = [dict(row) for row in rows]
+    more[i][name] = data.draw(st.floats(rows[i][name], max(top, rows[i][name])))
+    assert fuse(features(more), chosen).total[i] >= before - 1e-9
 
 
-@given(candidates, weights, st.integers(1, 4))
-def test_a_document_gives_way_behind_its_first_hits_but_loses_none(rows, chosen, most):
-    parts, documents = fused(rows, chosen)
-    free = ranking(parts, documents, len(rows))
-    capped = ranking(parts, documents, most)
-    assert [parts[i].total for i in free] == sorted((parts[i].total for i in free), reverse=True)
-    assert set(free) == set(capped)
-    first = {d: [i for i in free if documents[i] == d][:most] for d in set(documents)}
-    wanted = [i for i in free if i in first[documents[i]]]
-    assert capped == wanted + [i for i in free if i not in wanted]
+def test_the_weight_decides_between_the_legs():
+    rows = [
+        {"cosine": 0.9, "bm25": 1.0, "title": 0, "heading": 0, "rating": 0, "documents": 0},
+        {"cosine": 0.1, "bm25": 9.0, "title": 0, "heading": 0, "rating": 0, "documents": 1},
+    ]
+    for dense, best in ((1.0, 0), (0.0, 1)):
+        total = fuse(features(rows), Weights(dense, 0.5, 0.2, 0.2, 0.1)).total
+        assert total.argmax() == best
 
 
-def test_one_document_fills_a_ranking_when_it_is_the_only_one():
-    assert ranking([part(0.1), part(0.3), part(0.2)], "aaa", 1) == [1, 2, 0]
+@given(candidates, weights, st.data())
+def test_discounted_parts_add_up_to_the_last_digit(rows, chosen, data):
+    factors = data.draw(arrays.arrays(float, len(rows), elements=shares))
+    fused = fuse(features(rows), chosen)
+    less = fused.discounted(factors)
+    for i in range(len(rows)):
+        assert less.parts(i).total == less.total[i]
+        assert less.total[i] == pytest.approx(fused.total[i] * factors[i], abs=1e-12)
+    assert less.features is fused.features
 
 
-def test_equal_scores_keep_their_order():
-    assert ranking([part(0.5)] * 4, "abcd", 3) == [0, 1, 2, 3]
+def naive_evidence(scores, documents, sizes):
+    """Written down as it is told: four others, absent ones count 0 or as the best."""
+    evidence = []
+    for document, size in zip(documents, sizes, strict=True):
+        found = sorted((s for s, d in zip(scores, documents, strict=True) if d == document))[::-1]
+        others = found[1:5]
+        others += [0.0] * (min(size, 5) - 1 - len(others))  # chunks that are no candidates
+        others += [found[0]] * (4 - len(others))  # chunks that there are not
+        evidence.append(sum(others) / 4)
+    return evidence
 
 
-def test_a_title_alone_is_no_reason_to_be_found():
-    assert ranking([part(0.0, title=0.4), part(0.1)], "ab", 3) == [1]
+@given(st.lists(st.tuples(shares, st.integers(0, 3)), min_size=1, max_size=25), st.integers(0, 6))
+def test_evidence_is_what_the_rest_of_the_document_says(rows, extra):
+    scores, documents = (np.array(column) for column in zip(*rows, strict=True))
+    documents = np.unique(documents, return_inverse=True)[1]
+    sizes = np.bincount(documents)[documents] + extra
+    found = document_evidence(scores, documents, sizes)
+    assert found == pytest.approx(naive_evidence(scores, documents, sizes))
 
 
-def test_evidence_is_the_mean_of_the_next_three_of_the_document():
-    scores = np.array([0.9, 0.6, 0.3, 0.3, 0.1, 0.8])
-    evidence = document_evidence(scores, ["a", "a", "a", "a", "a", "b"])
-    assert evidence == pytest.approx([0.4] * 5 + [0])
+def test_evidence_in_figures():
+    scores = np.array([0.9, 0.6, 0.3, 0.3, 0.2, 0.1, 0.8])
+    documents = np.array([0, 0, 0, 0, 0, 0, 1])
+    found = document_evidence(scores, documents, np.array([9, 9, 9, 9, 9, 9, 1]))
+    assert found == pytest.approx([0.35] * 6 + [0.8])
+    alone = document_evidence(np.array([0.8]), np.array([0]), np.array([3]))
+    assert alone == pytest.approx([0.4])  # two of four are missing, two count as the best
 
 
-@pytest.mark.parametrize(("dense", "first"), [(1.0, 0), (0.0, 1)])
-def test_the_weight_decides_between_the_legs(dense, first):
-    rows = [(0.9, 1.0, 0.0, "a"), (0.1, 9.0, 0.0, "b")]
-    parts, documents = fused(rows, Weights(dense, 0.5, 0.2))
-    assert ranking(parts, documents, 3)[0] == first
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=30))
+def test_the_prior_of_ratings_is_their_distance_from_the_middle(scores):
+    average, raters = np.mean(scores), len(scores)
+    (prior,) = rating_prior(np.array([average]), np.array([raters]))
+    assert prior == pytest.approx((np.mean([*scores, 3, 3]) - 3) / 2)  # two more raters: 3 each
+    assert -1 < prior < 1
+
+
+def test_what_nobody_rated_has_no_prior():
+    assert rating_prior(np.array([0.0, 5.0, 3.0]), np.array([0, 0, 9])).tolist() == [0, 0, 0]
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0.1, 0.2, 0.3, 0.4]), st.integers(0, 3), st.booleans())),
+    st.integers(1, 4),
+)
+def test_discounts_are_for_further_hits_of_a_document_and_for_duplicates(rows, most):
+    total = np.array([row[0] for row in rows], float)
+    documents = np.array([row[1] for row in rows], np.int64)
+    alike = np.array([row[2] for row in rows], bool)
+    found = discounts(total, documents, alike, most)
+    before = dict.fromkeys(range(4), 0)
+    for i in sorted(range(len(rows)), key=lambda i: (-total[i], i)):
+        further = max(0, before[rows[i][1]] - most + 1)
+        before[rows[i][1]] += 1
+        assert found[i] == pytest.approx(0.9**further * (0.5 if alike[i] else 1))
+
+
+def naive_duplicates(vectors, threshold):
+    kept, alike = [], []
+    for vector in vectors:
+        same = any(float(vector @ other) > threshold for other in kept)
+        alike.append(same)
+        if not same:
+            kept.append(vector)
+    return alike
+
+
+@given(
+    st.lists(st.lists(st.integers(-2, 2), min_size=3, max_size=3), max_size=20),
+    st.sampled_from([0.5, 0.8, 0.9, 0.98, 0.9999]),
+)
+def test_near_duplicates_are_found_greedily(rows, threshold):
+    vectors = np.array(rows, np.float32).reshape(len(rows), 3)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    assert near_duplicates(vectors, threshold).tolist() == naive_duplicates(vectors, threshold)
+
+
+def test_a_chain_of_likes_keeps_every_other_one():
+    angles = np.deg2rad([0, 20, 40, 60])
+    vectors = np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float32)
+    assert near_duplicates(vectors, 0.9).tolist() == [False, True, False, True]
+    assert not near_duplicates(np.ones((3, 2), np.float32), 1).any()
 
 
 def test_fusing_nothing_gives_nothing():
-    none = np.zeros(0)
-    assert fuse(none, none, none, [], Weights(0.4, 0.5, 0.2)) == []
-    assert ranking([], [], 3) == []
+    none = fuse(features([]), Weights(0.4, 0.5, 0.2, 0.2, 0.1))
+    assert {len(getattr(none, name)) for name in (*PARTS, "total")} == {0}
+    assert none.total.shape == none.discounted(none.total).total.shape == (0,)
+    assert near_duplicates(np.zeros((0, 3), np.float32), 0.9).shape == (0,)
+    nothing = np.zeros(0, np.int64)
+    assert discounts(none.total, nothing, nothing.astype(bool), 2).shape == (0,)
+
+
+def test_ratings_only_scale():
+    rows = [
+        {"cosine": 0.9, "bm25": 9.0, "title": 1, "heading": 1, "rating": r, "documents": i}
+        for i, r in enumerate((0.0, 0.5, -0.5))
+    ]
+    chosen = Weights(0.4, 0.5, 0.2, 0.2, 0.1)
+    plain, good, bad = fuse(features(rows), chosen).total
+    assert (good / plain, bad / plain) == (pytest.approx(1.05), pytest.approx(0.95))
+    none = fuse(features(rows), replace(chosen, rating=0.0)).total
+    assert none == pytest.approx([plain] * 3)

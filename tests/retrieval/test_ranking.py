@@ -1,0 +1,161 @@
+"""Ranking, with candidates made up: laws of the order, and of what fills it up."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbkit.models import Mode
+from kbkit.recipes import RetrievalSpec
+from kbkit.retrieval.bm25 import CorpusStatistics
+from kbkit.retrieval.candidates import Candidates
+from kbkit.retrieval.ranking import Pool, rank
+
+FREE = RetrievalSpec(duplicates=1, per_document=1000)
+
+
+def pool(*rows, ranked=None, settings=FREE, kb="kb"):
+    """A pool of (cosine, BM25, document) rows, each with a direction of its own or a given one."""
+    n = len(rows)
+    directions = [row[3] if len(row) > 3 else i + 10 for i, row in enumerate(rows)]
+    vectors = np.zeros((n, max([*directions, 0]) + 1), np.float32)
+    vectors[range(n), directions] = 1
+    documents = [f"{kb}-{row[2]}" for row in rows]
+    nothing = np.zeros(n)
+    return Pool(
+        kb=kb,
+        language="english",
+        settings=settings,
+        terms=("tea",),
+        candidates=Candidates(
+            seqs=np.arange(n) + 100,
+            ranked=n if ranked is None else ranked,
+            document_ids=documents,
+            sizes=np.full(n, 9),
+            titles=[""] * n,
+            headings=[""] * n,
+            lengths=[1] * n,
+            counts=[{}] * n,
+            vectors=vectors,
+            statistics=CorpusStatistics(n, 1.0, {}),
+        ),
+        columns={
+            "cosine": np.array([row[0] for row in rows], float),
+            "bm25": np.array([row[1] for row in rows], float),
+            "title": nothing, "heading": nothing, "rating": nothing,
+            "sizes": np.array([documents.count(name) for name in documents], float),
+        },
+    )  # fmt: skip
+
+
+def order(ranked):
+    return [place.row for place in ranked]
+
+
+row = st.tuples(st.floats(-1, 1), st.floats(0, 50), st.sampled_from("abc"), st.integers(0, 9))
+rows = st.lists(row, max_size=30)
+some_settings = st.builds(
+    RetrievalSpec,
+    dense_weight=st.floats(0, 1),
+    document_weight=st.floats(0, 5),
+    per_document=st.integers(1, 4),
+    duplicates=st.sampled_from([0.9, 1.0]),
+)
+
+
+@given(rows, st.integers(0, 30), st.sampled_from(Mode), some_settings)
+def test_a_ranking_holds_once_what_has_anything_in_common_and_descends(rows, ranked, mode, chosen):
+    placed = rank([pool(*rows, ranked=min(ranked, len(rows)))], 100, mode, chosen)
+    weight = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}.get(mode, chosen.dense_weight)
+    low = 1e-3  # what is smaller may vanish beside the best
+    sure = {i for i, r in enumerate(rows) if weight * r[0] > low or (1 - weight) * r[1] > low}
+    may = {i for i, r in enumerate(rows) if weight * max(r[0], 0) + (1 - weight) * r[1] > 0}
+    found = order(placed)
+    assert len(found) == len(set(found))
+    assert sure <= set(found) <= may
+    for one, other in pairwise(placed):
+        assert one.parts.total >= other.parts.total - 1e-12
+    if not ranked or ranked >= len(rows):  # all of one kind: to the last digit
+        scores = [place.parts.total for place in placed]
+        assert scores == sorted(scores, reverse=True)
+    assert all(0 < place.parts.total <= 1 + 1e-9 for place in placed)
+
+
+@given(rows, st.integers(0, 30), some_settings)
+def test_a_longer_list_begins_like_a_shorter_one(rows, ranked, chosen):
+    made = pool(*rows, ranked=min(ranked, len(rows)))
+    whole = rank([made], 10**6, settings=chosen)
+    for limit in (1, 2, 3, 10, 29):
+        assert rank([made], limit, settings=chosen) == whole[:limit]
+
+
+@given(rows, rows, some_settings)
+def test_the_order_of_pools_does_not_matter(first, second, chosen):
+    one, two = pool(*first, kb="one"), pool(*second, kb="two")
+    scores = [
+        {(place.pool.kb, place.row): place.parts for place in rank(pools, 100, settings=chosen)}
+        for pools in ([one, two], [two, one])
+    ]
+    assert scores[0].keys() == scores[1].keys()
+    for place, parts in scores[0].items():
+        assert parts.total == pytest.approx(scores[1][place].total)
+
+
+@given(rows, rows)
+def test_two_pools_rank_as_one_of_all(first, second):
+    second = [(*row[:2], row[2].upper(), row[3]) for row in second]  # other documents
+    apart = rank([pool(*first, kb="x"), pool(*second, kb="x")], 100)
+    together = rank([pool(*first, *second, kb="x")], 100)
+    assert [p.parts.total for p in apart] == pytest.approx([p.parts.total for p in together])
+
+
+def test_what_fills_up_stands_behind_the_candidates_whatever_it_scores():
+    rows = [(0.2, 0.0, "a"), (0.1, 1.0, "b"), (0.9, 9.0, "c"), (0.8, 9.0, "d")]
+    placed = rank([pool(*rows, ranked=2)], 10)
+    assert order(placed) == [1, 0, 2, 3]
+    scores = [place.parts.total for place in placed]
+    assert scores == sorted(scores, reverse=True)
+    assert order(rank([pool(*rows, ranked=0)], 3)) == [2, 3, 1]
+
+
+def test_hits_of_one_document_give_way():
+    rows = [(0.9, 0, "a"), (0.89, 0, "a"), (0.88, 0, "a"), (0.87, 0, "b")]
+    assert order(rank([pool(*rows)], 9)) == [0, 1, 2, 3]
+    settings = RetrievalSpec(document_weight=0, per_document=2)
+    assert order(rank([pool(*rows, settings=settings)], 9)) == [0, 1, 3, 2]
+
+
+def test_near_duplicates_give_way_to_other_texts_but_are_not_lost():
+    rows = [(0.9, 0, "a", 1), (0.9, 0, "b", 1), (0.6, 0, "c", 2), (0.5, 0, "d", 1)]
+    settings = RetrievalSpec(document_weight=0)
+    placed = rank([pool(*rows, settings=settings)], 9)
+    assert order(placed) == [0, 2, 1, 3]
+    other = pool(*rows[1:2], kb="other", settings=settings)
+    assert rank([pool(*rows[:1], settings=settings), other], 9)[1].parts.dense == pytest.approx(
+        placed[0].parts.dense
+    )  # vectors of two knowledge bases are not compared
+
+
+def test_equal_scores_keep_their_order_and_a_title_alone_is_no_reason():
+    assert order(rank([pool(*[(0.5, 1, i) for i in range(5)])], 9)) == [0, 1, 2, 3, 4]
+    made = pool((0.0, 0.0, "a"), (0.1, 0.0, "b"))
+    made.columns["title"][0] = 1.0
+    assert order(rank([made], 9)) == [1]
+
+
+def test_settings_are_those_given_or_of_the_first_pool():
+    rows = [(0.9, 1.0, "a"), (0.1, 9.0, "b")]
+    dense, lexical = (FREE.model_copy(update={"dense_weight": weight}) for weight in (1.0, 0.0))
+    assert order(rank([pool(*rows, settings=dense)], 9)) == [0, 1]
+    assert order(rank([pool(*rows, settings=lexical), pool(settings=dense)], 9)) == [1, 0]
+    assert order(rank([pool(*rows, settings=dense)], 9, settings=lexical)) == [1, 0]
+    assert order(rank([pool(*rows, settings=dense)], 9, Mode.LEXICAL)) == [1, 0]
+    assert order(rank([pool(*rows, settings=lexical)], 9, Mode.DENSE)) == [0, 1]
+
+
+def test_nothing_is_ranked_as_nothing():
+    assert rank([], 9) == []
+    assert rank([pool(), pool()], 9) == []
+    assert rank([pool((-0.5, 0.0, "a"), (0.0, 0.0, "b"), ranked=1)], 9) == []
