@@ -1,0 +1,140 @@
+"""Query encoders fitted to knowledge bases, at most one each.
+
+Functions of the caller's transaction. The table of term vectors is kept as float16: a query's
+vector is a sum of its rows, and what rounding takes from it moves no ranking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+from sqlalchemy.dialects.sqlite import insert
+
+from kbkit.errors import WorkspaceError
+from kbkit.stores.schema import query_encoders
+
+_STATE = ("embedder", "fitted_at", "version", "chunks", "report")
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderState:
+    """What a query encoder was fitted to; enough to know whether it is still good.
+
+    Attributes:
+        embedder: Fingerprint of the model whose vectors it was fitted to.
+        fitted_at: When (UTC).
+        version: Of the knowledge base, at that time.
+        chunks: Number of its chunks, likewise.
+        report: What was chosen and how well it did, as JSON values.
+    """
+
+    embedder: str
+    fitted_at: datetime
+    version: int
+    chunks: int
+    report: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncoderRow:
+    """A stored query encoder.
+
+    Attributes:
+        state: What it was fitted to.
+        terms: The analyzer terms that have a row.
+        vectors: Their rows; float32, shape ``(len(terms), dimensions)``.
+    """
+
+    state: EncoderState
+    terms: tuple[str, ...]
+    vectors: NDArray[np.float32]
+
+
+def state(connection: sa.Connection, kb_id: str) -> EncoderState | None:
+    """What the encoder of a knowledge base was fitted to, without reading its table."""
+    columns = [query_encoders.c[name] for name in _STATE]
+    row = connection.execute(
+        sa.select(*columns).where(query_encoders.c.kb_id == kb_id)
+    ).one_or_none()
+    return None if row is None else EncoderState(**row._mapping)
+
+
+def load(connection: sa.Connection, kb_id: str) -> EncoderRow | None:
+    """The encoder of a knowledge base, or ``None`` where none was fitted.
+
+    Raises:
+        WorkspaceError: Terms and table do not belong together.
+    """
+    row = connection.execute(
+        sa.select(query_encoders).where(query_encoders.c.kb_id == kb_id)
+    ).one_or_none()
+    if row is None:
+        return None
+    terms = tuple(row.terms.split(" ")) if row.terms else ()
+    values = np.frombuffer(row.vectors, "<f2") if len(row.vectors) % 2 == 0 else None
+    if values is None or not terms or len(values) % len(terms):
+        raise WorkspaceError(
+            f"the stored query encoder is damaged ({len(terms)} terms, {len(row.vectors)} bytes); "
+            "fit it again"
+        )
+    vectors = values.reshape(len(terms), -1).astype(np.float32)
+    return EncoderRow(EncoderState(**{name: row._mapping[name] for name in _STATE}), terms, vectors)
+
+
+def save(
+    connection: sa.Connection,
+    kb_id: str,
+    *,
+    embedder: str,
+    version: int,
+    chunks: int,
+    terms: Sequence[str],
+    vectors: NDArray[np.float32],
+    report: Mapping[str, Any],
+) -> None:
+    """Keep the encoder of a knowledge base, in place of the one before.
+
+    Args:
+        connection: A writing transaction.
+        kb_id: The knowledge base.
+        embedder: Fingerprint of the model whose vectors it was fitted to.
+        version: Of the knowledge base when its chunks were read.
+        chunks: Their number.
+        terms: One or more terms, without spaces.
+        vectors: A row a term, shape ``(len(terms), dimensions)``, absolute values below 65,504.
+        report: JSON values.
+
+    Raises:
+        WorkspaceError: A term has a space in it, or terms and rows differ in number.
+    """
+    joined = " ".join(terms)
+    if len(joined.split(" ")) != len(vectors) or len(terms) != len(vectors):
+        raise WorkspaceError(
+            f"a query encoder of {len(terms)} terms and {len(vectors)} rows cannot be stored; "
+            "each term, which has no space in it, needs one row"
+        )
+    values = {
+        "embedder": embedder,
+        "fitted_at": datetime.now(UTC),
+        "version": version,
+        "chunks": chunks,
+        "terms": joined,
+        "vectors": np.ascontiguousarray(vectors, "<f2").tobytes(),
+        "report": dict(report),
+    }
+    connection.execute(
+        insert(query_encoders)
+        .values(kb_id=kb_id, **values)
+        .on_conflict_do_update(index_elements=["kb_id"], set_=values)
+    )
+
+
+def remove(connection: sa.Connection, kb_id: str) -> None:
+    """Forget the encoder of a knowledge base."""
+    connection.execute(query_encoders.delete().where(query_encoders.c.kb_id == kb_id))
