@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -326,7 +328,40 @@ class KnowledgeBase:
             if old.storage != config.storage:
                 restart(connection, registry.get_by_id(connection, self.id))
         self._resources.vectors.apply(self.id)
-        return report
+        return self._with_encoder(report)
+
+    def fit_query_encoder(self) -> Mapping[str, Any]:
+        """Fit the query encoder to the chunks there are now, whether or not that is due.
+
+        It embeds queries where the recipe says ``query_encoder: fitted``, and stands in for a
+        model that cannot be had. `ingest`, `sync`, `refresh` and `reconfigure` fit it when a fifth
+        of the chunks came or went, where the recipe says so or the embedder may use the network.
+
+        Returns:
+            How it was fitted; see `kbkit.embedding.fitted.FittedEncoder`.
+
+        Raises:
+            ConfigError: There are no chunks.
+            EmbedderError: No chunk has any term.
+        """
+        from kbkit.retrieval.fitting import fit_encoder
+
+        return fit_encoder(self._resources.database, self.id, self._embedder_of)
+
+    def _with_encoder(self, report: IngestReport) -> IngestReport:
+        """Fit the query encoder if that is due; the report tells how long it took."""
+        from kbkit.retrieval.fitting import is_due
+
+        with self._resources.database.read() as connection:
+            due = is_due(connection, registry.get_by_id(connection, self.id))
+        if not due or report.interrupted:
+            return report
+        start = time.perf_counter()
+        with suppress(ConfigError, EmbedderError):  # searches say that there is none
+            self.fit_query_encoder()
+        return replace(
+            report, seconds={**report.seconds, "fit": round(time.perf_counter() - start, 3)}
+        )
 
     def _reembed(
         self, config: KnowledgeBaseConfig, on_progress: OnProgress | None, stop: Stop
@@ -695,7 +730,7 @@ class KnowledgeBase:
         with shown(on_progress) as tell:
             report = self._pipeline().run(pairs, handed, on_progress=tell, stop=stop)
         self._resources.snapshots.save(self.id)
-        return report
+        return self._with_encoder(report)
 
 
 def _known_type(document_type: DocumentType | str | None) -> DocumentType | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +18,7 @@ from kbkit.models import Chunk, Document, Filters, Hit, Hits, Mode
 from kbkit.recipes import KnowledgeBaseConfig, RetrievalSpec
 from kbkit.retrieval.bm25 import bm25_scores
 from kbkit.retrieval.candidates import Candidates, View, Wanted, from_catalog, from_snapshot
+from kbkit.retrieval.encoding import Encoded, QueryEncoding
 from kbkit.retrieval.fusion import Scores, rating_prior
 from kbkit.retrieval.postprocess import postprocessed, seen
 from kbkit.retrieval.ranking import Pool, Ranked, rank
@@ -114,8 +115,12 @@ class Retriever:
     warmer: Warmer
     kb_id: str
     embedder: Callable[[KnowledgeBaseRow], Embedder]
+    _encoding: QueryEncoding = field(init=False)
     _known: KnowledgeBaseRow | None = None
     _config: tuple[object, KnowledgeBaseConfig] | None = None
+
+    def __post_init__(self) -> None:
+        self._encoding = QueryEncoding(self.database, self.embedder)
 
     def pool(self, query: Query) -> Pool:
         """The candidates for a query.
@@ -126,23 +131,29 @@ class Retriever:
         """
         while True:
             known = self._known
-            vector = None
+            encoded = Encoded()
             if query.mode is not Mode.LEXICAL and known is not None:
-                vector = self.embedder(known).embed_query(query.text)
+                encoded = self._encode(known, query)
             # the vector comes first, since a model may take long
             with self.database.read() as connection:
                 row = self._known = registry.get_by_id(connection, self.kb_id)
                 if known is not None and known.embedder == row.embedder:
-                    return self._pool(connection, row, query, vector)
+                    return self._pool(connection, row, query, encoded)
+
+    def _encode(self, row: KnowledgeBaseRow, query: Query) -> Encoded:
+        config = self._configuration(row)
+        settings = query.settings or config.retrieval
+        terms = analyzer(config.language).query_terms(query.text)
+        return self._encoding.encode(row, settings, query.mode, query.text, terms)
 
     def _pool(
-        self, connection: sa.Connection, row: KnowledgeBaseRow, query: Query, vector: Vector | None
+        self, connection: sa.Connection, row: KnowledgeBaseRow, query: Query, encoded: Encoded
     ) -> Pool:
         config = self._configuration(row)
         settings = query.settings or config.retrieval
         wanted = Wanted(
-            terms=tuple(dict.fromkeys(analyzer(config.language).terms(query.text))),
-            vector=vector,
+            terms=tuple(analyzer(config.language).query_terms(query.text)),
+            vector=encoded.vector,
             mode=query.mode,
             size=settings.candidates,
             limit=seen(settings.postprocessors, query.limit),
@@ -165,6 +176,7 @@ class Retriever:
             terms=wanted.terms,
             candidates=candidates,
             columns=_columns(candidates, wanted, totals, config.language),
+            notes=(encoded.note,) if encoded.note else (),
         )
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
@@ -234,7 +246,8 @@ def _columns(
 def _cosines(candidates: Candidates, vector: Vector | None) -> Scores:
     if vector is None:
         return np.zeros(len(candidates.seqs))
-    return (candidates.vectors @ vector).astype(np.float64)
+    # unlike BLAS, the same for the same vector whatever else is a candidate
+    return np.einsum("ij,j->i", candidates.vectors, vector).astype(np.float64)
 
 
 def _shares(texts: Sequence[str], terms: Sequence[str], language: str) -> Scores:

@@ -1,0 +1,127 @@
+"""Query vectors: of the model, or of the query encoder that was fitted to the chunks' vectors.
+
+The fitted encoder also stands in for a model that cannot be had at the moment. What was done in
+place of what was asked is said in a note, never silently.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kbkit.embedding.base import Embedder, Vector
+from kbkit.embedding.fitted import FittedEncoder
+from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError, KbkitError
+from kbkit.models import Mode
+from kbkit.recipes import RetrievalSpec
+from kbkit.stores import encoders
+from kbkit.stores.database import Database
+from kbkit.stores.registry import KnowledgeBaseRow
+
+_AGAIN = 30.0
+"""Seconds after which a model that could not be reached is asked again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """What became of a query.
+
+    Attributes:
+        vector: Its vector; ``None`` where there is none, so that only words can be searched.
+        note: What the reader should know of it.
+    """
+
+    vector: Vector | None = None
+    note: str = ""
+
+
+@dataclass(slots=True)
+class QueryEncoding:
+    """Embeds the queries of one knowledge base.
+
+    Attributes:
+        embedder: Gives the model of a knowledge base that the catalog has like this.
+    """
+
+    database: Database
+    embedder: Callable[[KnowledgeBaseRow], Embedder]
+    _fitted: tuple[datetime, FittedEncoder] | None = None
+    _unreached: tuple[float, EmbedderUnreachableError] | None = None
+
+    def encode(
+        self,
+        row: KnowledgeBaseRow,
+        settings: RetrievalSpec,
+        mode: Mode,
+        text: str,
+        terms: Sequence[str],
+    ) -> Encoded:
+        """The vector of a query.
+
+        Args:
+            row: The knowledge base.
+            settings: Say what is to embed it.
+            mode: ``hybrid`` does without a vector where nothing can give one.
+            text: The query.
+            terms: Its analyzer terms.
+
+        Raises:
+            EmbedderError: The model failed; or cannot be had, and nothing can stand in for it.
+        """
+        note = ""
+        if settings.query_encoder == "fitted":
+            fitted = self._load(row)
+            if fitted is not None:
+                return Encoded(fitted.encode(terms))
+            note = f"{row.name}: its model embedded the query, since no query encoder is fitted yet"
+        problem: KbkitError | None = None if mode is Mode.DENSE else self._waited_for()
+        if problem is None:
+            vector, problem = self._asked(row, text)
+            if vector is not None:
+                return Encoded(vector, note)
+        fitted = self._load(row)
+        if fitted is not None:
+            said = "its fitted query encoder embedded the query"
+            return Encoded(fitted.encode(terms), f"{row.name}: {said}, since {problem}")
+        if mode is Mode.DENSE and problem is not None:
+            raise problem
+        return Encoded(None, f"{row.name}: only words were searched, since {problem}")
+
+    def _waited_for(self) -> EmbedderUnreachableError | None:
+        """Why the model was not reached a moment ago; a timeout takes long, and somebody waits."""
+        if self._unreached is None or time.monotonic() > self._unreached[0]:
+            return None
+        return self._unreached[1]
+
+    def _asked(
+        self, row: KnowledgeBaseRow, text: str
+    ) -> tuple[Vector, None] | tuple[None, KbkitError]:
+        """The model's vector, or why it cannot be had."""
+        try:
+            embedder = self.embedder(row)
+        except (ConfigError, EmbedderError) as error:
+            return None, error
+        try:
+            return embedder.embed_query(text), None
+        except EmbedderUnreachableError as error:
+            self._unreached = time.monotonic() + _AGAIN, error
+            return None, error
+
+    def _load(self, row: KnowledgeBaseRow) -> FittedEncoder | None:
+        """The fitted encoder as it is now; ``None`` where none is fitted to these vectors."""
+        with self.database.read() as connection:
+            state = encoders.state(connection, row.id)
+            if state is None or state.embedder != row.embedder:
+                return None
+            held = self._fitted
+            if held is not None and held[0] == state.fitted_at:
+                return held[1]
+            stored = encoders.load(connection, row.id)
+        if stored is None:
+            return None
+        state = stored.state
+        fitted = FittedEncoder(state.embedder, stored.terms, stored.vectors, state.report)
+        self._fitted = state.fitted_at, fitted
+        return fitted
