@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 
 import numpy as np
 import sqlalchemy as sa
@@ -218,10 +219,14 @@ def _best(scores: NDArray[np.float32], most: int) -> Rows:
 def _united(dense: Rows, found: Rows, size: int) -> tuple[Rows, int]:
     """The candidates of both legs, each once: first the ``size`` best of either, then the rest.
 
-    Legs may name a chunk again.
+    The legs take turns with the rest, so that a longer list begins like a shorter one. A leg may
+    name a chunk again.
     """
-    ranked = sorted({*dense[:size].tolist(), *found[:size].tolist()})
-    rest = sorted({*dense[size:].tolist(), *found[size:].tolist()}.difference(ranked))
+    legs = [list(dict.fromkeys(leg.tolist())) for leg in (dense, found)]
+    ranked = sorted({*legs[0][:size], *legs[1][:size]})
+    there = {*ranked, None}
+    turns = chain.from_iterable(zip_longest(legs[0][size:], legs[1][size:]))
+    rest = [row for row in dict.fromkeys(turns) if row not in there]
     return np.array(ranked + rest, np.int64), len(ranked)
 
 

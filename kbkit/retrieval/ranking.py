@@ -115,29 +115,44 @@ def _ordered(
     factors = discounts(
         fused.total, features.documents, np.concatenate(alike), settings.per_document
     )
-    return _placed(pools, parts, fused, factors, limit)
+    fused = fused.discounted(factors)
+    order = np.argsort(-fused.total, kind="stable")
+    return _placed(pools, parts, fused, order[_common(fused)[order]][:limit].tolist())
 
 
 def _filled_up(pools: Sequence[Pool], weights: Weights, ceiling: float, limit: int) -> list[Ranked]:
-    """What fills up a long list behind the candidates, so that its length changes no ranks."""
-    parts = [slice(pool.candidates.ranked, len(pool.candidates.seqs)) for pool in pools]
+    """What fills up a long list behind the candidates, so that its length changes no ranks.
+
+    Pools take turns, each with its best first; how much there is must not matter, so scores do
+    not order them but only ever fall.
+    """
+    parts = [slice(0, len(pool.candidates.seqs)) for pool in pools]
     fused = fuse(_features(pools, parts), replace(weights, document=0.0))
-    if not len(fused.total):
-        return []
-    factor = min(1.0, ceiling / max(float(fused.total.max()), 1e-9))
-    return _placed(pools, parts, fused, np.full(len(fused.total), factor), limit)
+    common, turns, start = _common(fused), [], 0
+    for which, pool in enumerate(pools):
+        first, start = start + pool.candidates.ranked, start + len(pool.candidates.seqs)
+        rest = first + np.flatnonzero(common[first:start])
+        turns += [(turn, which, i) for turn, i in enumerate(rest.tolist())]
+    order = [i for _, _, i in sorted(turns)[:limit]]
+    scores = np.minimum.accumulate(np.minimum(fused.total[order], ceiling))
+    scores *= 1 - 1e-9 * np.arange(1, len(order) + 1)  # beyond what rounding can turn around
+    factors = np.zeros(len(common))
+    factors[order] = scores / fused.total[order]
+    return _placed(pools, parts, fused.discounted(factors), order)
+
+
+def _common(fused: Fused) -> NDArray[np.bool_]:
+    """Which candidates have anything in common with the query."""
+    return np.asarray(fused.dense + fused.lexical > 0)
 
 
 def _placed(
-    pools: Sequence[Pool], parts: Sequence[slice], fused: Fused, factors: Scores, limit: int
+    pools: Sequence[Pool], parts: Sequence[slice], fused: Fused, order: Sequence[int]
 ) -> list[Ranked]:
-    """The best candidates that have anything in common with the query."""
+    """Candidates in an order, given by their places in the parts laid end to end."""
     starts = np.cumsum([0] + [part.stop - part.start for part in parts])
-    fused = fused.discounted(factors)
-    order = np.argsort(-fused.total, kind="stable")
-    common = (fused.dense + fused.lexical)[order] > 0
     placed = []
-    for i in order[common][:limit].tolist():
+    for i in order:
         which = int(np.searchsorted(starts, i, "right")) - 1
         row = parts[which].start + i - int(starts[which])
         placed.append(Ranked(pools[which], row, fused.parts(i)))

@@ -247,7 +247,7 @@ def _cosines(candidates: Candidates, vector: Vector | None) -> Scores:
     if vector is None:
         return np.zeros(len(candidates.seqs))
     # unlike BLAS, the same for the same vector whatever else is a candidate
-    return np.einsum("ij,j->i", candidates.vectors, vector).astype(np.float64)
+    return np.asarray(np.einsum("ij,j->i", candidates.vectors, vector), np.float64)
 
 
 def _shares(texts: Sequence[str], terms: Sequence[str], language: str) -> Scores:

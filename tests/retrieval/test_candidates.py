@@ -1,0 +1,217 @@
+"""Whatever way candidates are come by, they are the same: those of an exact search."""
+
+import json
+import random
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import kbkit
+from kbkit.models import Filters, Mode
+from kbkit.recipes import JsonlSource, RetrievalSpec
+from kbkit.retrieval.candidates import View, Wanted, _answered, _best, from_catalog, from_snapshot
+from kbkit.stores import ratings
+from kbkit.stores.vectors import Answer
+from kbkit.text import analyzer
+
+WORDS = (
+    "tea", "water", "kettle", "steep", "leaf", "bread", "flour", "salt", "yeast", "oven",
+    "garden", "rose", "soil", "rain", "python", "class", "list", "thread", "lock", "queue",
+    "river", "stone", "bridge", "road", "train", "ticket", "coffee", "milk", "sugar", "cup",
+)  # fmt: skip
+QUERIES = ["green tea in a kettle", "salt", "python thread lock", "river bridge", "zebra", "oven"]
+FEW = RetrievalSpec(candidates=5)
+
+
+def texts(count, seed=0):
+    rng = random.Random(seed)
+    return [" ".join(rng.choices(WORDS, k=rng.randint(3, 40))) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    """A knowledge base of 60 random documents, with a snapshot, and open in Chroma."""
+    folder = tmp_path_factory.mktemp("candidates")
+    lines = [
+        {"uri": f"doc:{n}", "title": f"Page {n % 7}", "text": f"## About {text[:9]}\n\n{text}."}
+        for n, text in enumerate(texts(60))
+    ]
+    lines.append({"uri": "doc:odd", "title": "?", "text": "#"})
+    (folder / "docs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with kbkit.open(folder / "kb") as workspace:
+        kb = workspace.create("random")
+        kb.ingest(JsonlSource(path=str(folder / "docs.jsonl")))
+        yield kb
+
+
+@pytest.fixture
+def view(kb):
+    """What a search sees."""
+    resources = kb._resources
+    resources.vectors.open(kb.id)
+    with resources.database.read() as connection:
+        row = kb._current()
+        yield SimpleNamespace(
+            view=View(connection, row, resources.vectors, ratings.totals(connection, row.id)),
+            snapshot=resources.snapshots.renew(kb.id),
+            embed=kb._embedder_of(row).embed_query,
+        )
+
+
+def wanted(view, query, mode=Mode.HYBRID, size=100, limit=10, filters=None):
+    vector = None if mode is Mode.LEXICAL else view.embed(query)
+    terms = tuple(analyzer().query_terms(query))
+    return Wanted(terms, vector, mode, size, limit, filters or Filters())
+
+
+class Closed:
+    """Vectors that nothing has opened."""
+
+    def is_open(self, row):
+        return False
+
+
+def unopened(view):
+    seen = view.view
+    return View(seen.connection, seen.row, Closed(), seen.totals)
+
+
+def same(one, other):
+    """That two sets of candidates are the same, to the last column."""
+    assert one.ranked == other.ranked
+    assert one.seqs.tolist() == other.seqs.tolist()
+    assert (one.vectors == other.vectors).all()
+    for name in ("document_ids", "titles", "headings", "lengths", "counts"):
+        assert list(getattr(one, name)) == list(getattr(other, name)), name
+    assert np.asarray(one.sizes).tolist() == np.asarray(other.sizes).tolist()
+    assert one.statistics.chunks == other.statistics.chunks
+    assert one.statistics.average_length == pytest.approx(other.statistics.average_length)
+    frequencies = [dict(found.statistics.document_frequencies) for found in (one, other)]
+    assert frequencies[0] == frequencies[1]
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("limit", [3, 10**6])
+@pytest.mark.parametrize("query", QUERIES)
+def test_catalog_snapshot_and_scan_give_the_same(view, query, mode, limit):
+    asked = wanted(view, query, mode, limit=limit)
+    by_snapshot = from_snapshot(view.view, view.snapshot, asked)
+    same(by_snapshot, from_snapshot(unopened(view), view.snapshot, asked))
+    same(by_snapshot, from_catalog(view.view, asked))
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_few_candidates_are_the_best_of_each_leg(view, query):
+    asked = wanted(view, query, size=5, limit=30)
+    whole = from_snapshot(unopened(view), view.snapshot, wanted(view, query, limit=10**6))
+    cosines = view.snapshot.vectors @ asked.vector
+    nearest = view.snapshot.seqs[np.argsort(-cosines, kind="stable")[:5]].tolist()
+    for found in (
+        from_snapshot(view.view, view.snapshot, asked),
+        from_snapshot(unopened(view), view.snapshot, asked),
+        from_catalog(view.view, asked),
+    ):
+        ranked, rest = found.seqs[: found.ranked].tolist(), found.seqs[found.ranked :].tolist()
+        assert set(nearest) <= set(ranked)
+        assert len(ranked) <= 10
+        assert not set(ranked) & set(rest)
+        assert len(set(rest)) == len(rest) >= 20
+        assert set(ranked + rest) <= set(whole.seqs.tolist())
+    for mode, size in ((Mode.DENSE, 5), (Mode.LEXICAL, 5)):
+        one = from_snapshot(view.view, view.snapshot, wanted(view, query, mode, size, 1))
+        assert one.ranked == len(one.seqs) <= size
+
+
+@pytest.mark.parametrize("opened_at", [0.0, 0.5, 1.0])
+def test_chunks_that_chroma_does_not_know_are_candidates_like_others(kb, view, opened_at):
+    known = kb._resources.vectors._chroma.opened_at
+    before = known[kb.id]
+    known[kb.id] = int(before * opened_at)
+    try:
+        for query in QUERIES:
+            asked = wanted(view, query, size=5, limit=8)
+            exact = from_snapshot(unopened(view), view.snapshot, asked)
+            same(from_snapshot(view.view, view.snapshot, asked), exact)
+            nearest = exact.seqs[np.argsort(-(exact.vectors @ asked.vector), kind="stable")[:5]]
+            found = from_catalog(view.view, asked)
+            assert set(nearest.tolist()) <= set(found.seqs[: found.ranked].tolist())
+    finally:
+        known[kb.id] = before
+
+
+def test_what_chroma_names_may_be_gone(view):
+    snapshot, vector = view.snapshot, view.embed("green tea")
+    last = int(snapshot.seqs[-1])
+    exact = _best(snapshot.vectors @ vector, 5).tolist()
+    ids = [snapshot.ids[row] for row in exact]
+    assert _answered(snapshot, Answer(ids, last), vector, 5).tolist() == exact
+    assert _answered(snapshot, Answer(ids[::-1], last), vector, 5).tolist() == exact
+    assert _answered(snapshot, Answer([*ids[1:], "gone"], last), vector, 5).tolist() == []
+    assert _answered(snapshot, Answer(["gone"], last), vector, 5).tolist() == []
+    assert _answered(snapshot, Answer(["gone"], 0), vector, 5).tolist() == exact
+
+
+def test_deleted_chunks_take_no_places_away(tmp_path):
+    """Another process deleted what is nearest, and this one's Chroma has it still."""
+    with kbkit.open(tmp_path) as workspace:
+        kb = workspace.create("drinks")
+        for n, text in enumerate(["green tea"] * 6 + ["black tea", "hot milk", "cold rum"]):
+            kb.add(f"{text} {n}", f"All about {text}, number {n}.")
+        kb._resources.vectors.open(kb.id)
+        gone = [hit.uri for hit in kb.search("green tea", 6, "dense", settings=FEW)]
+        with kb._resources.database.write() as connection:
+            for table in ("vectors WHERE chunk_seq", "chunks WHERE seq"):
+                connection.exec_driver_sql(
+                    f"DELETE FROM {table} IN (SELECT seq FROM chunks JOIN documents"
+                    f" ON documents.id = document_id WHERE uri IN ({','.join('?' * 6)}))",
+                    tuple(gone),
+                )
+            connection.exec_driver_sql("UPDATE knowledge_bases SET version = version + 1")
+        left = {"black tea 6", "hot milk 7", "cold rum 8"}
+        for _ in range(3):  # from the catalog, and from a snapshot
+            hits = kb.search("green tea", 3, "dense", settings=FEW)
+            assert {hit.title for hit in hits} == left
+            kb._resources.warmer.close()
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("settings", [None, FEW, RetrievalSpec(candidates=1)])
+def test_a_longer_list_begins_like_a_shorter_one(kb, mode, settings):
+    for query in QUERIES:
+        whole = kb.search(query, 10**6, mode, settings=settings)
+        scores = [hit.score for hit in whole]
+        ids = [hit.chunk.id for hit in whole]
+        assert scores == pytest.approx(sorted(scores, reverse=True))
+        assert len(ids) == len(set(ids))
+        for limit in (1, 10, 60, 150, 10**30):
+            assert kb.search(query, limit, mode, settings=settings).hits == whole.hits[:limit]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_filtered_candidates_are_those_of_the_whole_that_may_pass(kb, view, query):
+    uris = {f"doc:{n}" for n in range(10, 20)}
+    filters = Filters.of({"source": "doc:1", "before": datetime.now(UTC)})
+    uris.add("doc:1")
+    whole = from_snapshot(unopened(view), view.snapshot, wanted(view, query, limit=10**6))
+    found = from_snapshot(
+        view.view, view.snapshot, wanted(view, query, limit=10**6, filters=filters)
+    )
+    passing = {d.id for d in kb.iter_documents() if d.uri in uris}
+    expected = [
+        seq
+        for seq, document in zip(whole.seqs.tolist(), whole.document_ids, strict=True)
+        if document in passing
+    ]
+    assert found.seqs.tolist() == expected
+    assert found.statistics == whole.statistics  # of all chunks, so that scores compare
+
+
+def test_the_best_are_those_of_a_sort():
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 7, 50):
+        scores = rng.integers(-3, 3, n).astype(np.float32)
+        whole = np.argsort(-scores, kind="stable").tolist()
+        for most in (1, 5, 49, 50, 99):
+            assert _best(scores, most).tolist() == whole[:most]
