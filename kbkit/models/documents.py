@@ -69,6 +69,9 @@ class PageVisit:
         last_modified: Validator the server gave, or ``""``.
         links: Addresses on the page that are in the source's scope.
         document_uri: URI of the document made from it, or ``""``.
+        location: Where redirects led, or ``""``.
+        canonical: Address in the source's scope that the page says is its own, where that is
+            another, or ``""``.
     """
 
     url: str
@@ -77,6 +80,13 @@ class PageVisit:
     last_modified: str = ""
     links: tuple[str, ...] = ()
     document_uri: str = ""
+    location: str = ""
+    canonical: str = ""
+
+    @property
+    def address(self) -> str:
+        """The address that answered."""
+        return self.location or self.document_uri or self.url
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class CrawlRun:
         self._seen: set[str] = set()
         self._linked: set[str] = set()  # pages whose links have been taken
         self._unlinked: Counter[int] = Counter()  # pages asked for, not yet linked, by depth
-        self._copies: dict[str, str] = {}  # pages that call themselves copies
+        self._copies: dict[str, str] = {}  # what pages call their own address
         self._responses: dict[str, Response] = {}  # of pages that are being read
         self._active = 0  # pages asked for that count against the limit
         self._made = 0  # documents
@@ -98,20 +98,19 @@ class CrawlRun:
     def _resume(self) -> None:
         """Take up an interrupted run where it was, or begin."""
         earlier = list(self._context.memory.visited())
+        self._seen.add(self._start)  # before links to it under another name
         for visit in earlier:
-            self._seen.update(address for address in (visit.url, visit.document_uri) if address)
+            self._seen.update((visit.url, visit.address))
             self._made += bool(visit.document_uri)
             if visit.url == self._start:
                 self._opened = True
-                if visit.document_uri:
-                    self._scope.follow_start(visit.document_uri)
+                self._scope.follow_start(visit.address)
+        if not self._opened:
+            self._frontier.append(self._task(self._start, 0, ""))
         for visit in earlier:
-            self._follow(visit.links, visit.url, visit.depth)
+            self._follow(_all_links(visit), visit.url, visit.depth)
         if self._opened:
             self._read_sitemaps()
-        else:
-            self._seen.add(self._start)
-            self._frontier.appendleft(self._task(self._start, 0, ""))
 
     def _drain(self) -> Iterator[SourceEvent]:
         """Work until nothing is left to ask for and to read."""
@@ -199,17 +198,14 @@ class CrawlRun:
         if response.outcome is Outcome.UNCHANGED:
             earlier = task.earlier
             assert earlier is not None
-            self._seen.add(earlier.document_uri or task.url)
-            self._scope_of_start(task, earlier.document_uri)
-            self._take_links(task, earlier.links)
+            self._seen.add(earlier.address)
+            if task.url == self._start:
+                self._scope.follow_start(earlier.address)
+            self._take_links(task, _all_links(earlier))
         elif task.url == self._start and response.outcome is Outcome.FAILED:
             # 1,000 known pages need not be asked one by one when the door is shut
             self._dead = response.reason
         return event
-
-    def _scope_of_start(self, task: Task, uri: str) -> None:
-        if task.url == self._start and uri:
-            self._scope.follow_start(uri)
 
     def _read(self, task: Task, page: Extracted, *, final: bool) -> SourceEvent | None:
         response = self._responses[task.url]
@@ -224,19 +220,27 @@ class CrawlRun:
             )
         )
         own = self._scope.link(page.canonical, uri) if page.canonical else ""
-        if own in (uri, twin(uri), self._start) or self._copies.get(own) == uri:
+        if own in (uri, twin(uri), self._start) or (own and self._names(own) == uri):
             own = ""  # every page names the home page, or two pages name each other
         self._take_links(task, (*links, own) if own else links)
         if not final:
             self._open()
             return None
+        self._copies[uri] = own
         del self._responses[task.url]
         # what could not be read this time is to be read the next time, changed or not
         validator = "" if page.failed else response.etag
         seen = replace(response, last_modified="") if page.failed else response
-        visit = replace(visits.visited(task, seen, validator), links=links)
+        visit = replace(visits.visited(task, seen, validator), links=links, canonical=own)
         noindex = bool(asked & {"noindex", "none"})
         return self._finish(task, self._judged(visit, page, uri, own, noindex))
+
+    def _names(self, url: str) -> str:
+        """The page that one calls its own address, in this run or in an earlier one."""
+        if url not in self._copies:
+            known = self._context.memory.page(url)
+            self._copies[url] = known.canonical if known else ""
+        return self._copies[url]
 
     def _take_links(self, task: Task, links: tuple[str, ...]) -> None:
         if task.url not in self._linked:
@@ -252,7 +256,6 @@ class CrawlRun:
         if noindex:
             reason = "noindex: its X-Robots-Tag asks not to index it"
         elif own and not reason:
-            self._copies[uri] = own
             reason = f"a copy of {own} (rel=canonical)"
         elif not reason and not self._scope.wants(uri):
             reason = "read for its links only (include and exclude leave it out)"
@@ -326,7 +329,8 @@ class CrawlRun:
         return True
 
     def _follow(self, links: tuple[str, ...], referrer: str, depth: int) -> None:
-        for url in links:
+        for link in links:
+            url = self._known_as(link)
             if url in self._seen or url in self._refusals or twin(url) in self._seen:
                 continue
             if self._spec.depth is not None and depth >= self._spec.depth:
@@ -337,6 +341,14 @@ class CrawlRun:
             else:
                 self._seen.add(url)
                 self._frontier.append(self._task(url, depth + 1, referrer))
+
+    def _known_as(self, url: str) -> str:
+        """The name under which an earlier run stored what an address shows."""
+        memory, other = self._context.memory, twin(url)
+        if other and other not in self._seen and url not in self._seen:
+            known = None if memory.page(url) else memory.page(other)
+            return other if known and known.document_uri else url
+        return url
 
     def _task(self, url: str, depth: int, referrer: str) -> Task:
         earlier = self._context.memory.page(url)
@@ -355,3 +367,7 @@ class CrawlRun:
                 self._refusals.add(task.url, f"beyond the limit of {self._spec.limit:,} pages")
                 self._seen.discard(task.url)
             self._frontier.clear()
+
+
+def _all_links(visit: PageVisit) -> tuple[str, ...]:
+    return (*visit.links, visit.canonical) if visit.canonical else visit.links

@@ -21,6 +21,7 @@ from kbkit.sources.downloads import Task
 from kbkit.sources.extract import Extracted
 from kbkit.sources.fetch import Fetcher, Response
 from kbkit.sources.robots import Robots
+from kbkit.sources.urls import canonical
 
 READER = 1
 """Raised when pages are read so differently that those that did not change are worth reading
@@ -54,7 +55,7 @@ class Validators:
 
     def same(self, visit: PageVisit | None, response: Response, uri: str) -> bool:
         """Say whether the bytes that came are those of the earlier visit."""
-        if visit is None or (visit.document_uri or visit.url) != uri:
+        if visit is None or visit.address != uri:
             return False
         return visit.etag.partition(" ")[0] == self.written(response).partition(" ")[0]
 
@@ -97,7 +98,14 @@ def refused(response: Response, accepted: frozenset[str]) -> str:
 
 def visited(task: Task, response: Response, validator: str) -> PageVisit:
     """What to remember of a page that came, links and document apart."""
-    return PageVisit(task.url, task.depth, validator, response.last_modified)
+    uri = canonical(response.url)
+    return PageVisit(
+        task.url,
+        task.depth,
+        validator,
+        response.last_modified,
+        location=uri if uri != task.url else "",
+    )
 
 
 def without(task: Task, response: Response) -> SourceEvent:

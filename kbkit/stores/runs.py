@@ -146,6 +146,8 @@ def record_visits(
             "last_modified": visited.visit.last_modified,
             "links": list(visited.visit.links),
             "document_uri": visited.visit.document_uri,
+            "location": visited.visit.location,
+            "canonical": visited.visit.canonical,
             "outcome": visited.outcome,
             "reason": visited.reason,
             "visited_at": visited.at,
@@ -187,6 +189,8 @@ class RunMemory:
                     pages.c.last_modified,
                     pages.c.links,
                     pages.c.document_uri,
+                    pages.c.location,
+                    pages.c.canonical,
                 )
                 .where(pages.c.source_id == self._source_id, condition)
                 .order_by(pages.c.visited_at, pages.c.url)

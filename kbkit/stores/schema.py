@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0002"
+HEAD = "0003"
 """Revision of the newest migration."""
 
 
@@ -117,6 +117,8 @@ pages = Table(
     Column("last_modified", String, nullable=False),
     Column("links", JSON, nullable=False),
     Column("document_uri", String, nullable=False),
+    Column("location", String, nullable=False, server_default=""),
+    Column("canonical", String, nullable=False, server_default=""),
     Column("outcome", String, nullable=False),
     Column("reason", Text, nullable=False),
     Column("visited_at", UtcDateTime, nullable=False),

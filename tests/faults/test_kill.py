@@ -18,11 +18,14 @@ from kbkit.testing import serve_folder
 
 KILLS = 20
 PAGES = 40
+DOCUMENTS = PAGES + 2
+"""The pages, the start page and that of a folder; the copy is none."""
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 PAGE = """<!doctype html><html lang="en"><head><title>Page {n}</title></head><body>
-<nav><a href="index.html">home</a></nav><main><h1>Page {n}</h1>
+<nav><a href="index.html">home</a> <a href="./">start</a> <a href="old/index.html">old</a>
+<a href="old/">older</a> <a href="copy.html">copy</a></nav><main><h1>Page {n}</h1>
 <p>{words}</p><h2 id="more">More about {n}</h2><p>The number {n} has a friend:
 <a href="page{next}.html">page {next}</a>, and says {words}.</p>
 <pre><code>value = {n}
@@ -38,7 +41,16 @@ def site(tmp_path_factory):
         text = " ".join(rng.choices(words, k=120))
         page = PAGE.format(n=n, next=(n + 1) % PAGES, words=text)
         (folder / f"page{n}.html").write_text(page)
-    (folder / "index.html").write_text(PAGE.format(n="index", next=0, words="welcome here"))
+    # it leads to all others, so that many of them are stored before it is
+    every = " ".join(f'<a href="page{n}.html">page {n}</a>' for n in range(PAGES))
+    (folder / "index.html").write_text(PAGE.format(n="index", next=0, words=f"welcome {every}"))
+    # pages with several addresses: folders and their index pages, and a copy
+    (folder / "old").mkdir()
+    old = PAGE.format(n="old", next=0, words="of old").replace('href="', 'href="../')
+    (folder / "old" / "index.html").write_text(old)
+    original = '</title><link rel="canonical" href="page7.html">'
+    copy = PAGE.format(n=7, next=8, words="copied").replace("</title>", original)
+    (folder / "copy.html").write_text(copy)
     with serve_folder(folder) as url:
         yield url
 
@@ -97,6 +109,9 @@ def check(folder):
             return {}
         kb = workspace["numbers"]
         documents = {document.id: document for document in kb.iter_documents()}
+        # no page twice under two addresses
+        places = {document.uri.removesuffix("index.html") for document in documents.values()}
+        assert len(places) == len(documents)
         chunks = list(kb.iter_chunks())
         assert {chunk.document_id for chunk in chunks} == documents.keys()
         for chunk in chunks:
@@ -142,7 +157,7 @@ def test_a_build_killed_twenty_times_ends_as_one_that_was_not(recipe, builder, t
         now = check(folder)
         assert committed.items() <= now.items()  # nothing that was there is lost or changed
         committed = now
-        if len(now) == PAGES + 1:  # complete: begin a new one
+        if len(now) == DOCUMENTS:  # complete: begin a new one
             folder, committed = tmp_path / f"kb{attempt + 1}", {}
     assert killed >= KILLS // 2
     builder.build(recipe, folder)
@@ -151,6 +166,31 @@ def test_a_build_killed_twenty_times_ends_as_one_that_was_not(recipe, builder, t
     assert killed_often[0] == whole[0]
     assert killed_often[1] == whole[1]
     assert killed_often[2] == 0
+
+
+def stored(folder):
+    """How many documents are committed."""
+    try:
+        with contextlib.closing(
+            sqlite3.connect(f"file:{folder}/catalog.db?mode=ro", uri=True)
+        ) as c:
+            return c.execute("SELECT count(*) FROM documents").fetchone()[0]
+    except sqlite3.OperationalError:  # not made yet
+        return 0
+
+
+def test_a_build_killed_at_its_first_documents_knows_pages_by_all_their_addresses(
+    recipe, builder, tmp_path
+):
+    """The start page is stored late; a crawl taken up before must know its other address."""
+    child = builder.start(recipe, tmp_path)
+    while not stored(tmp_path):
+        time.sleep(0.005)
+    os.kill(child, signal.SIGKILL)
+    assert os.WIFSIGNALED(builder.status())
+    assert 0 < len(check(tmp_path)) < DOCUMENTS
+    builder.build(recipe, tmp_path)
+    assert len(check(tmp_path)) == DOCUMENTS
 
 
 def test_a_resumed_build_does_not_fetch_what_it_has(site, recipe, builder, tmp_path):
@@ -164,6 +204,6 @@ def test_a_resumed_build_does_not_fetch_what_it_has(site, recipe, builder, tmp_p
         )
         assert first.interrupted
         second = kb.ingest(*spec)
-        assert first.new + second.new == PAGES + 1
-        assert first.fetched + second.fetched == PAGES + 1
+        assert first.new + second.new == DOCUMENTS
+        assert first.fetched + second.fetched == DOCUMENTS
         assert second.same == 0

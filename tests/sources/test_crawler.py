@@ -7,7 +7,7 @@ import pytest
 from kbkit.models import DocumentType
 from kbkit.recipes import CrawlSource
 from kbkit.sources import open_source
-from kbkit.sources.base import Outcome, SourceContext
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.robots import directives
 from kbkit.sources.urls import Scope
 from tests.sources.test_web import Memory, crawl, read, reasons
@@ -188,3 +188,66 @@ def test_a_crawl_delay_that_makes_no_sense_stops_nothing(site, page, delay) -> N
     site.pages["/robots.txt"] = f"User-agent: *\nCrawl-delay: {delay}\nDisallow: /x\n"
     site.pages["/"] = page("Home")
     assert read(crawl(site.url + "/", sitemap=False), site) == ["/"]
+
+
+def keep(events: list[SourceEvent], *urls: str) -> list[SourceEvent]:
+    """The events of some pages, as a process that died earlier would have left them."""
+    return [event for event in events if event.visit and event.visit.url in urls]
+
+
+@pytest.mark.parametrize("start", ["/", "/index.html"])
+def test_a_crawl_taken_up_before_its_start_was_stored_knows_its_twin(site, page, start) -> None:
+    site.pages["/"] = site.pages["/index.html"] = page("Home", "/a")
+    site.pages["/a"] = page("A", "/index.html", "/", "/b")
+    site.pages["/b"] = page("B")
+    whole = crawl(site.url + start)
+    memory = Memory(keep(whole, site.url + "/a"), interrupted=True)
+    assert read(crawl(site.url + start, memory), site) == sorted(["/b", start])
+
+
+def test_a_page_met_under_its_other_name_keeps_the_one_it_has(site, page) -> None:
+    site.pages["/"] = page("Home", "/x/index.html")
+    site.pages["/x/"] = site.pages["/x/index.html"] = page("X")
+    memory = Memory(crawl(site.url + "/"))
+    site.pages["/"] = page("Home again", "/x/", "/x/index.html")
+    events = crawl(site.url + "/", memory)
+    outcomes = {event.uri.removeprefix(site.url): event.outcome for event in events}
+    assert outcomes == {"/": Outcome.FETCHED, "/x/index.html": Outcome.UNCHANGED}
+
+
+def test_where_the_start_led_is_known_when_a_crawl_is_taken_up(site, page) -> None:
+    def moved(handler) -> None:
+        handler.send_response(302)
+        handler.send_header("Location", "/manual/en/")
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    site.pages["/docs/"] = moved
+    site.pages["/manual/en/"] = page("Home", "a", "/other")
+    site.headers["/manual/en/"] = {"X-Robots-Tag": "noindex"}
+    site.pages["/manual/en/a"] = page("A")
+    site.pages["/other"] = page("Other")
+    whole = crawl(site.url + "/docs/")
+    assert read(whole, site) == ["/manual/en/a"]
+    memory = Memory(keep(whole, site.url + "/docs/"), interrupted=True)
+    assert read(crawl(site.url + "/docs/", memory), site) == ["/manual/en/a"]
+    assert site.count("/manual/en/") == 1
+
+
+def test_pages_that_name_each_other_are_not_both_lost_to_a_kill(site, page) -> None:
+    site.pages["/"] = page("Home", "/a")
+    site.pages["/a"] = page("A", head='<link rel="canonical" href="/b">')
+    site.pages["/b"] = page("B", head='<link rel="canonical" href="/a">')
+    whole = crawl(site.url + "/")
+    for left in ("/",), ("/", "/a"), ("/a",):
+        memory = Memory(keep(whole, *(site.url + path for path in left)), interrupted=True)
+        assert "/b" in read(crawl(site.url + "/", memory), site)
+
+
+def test_pages_that_name_each_other_stay_as_they_were_when_read_again(site, page) -> None:
+    site.pages["/"] = page("Home", "/a")
+    site.pages["/a"] = page("A", head='<link rel="canonical" href="/b">')
+    site.pages["/b"] = page("B", head='<link rel="canonical" href="/a">')
+    memory = Memory(crawl(site.url + "/"))
+    site.pages["/b"] = page("B changed", head='<link rel="canonical" href="/a">')
+    assert read(crawl(site.url + "/", memory), site) == ["/b"]
