@@ -19,6 +19,7 @@ from kbkit.errors import ConfigError, KbkitError, SourceError
 from kbkit.terminal import (
     console,
     info_lines,
+    print_evaluation,
     print_hits,
     print_ingest,
     print_json,
@@ -30,8 +31,11 @@ from kbkit.terminal import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kbkit.feedback.judgements import Judgements
     from kbkit.models import IngestReport
-    from kbkit.recipes import AnySource
+    from kbkit.recipes import AnySource, Question
     from kbkit.workspace import Workspace
 
 EXIT_ERROR = 1
@@ -346,36 +350,47 @@ def build(
 @app.command("eval")
 def eval_(
     context: typer.Context,
-    name: Name,
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="A recipe file, whose golden questions are asked, or a knowledge base.",
+            show_default=False,
+        ),
+    ],
     questions: Annotated[
-        Path,
+        Path | None,
         typer.Option(help="TSV: question, tab, relevant pages separated by commas (URI "
                      "suffixes; the first is the best)."),
-    ],
-    mode: Annotated[str, typer.Option(help="hybrid, dense or lexical.")] = "hybrid",
-    fail_under: Annotated[
-        float | None, typer.Option(help="Exit with 4 when nDCG@10 is lower.")
     ] = None,
+    judgements: Annotated[
+        Path | None,
+        typer.Option(help="TREC qrels of chunks, with the queries beside them. Without questions "
+                     "and judgements a knowledge base is measured by its ratings."),
+    ] = None,
+    mode: Annotated[str, typer.Option(help="hybrid, dense or lexical.")] = "hybrid",
+    against: Annotated[
+        str | None, typer.Option(help="Mode to compare with, by a paired permutation test.")
+    ] = None,
+    fail_under: Annotated[
+        float | None, typer.Option(help="Exit with 4 when nDCG@10 is lower; 0 to 1.")
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show each question too.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure how well search answers questions whose answers are known."""
-    from kbkit.recipes import load_questions
-
-    asked = load_questions(questions)
-    with _workspace(context) as workspace:
-        result = workspace[name].evaluate(asked, mode)
+    if questions is not None and judgements is not None:
+        raise typer.BadParameter("give either --questions or --judgements")
+    if fail_under is not None and not 0 <= fail_under <= 1:
+        raise typer.BadParameter(f"--fail-under {fail_under}: give a number from 0 to 1")
+    name, asked = _asked(target, questions, judgements)
+    with _workspace(context) as workspace, progress() as on_progress:
+        result = workspace[name].evaluate(asked, mode, against=against, on_progress=on_progress)
     if as_json:
         print_json(result.to_dict())
     else:
-        print_pairs(
-            [
-                ("questions", str(len(result.answers))),
-                ("nDCG@10", f"{result.ndcg:.3f}"),
-                ("Recall@10", f"{result.recall:.3f}"),
-                ("MRR@10", f"{result.mrr:.3f}"),
-                ("Hit@1", f"{result.hit_at_1:.3f}"),
-            ]
-        )
+        print_evaluation(result, verbose)
     if fail_under is not None and result.ndcg < fail_under:
         say(f"nDCG@10 {result.ndcg:.3f} is below {fail_under}")
         raise typer.Exit(EXIT_BELOW_FLOOR)
@@ -488,6 +503,32 @@ def _workspace(context: typer.Context) -> Workspace:
     from kbkit.workspace import Workspace
 
     return Workspace(context.obj)
+
+
+def _asked(
+    target: str, questions: Path | None, judgements: Path | None
+) -> tuple[str, Sequence[Question] | Judgements | None]:
+    """The knowledge base that is measured, and by what; ``None`` for its own ratings.
+
+    Raises:
+        ConfigError: A file cannot be read, or a recipe has no golden questions.
+    """
+    from kbkit.feedback.judgements import Judgements
+    from kbkit.recipes import golden_questions, load_questions, load_recipe
+    from kbkit.recipes.schema import SLUG
+
+    recipe = None if SLUG.fullmatch(target) else load_recipe(target)
+    name = target if recipe is None else recipe.name
+    if questions is not None:
+        return name, load_questions(questions)
+    if judgements is not None:
+        return name, Judgements.from_qrels(judgements)
+    if recipe is None:
+        return name, None
+    asked = golden_questions(recipe)
+    if not asked:
+        raise ConfigError(f"{target}: has no golden questions; write some under `questions`")
+    return name, asked
 
 
 def _sources(

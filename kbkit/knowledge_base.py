@@ -17,6 +17,7 @@ from kbkit.feedback.evaluate import Evaluation, evaluate
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.pooling import JudgingPool, pool
 from kbkit.feedback.rating import judgements_of, rate, rating_of, unrate
+from kbkit.feedback.tune import TuneReport, tune
 from kbkit.frames import chunks_frame, documents_frame, info_html, ratings_frame
 from kbkit.ingest.pipeline import Pipeline, Stop
 from kbkit.ingest.reembed import reembed
@@ -546,6 +547,37 @@ class KnowledgeBase:
         return evaluate(
             self, asked, mode=mode, settings=settings, against=against, k=k, on_progress=on_progress
         )
+
+    def tune(
+        self,
+        questions: Sequence[Question] | Judgements | None = None,
+        *,
+        keep: bool = False,
+        seed: int = 0,
+        on_progress: OnProgress | None = None,
+    ) -> TuneReport:
+        """Learn the weights of hybrid search from queries whose answers are known.
+
+        Weights of meaning, document, title and headings are learned; what else the settings say
+        stays. They are proposed only if they win clearly on queries that had no part in learning.
+
+        Args:
+            questions: Golden questions or judgements; by default those that `judgements` gives.
+            keep: Write the proposed settings to the knowledge base, if they win. The next build of
+                a recipe undoes that, unless `TuneReport.to_yaml` is put there.
+            seed: Another one divides the queries in other ways.
+            on_progress: Called as the work goes on; by default notebooks show a bar.
+
+        Raises:
+            ConfigError: There are fewer than 10 queries, or one is wrong.
+            EmbedderError: The embedder failed.
+        """
+        asked = self.judgements() if questions is None else questions
+        report = tune(self, asked, seed=seed, on_progress=on_progress)
+        if not (keep and report.wins):
+            return report
+        self.reconfigure(self.config().model_copy(update={"retrieval": report.settings}))
+        return replace(report, kept=True)
 
     def pool(
         self, query: str, depth: int = 10, *, unshown: int = 5, seed: int = 0, rater: str = ""

@@ -13,6 +13,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from kbkit.feedback.evaluate import Evaluation
     from kbkit.models import Hits, IngestReport, KnowledgeBaseInfo
     from kbkit.progress import OnProgress
 
@@ -85,6 +86,53 @@ def print_ingest(report: IngestReport, as_json: bool) -> None:
         for label, problems in (("failed", report.failed), ("skipped", report.skipped)):
             for problem in problems:
                 say(f"{label}: {problem.uri}: {problem.reason}")
+
+
+def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
+    """Print the figures with their intervals, and each question's own where they are wanted."""
+    from rich.table import Table
+
+    if verbose:
+        _print_answers(evaluation)
+    labels = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10", "hit@1": "Hit@1"}
+    table = Table("", evaluation.label, "95 %", box=None, padding=(0, 2, 0, 0))
+    others = evaluation.against
+    other_means = {} if others is None else others.means()
+    if others is not None:
+        for head in (others.label, "difference", "95 %", "p"):
+            table.add_column(head)
+    means, differences = evaluation.means(), evaluation.differences()
+    for name, (low, high) in evaluation.intervals().items():
+        row = [labels.get(name, name.capitalize()), f"{means[name]:.3f}", f"{low:.3f}-{high:.3f}"]
+        if name in differences:
+            found = differences[name]
+            ends = f"{found.low:+.3f} to {found.high:+.3f}"
+            row += [f"{other_means[name]:.3f}", f"{found.mean:+.3f}", ends, f"{found.p_value:.4f}"]
+        table.add_row(*row)
+    console().print(table)
+    say(f"{len(evaluation.answers):,} questions, by {evaluation.unit}")
+    if evaluation.left_out:
+        say(f"left out: {len(evaluation.left_out):,} questions that nothing judged answers")
+
+
+def _print_answers(evaluation: Evaluation) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    others = evaluation.against
+    table = Table("nDCG@10", box=None, padding=(0, 2, 0, 0))
+    if others is not None:
+        table.add_column(others.label)
+    table.add_column("recall")
+    table.add_column("first right")
+    table.add_column("question", overflow="fold")
+    for i, answer in enumerate(evaluation.answers):
+        first = f"{1 / answer.reciprocal_rank:.0f}" if answer.reciprocal_rank else "none"
+        other = [] if others is None else [f"{others.answers[i].ndcg:.3f}"]
+        table.add_row(
+            f"{answer.ndcg:.3f}", *other, f"{answer.recall:.3f}", first, Text(answer.question)
+        )
+    console().print(table)
 
 
 def info_lines(info: KnowledgeBaseInfo) -> list[tuple[str, str]]:

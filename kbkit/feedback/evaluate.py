@@ -74,22 +74,22 @@ class Evaluation:
     @property
     def ndcg(self) -> float:
         """Mean nDCG@10."""
-        return self._mean("ndcg@10")
+        return self.means()["ndcg@10"]
 
     @property
     def recall(self) -> float:
         """Mean Recall@k."""
-        return self._mean(f"recall@{self.k}")
+        return self.means()[f"recall@{self.k}"]
 
     @property
     def mrr(self) -> float:
         """Mean reciprocal rank within the first 10."""
-        return self._mean("mrr@10")
+        return self.means()["mrr@10"]
 
     @property
     def hit_at_1(self) -> float:
         """Share of queries whose first page or chunk is relevant."""
-        return self._mean("hit@1")
+        return self.means()["hit@1"]
 
     def values(self) -> dict[str, Values]:
         """The figures of each query, by measure."""
@@ -98,6 +98,13 @@ class Evaluation:
             f"recall@{self.k}": np.array([answer.recall for answer in self.answers]),
             "mrr@10": np.array([answer.reciprocal_rank for answer in self.answers]),
             "hit@1": np.array([answer.hit_at_1 for answer in self.answers]),
+        }
+
+    def means(self) -> dict[str, float]:
+        """The mean of each measure."""
+        return {
+            name: float(values.mean()) if self.answers else 0.0
+            for name, values in self.values().items()
         }
 
     def intervals(self) -> dict[str, tuple[float, float]]:
@@ -119,14 +126,15 @@ class Evaluation:
         """
         import pandas as pd
 
+        means = self.means()
+        others = self.against.means() if self.against is not None else {}
         rows = {
-            name: {"mean": self._mean(name), "low": low, "high": high}
+            name: {"mean": means[name], "low": low, "high": high}
             for name, (low, high) in self.intervals().items()
         }
         for name, found in self.differences().items():
-            assert self.against is not None
             rows[name] |= {
-                "against": self.against._mean(name),
+                "against": others[name],
                 "difference": found.mean,
                 "difference_low": found.low,
                 "difference_high": found.high,
@@ -152,17 +160,18 @@ class Evaluation:
             "questions": len(self.answers),
             "unit": self.unit,
             "configuration": self.label,
-            **{name: self._mean(name) for name in self.values()},
+            **self.means(),
             "intervals": {name: list(ends) for name, ends in self.intervals().items()},
             "left_out": list(self.left_out),
             "per_question": self._per_question(),
         }
         if self.against is not None:
+            others = self.against.means()
             values["against"] = {
                 "configuration": self.against.label,
                 **{
                     name: {
-                        "mean": self.against._mean(name),
+                        "mean": others[name],
                         "difference": found.mean,
                         "interval": [found.low, found.high],
                         "p_value": found.p_value,
@@ -180,9 +189,6 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         return self.summary().to_html(float_format="{:.3f}".format)
-
-    def _mean(self, name: str) -> float:
-        return float(self.values()[name].mean()) if self.answers else 0.0
 
     def _per_question(self) -> list[dict[str, Any]]:
         return [

@@ -12,8 +12,6 @@ Values = NDArray[np.float64]
 """One figure a query, shape ``(queries,)``."""
 
 CONFIDENCE = 0.95
-SIGNIFICANT = 0.05
-"""Largest p-value of a difference that counts as one."""
 _RESAMPLES = 9_999
 _BATCH = 500
 _SEED = 20_261
@@ -34,11 +32,6 @@ class Difference:
     low: float
     high: float
     p_value: float
-
-    @property
-    def significant(self) -> bool:
-        """Whether it is more than chance, at the 5 % level."""
-        return self.p_value < SIGNIFICANT
 
 
 def interval(values: Values, low: float = 0.0, high: float = 1.0) -> tuple[float, float]:
