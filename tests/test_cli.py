@@ -12,6 +12,7 @@ import pytest
 
 import kbkit
 from kbkit import cli
+from kbkit.recipes import KnowledgeBaseConfig
 from kbkit.testing import serve_folder
 
 PAGE = """<!doctype html><html lang="en"><head><title>{title}</title></head><body><main>
@@ -275,6 +276,22 @@ def test_queries_are_filtered_too(run, made, tmp_path):
     path.write_text("tea\nmilk\n")
     found = run("search", "--queries", path, "--tag", "hot", "--json", workspace=made).lines
     assert [{hit["title"] for hit in hits} for hits in found] == [{"Tea"}, {"Tea"}]
+
+
+def test_search_says_what_was_done_instead(here, tmp_path):
+    config = KnowledgeBaseConfig.model_validate({"retrieval": {"query_encoder": "fitted"}})
+    with kbkit.open(tmp_path / "kb") as workspace:
+        workspace.create("drinks", config=config).add("Tea", "# Tea\n\nGreen tea.")
+    note = "drinks: its model embedded the query, since no query encoder is fitted yet"
+    outcome = here("search", "tea")
+    assert f"note: {note}\n1 hits in" in outcome.err
+    outcome = here("search", "tea", "--json")
+    assert outcome.json[0]["notes"] == [note]
+    assert outcome.err == f"note: {note}\n"
+    (tmp_path / "queries.txt").write_text("tea\n\ngreen\n")
+    outcome = here("search", "--queries", "queries.txt", "--json")
+    assert [len(hits) for hits in outcome.lines] == [1, 0, 1]
+    assert outcome.err == f"note: {note}\n"
 
 
 def test_search_for_people_names_title_place_and_address(run, made):

@@ -201,7 +201,7 @@ def score(hit: Hit) -> str:
 
 def status(text: str) -> str:
     """A line that says how things are; screen readers read it when it changes."""
-    return f'<div class="kbkit-status" role="status">{escape(plain(text, 240))}</div>'
+    return f'<div class="kbkit-status" role="status">{escape(plain(text, 480))}</div>'
 
 
 def problem(error: BaseException) -> str:

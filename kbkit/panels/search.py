@@ -231,6 +231,7 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
     def _tell(self, hits: Hits) -> None:
         """Say how many hits there are, and what to do where there are none."""
         asked = f"for “{render.plain(hits.query, 80)}” in {hits.seconds * 1000:.0f} ms"
+        asked = ". ".join([asked, *hits.notes])
         if hits:
             found = "1 hit" if len(hits) == 1 else f"{len(hits)} hits"
             self._status.value = render.status(f"{found} {asked}")

@@ -8,6 +8,8 @@ import pytest
 import kbkit
 from kbkit.models import Hits, Mode
 from kbkit.panels import SearchPanel
+from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.stores import encoders
 
 
 def text_of(markup):
@@ -46,6 +48,19 @@ def test_starts_empty_and_says_what_there_is(workspace):
     assert "2 knowledge bases: 4 documents" in status(panel)
     assert panel.kb_box.label == "All"
     assert "What would you like to know?" in text_of(panel._notice.value)
+
+
+def test_the_status_line_says_what_was_done_instead(scratch):
+    kb = scratch["garden"]
+    config = kb.config().model_dump(mode="json")
+    config["retrieval"]["query_encoder"] = "fitted"  # and nothing is fitted
+    kb.reconfigure(KnowledgeBaseConfig.model_validate(config))
+    with scratch._resources.database.write() as connection:
+        encoders.remove(connection, kb.id)
+    panel = SearchPanel(kb)
+    panel.query_box.value = "roses"
+    assert status(panel).startswith("1 hit for “roses” in ")
+    assert "ms. garden: its model embedded the query, since no query" in status(panel)
 
 
 def test_typing_finds_cards_in_order(workspace):
