@@ -1,0 +1,223 @@
+"""The fitted query encoder beside the models that it stands in for.
+
+nDCG@10 on SciFact and Cranfield of ``../shared/eval``, each abstract one chunk, the dense leg
+alone and kbkit's fusion; cosines and BM25 of all chunks, so that nothing depends on an index.
+The model's own term vectors as a prior are shown for the smaller collection only, and for a part
+of it: they cost an embedding a term, and are meant for few chunks.
+
+Run from the project's root: ``python benchmarks/fitted.py [CORPUS ...]``. Takes about six
+minutes on two idle cores, nearly all of it MiniLM's.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from _corpora import EVAL, report, table
+from numpy.typing import NDArray
+
+from kbkit.embedding import Embedder, open_embedder
+from kbkit.embedding.base import Matrix, Vector
+from kbkit.embedding.fitted import PRIOR_BELOW, FittedEncoder, fit, term_vectors
+from kbkit.ingest.chunking import embedded_text
+from kbkit.recipes import OnnxEmbedding, RetrievalSpec, StaticEmbedding
+from kbkit.retrieval.bm25 import CorpusStatistics, impacts
+from kbkit.retrieval.fusion import Features, Weights, fuse
+from kbkit.text import analyzer
+
+DEPTH = 10
+PART = 300
+"""Abstracts of the small knowledge base."""
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Abstracts, questions, and the grades of each question's abstracts by their number."""
+
+    titles: list[str]
+    texts: list[str]
+    questions: list[str]
+    grades: list[dict[int, float]]
+
+    def part(self, size: int) -> Collection:
+        """Some of the abstracts, and the questions that they answer."""
+        keep = np.sort(np.random.default_rng(0).permutation(len(self.texts))[:size]).tolist()
+        place = {old: new for new, old in enumerate(keep)}
+        left = [{place[i]: g for i, g in one.items() if i in place} for one in self.grades]
+        asked = [q for q, one in zip(self.questions, left, strict=True) if one]
+        titles = [self.titles[i] for i in keep]
+        return Collection(titles, [self.texts[i] for i in keep], asked, [g for g in left if g])
+
+
+def read(name: str) -> Collection:
+    home = EVAL / name
+    packed = home / "corpus.jsonl.gz"
+    whole = gzip.decompress(packed.read_bytes()) if packed.exists() else None
+    lines = (whole or (home / "corpus.jsonl").read_bytes()).decode().splitlines()
+    documents = [json.loads(line) for line in lines]
+    rows = {document["id"]: row for row, document in enumerate(documents)}
+    grades: dict[str, dict[int, float]] = defaultdict(dict)
+    for line in (home / "qrels.tsv").read_text().splitlines()[1:]:
+        question, document, grade = line.split("\t")
+        if int(grade) > 0 and document in rows:
+            grades[question][rows[document]] = float(grade)
+    asked = [json.loads(line) for line in (home / "queries.jsonl").read_text().splitlines()]
+    asked = [one for one in asked if one["id"] in grades]
+    return Collection(
+        [document["title"] for document in documents],
+        [embedded_text(document["title"], (), document["text"]) for document in documents],
+        [one["text"] for one in asked],
+        [grades[one["id"]] for one in asked],
+    )
+
+
+class Lexical:
+    """Terms of a collection, and what they say of its abstracts for a question."""
+
+    def __init__(self, collection: Collection) -> None:
+        terms_of = analyzer("english").terms
+        self.terms = [terms_of(text) for text in collection.texts]
+        self.titles = [terms_of(title) for title in collection.titles]
+        self.questions = [terms_of(question) for question in collection.questions]
+        self.lengths = np.array([len(terms) for terms in self.terms], np.int32)
+        postings: dict[str, dict[int, int]] = defaultdict(dict)
+        for row, terms in enumerate(self.terms):
+            for term, count in Counter(terms).items():
+                postings[term][row] = count
+        self._postings = postings
+        self._statistics = CorpusStatistics(
+            len(self.terms), float(self.lengths.mean()), {t: len(p) for t, p in postings.items()}
+        )
+
+    def bm25(self, question: Sequence[str]) -> NDArray[np.float64]:
+        """BM25 of each abstract."""
+        scores = np.zeros(len(self.terms))
+        average = self._statistics.average_length
+        for term in sorted({term for term in question if term in self._postings}):
+            found = self._postings[term]
+            rows = np.fromiter(found, np.int64, len(found))
+            counts = np.fromiter(found.values(), np.uint16, len(found))
+            scores[rows] += impacts(counts, self.lengths[rows], average, self._statistics.idf(term))
+        return scores
+
+    def title(self, question: Sequence[str]) -> NDArray[np.float64]:
+        """Share of the question's terms in each abstract's title."""
+        wanted = set(question)
+        shares = [len(wanted.intersection(title)) / max(1, len(wanted)) for title in self.titles]
+        return np.array(shares)
+
+
+def ndcg(scores: NDArray[np.float64], grades: Mapping[int, float]) -> float:
+    discounts = 1 / np.log2(np.arange(DEPTH) + 2)
+    best = np.argsort(-scores, kind="stable")[:DEPTH]
+    gains = np.array([grades.get(int(row), 0.0) for row in best])
+    ideal = np.array(sorted(grades.values(), reverse=True)[:DEPTH])
+    return float(gains @ discounts[: len(gains)] / (ideal @ discounts[: len(ideal)]))
+
+
+def quality(
+    collection: Collection, lexical: Lexical, vectors: Matrix, queries: Matrix
+) -> tuple[float, float]:
+    """nDCG@10 in per cent: the dense leg, and kbkit's fusion with its default weights."""
+    spec = RetrievalSpec()
+    weights = Weights(
+        spec.dense_weight, spec.document_weight, spec.title_weight, spec.heading_weight, rating=0
+    )
+    none = np.zeros(len(vectors))
+    documents, sizes = np.arange(len(vectors)), np.ones(len(vectors), np.int64)
+    results = []
+    for query, terms, grades in zip(queries, lexical.questions, collection.grades, strict=True):
+        cosine = (vectors @ query).astype(np.float64)
+        features = Features(
+            cosine, lexical.bm25(terms), lexical.title(terms), none, none, documents, sizes
+        )
+        results.append((ndcg(cosine, grades), ndcg(fuse(features, weights).total, grades)))
+    dense, hybrid = np.mean(results, axis=0) * 100
+    return float(dense), float(hybrid)
+
+
+def timed(embed: Callable[[], Vector], rounds: int = 20) -> float:
+    """Microseconds of the quickest round."""
+    spans = []
+    for _ in range(rounds):
+        began = time.perf_counter()
+        embed()
+        spans.append(time.perf_counter() - began)
+    return min(spans) * 1e6
+
+
+def rows_of(
+    name: str, collection: Collection, vectors: Mapping[str, Matrix], models: Mapping[str, Embedder]
+) -> list[list[str]]:
+    lexical = Lexical(collection)
+    rows = []
+
+    def add(what: str, fitted_in: str, found: Matrix, queries: Matrix, micros: float) -> None:
+        dense, hybrid = quality(collection, lexical, found, queries)
+        rows.append([name, what, f"{dense:.1f}", f"{hybrid:.1f}", fitted_in, f"{micros:.0f}"])
+        print(rows[-1], file=sys.stderr)
+
+    question, terms = collection.questions[0], lexical.questions[0]
+    for label in ("WordLlama", "MiniLM"):
+        model = models[label]
+        queries = model.embed_passages(collection.questions)
+        micros = timed(lambda model=model: model.embed_query(question))  # type: ignore[misc]
+        add(f"{label} on both sides", "", vectors[label], queries, micros)
+    priors: list[tuple[str, Callable[[], Mapping[str, Vector] | None]]] = [
+        ("MiniLM, queries fitted", lambda: None)
+    ]
+    if len(collection.texts) < 2 * PRIOR_BELOW:
+        terms_of = analyzer("english").terms
+        priors.append(
+            (
+                "the same, drawn to the model's term vectors",
+                lambda: term_vectors(models["MiniLM"], collection.texts, terms_of),
+            )
+        )
+    for label, prior in priors:
+        began = time.process_time()
+        encoder = fitted(lexical, vectors["MiniLM"], prior())
+        seconds = f"{time.process_time() - began:.1f}"
+        queries = np.stack([encoder.encode(asked) for asked in lexical.questions])
+        micros = timed(lambda encoder=encoder: encoder.encode(terms))  # type: ignore[misc]
+        add(label, seconds, vectors["MiniLM"], queries, micros)
+    return rows
+
+
+def fitted(lexical: Lexical, vectors: Matrix, prior: Mapping[str, Vector] | None) -> FittedEncoder:
+    return fit(vectors, lexical.terms, embedder="minilm", heading_terms=lexical.titles, prior=prior)
+
+
+def main() -> None:
+    names = sys.argv[1:] or ["cranfield", "scifact"]
+    models = {
+        "WordLlama": open_embedder(StaticEmbedding()),
+        "MiniLM": open_embedder(OnnxEmbedding(preset="minilm")),
+    }
+    rows: list[list[str]] = []
+    for name in names:
+        if not (EVAL / name / "qrels.tsv").is_file():
+            print(f"{EVAL / name}: no test collection there, left out")
+            continue
+        collection = read(name)
+        vectors = {label: model.embed_passages(collection.texts) for label, model in models.items()}
+        rows += rows_of(f"{name}, {len(collection.texts)}", collection, vectors, models)
+        if len(collection.texts) < 2 * PRIOR_BELOW:
+            part = collection.part(PART)
+            kept = {text: row for row, text in enumerate(collection.texts)}
+            chosen = [kept[text] for text in part.texts]
+            some = {label: found[chosen] for label, found in vectors.items()}
+            rows += rows_of(f"{name}, {PART} of them", part, some, models)
+    head = ["chunks", "vectors and queries", "dense", "hybrid", "fit, CPU s", "query, µs"]
+    report("fitted", ["nDCG@10 in per cent", "", *table(head, rows)])
+
+
+if __name__ == "__main__":
+    main()
