@@ -1,0 +1,201 @@
+"""Filters let through what they say, on both legs, however odd the URIs are."""
+
+import json
+import random
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from urllib.parse import urlsplit
+
+import pytest
+
+import kbkit
+from kbkit.models import Filters, Mode
+from kbkit.recipes import JsonlSource, RetrievalSpec
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+PLAIN = RetrievalSpec(
+    document_weight=0, title_weight=0, heading_weight=0, rating_weight=0, per_document=10_000,
+    duplicates=1,
+)  # fmt: skip
+URIS = [
+    "https://docs.org/", "https://docs.org/library/os.html", "https://docs.org/library/a/b.pdf",
+    "https://docs.org/library/os.html?page=2#top", "https://docs.org/Library/os.html",
+    "https://docs.organic/x", "file:///home/a%20b/100%.md", "file:///home/a_b/100_.md",
+    "text:green tea", "text:[draft] tea*", "text:what is tea?", "doc:[a-z]!x", "doc:b!x",
+    "doc:ünï/cödé", "http://[broken", "%", "_", "text:new\nline",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    """Two knowledge bases of documents that differ in all that filters ask for."""
+    folder = tmp_path_factory.mktemp("filters")
+    with kbkit.open(folder / "kb") as opened:
+        for seed, name in enumerate(("one", "two")):
+            rng = random.Random(seed)
+            lines = [
+                {
+                    "uri": uri if name == "one" else f"two/{uri}",
+                    "title": f"Page {n}",
+                    "text": f"# A\n\nGreen tea number {n}. \n\n# B\n\nBlack tea and {'x' * n}.",
+                    "document_type": rng.choice(["faq", "manual", "other"]),
+                    "tags": rng.sample(["api", "draft", "v1", "%"], rng.randint(0, 4)),
+                }
+                for n, uri in enumerate(URIS)
+            ]
+            path = folder / f"{name}.jsonl"
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            kb = opened.create(name)
+            kb.ingest(JsonlSource(path=str(path)))
+            with opened._resources.database.write() as connection:
+                for n, document in enumerate(list(kb.iter_documents())):
+                    time = (NOON + timedelta(microseconds=n - 9)).replace(tzinfo=None)
+                    connection.exec_driver_sql(
+                        "UPDATE documents SET fetched_at = ?, state = ? WHERE id = ?",
+                        (f"{time:%Y-%m-%d %H:%M:%S.%f}", ["current", "stale"][n % 3 == 0],
+                         document.id),
+                    )  # fmt: skip
+            chunks = list(kb.iter_chunks())
+            for chunk in rng.sample(chunks, len(chunks) // 2):
+                target = chunk.id if rng.random() < 0.5 else chunk.document_id
+                kb.rate(target, rng.randint(1, 5), rater=rng.choice(["ann", "bob"]))
+        yield opened
+
+
+@cache
+def fits(pattern, text):
+    """A glob, letter by letter."""
+    if not pattern:
+        return not text
+    if pattern[0] == "*":
+        return fits(pattern[1:], text) or (bool(text) and fits(pattern, text[1:]))
+    return bool(text) and pattern[0] in ("?", text[0]) and fits(pattern[1:], text[1:])
+
+
+def path_of(uri):
+    try:
+        return urlsplit(uri).path.lstrip("/")
+    except ValueError:
+        return uri
+
+
+def passing(kb, conditions):
+    """Ids of the chunks that may be found, written down as it is told."""
+    filters = Filters.of(conditions)
+    last = {}
+    for rating in kb.iter_ratings():
+        last.setdefault(rating.target, {})[rating.rater] = rating.score
+    average = {target: sum(s.values()) / len(s) for target, s in last.items()}
+    there = {d.id: d for d in kb.iter_documents()}
+    found = set()
+    for chunk in kb.iter_chunks():
+        document = there[chunk.document_id]
+        rating = average.get(chunk.id, average.get(document.id))
+        if (
+            (not filters.document_type or document.document_type in filters.document_type)
+            and all(tag in document.tags for tag in filters.tags)
+            and document.uri.startswith(filters.source)
+            and (not filters.path or fits(filters.path.lstrip("/"), path_of(document.uri)))
+            and (filters.after is None or document.fetched_at >= filters.after)
+            and (filters.before is None or document.fetched_at < filters.before)
+            and (not filters.state or document.state in filters.state)
+            and (
+                filters.min_rating is None or (rating is not None and rating >= filters.min_rating)
+            )
+        ):
+            found.add(chunk.id)
+    return found
+
+
+SINGLE = [
+    {"document_type": "faq"}, {"document_type": ["faq", "manual"]}, {"document_type": "policy"},
+    {"tags": "api"}, {"tags": ["api", "draft"]}, {"tags": "%"}, {"tags": "ap"}, {"tags": "API"},
+    *({"source": uri[: len(uri) * 2 // 3]} for uri in URIS), {"source": "https://docs.org"},
+    {"source": "%"}, {"source": "_"}, {"source": "*"}, {"source": "text:["}, {"source": "TEXT:"},
+    {"source": "x\0"}, {"source": "file:///home/a_b"}, {"source": "'; DROP TABLE chunks; --"},
+    {"path": "*"}, {"path": "library/*"}, {"path": "/library/*"}, {"path": "*.html"},
+    {"path": "library/os.htm?"}, {"path": "[a-z]*"}, {"path": "[a-z]!x"}, {"path": "[[]*"},
+    {"path": "*%*"}, {"path": "*_*"}, {"path": "?"}, {"path": "/"}, {"path": "*tea"},
+    {"path": "ünï/*"}, {"path": "**"}, {"path": "*\n*"}, {"path": "[draft] tea*"},
+    {"path": "*a" * 40 + "b"}, {"path": "b!x"}, {"path": "(.*)"}, {"path": "library"},
+    {"after": NOON}, {"before": NOON}, {"after": NOON + timedelta(microseconds=1)},
+    {"after": NOON, "before": NOON}, {"after": "2026-02-01"}, {"before": "2026-02-01"},
+    {"after": NOON - timedelta(microseconds=2), "before": NOON + timedelta(microseconds=2)},
+    {"after": "0001-01-01", "before": "9999-12-31"},
+    *({"min_rating": least} for least in (1, 2, 3.5, 4, 5)),
+    {"state": "stale"}, {"state": ["stale", "current"]}, {"state": "gone"},
+]  # fmt: skip
+
+
+def combined(seed):
+    rng = random.Random(seed)
+    together = {}
+    for conditions in rng.sample(SINGLE, 3):
+        together |= conditions
+    return together
+
+
+ALL = SINGLE + [combined(seed) for seed in range(40)]
+
+
+@pytest.mark.parametrize("conditions", ALL, ids=lambda c: ascii(c)[:60])
+def test_what_passes_is_found_and_nothing_else(workspace, conditions):
+    kb = workspace["one"]
+    allowed = passing(kb, conditions)
+    whole = {mode: kb.search("green black tea", 10**6, mode) for mode in Mode}
+    for mode, unfiltered in whole.items():
+        found = kb.search("green black tea", 10**6, mode, filters=conditions)
+        ids = {hit.chunk.id for hit in unfiltered}
+        assert {hit.chunk.id for hit in found} == allowed & ids, mode
+        assert len(found) == len(allowed & ids)
+
+
+@pytest.mark.parametrize("mode", [Mode.DENSE, Mode.LEXICAL])
+@pytest.mark.parametrize("conditions", ALL[::3], ids=lambda c: ascii(c)[:60])
+def test_what_passes_keeps_its_order(workspace, conditions, mode):
+    kb = workspace["one"]
+    allowed = passing(kb, conditions)
+    whole = kb.search("green black tea", 10**6, mode, settings=PLAIN)
+    found = kb.search("green black tea", 10**6, mode, filters=conditions, settings=PLAIN)
+    expected = [hit for hit in whole if hit.chunk.id in allowed]
+    assert [hit.chunk.id for hit in found] == [hit.chunk.id for hit in expected]
+    for one, other in zip(found, expected, strict=True):
+        assert (one.parts.cosine, one.parts.bm25) == (other.parts.cosine, other.parts.bm25)
+
+
+@pytest.mark.parametrize("conditions", ALL[::5], ids=lambda c: ascii(c)[:60])
+def test_several_knowledge_bases_are_filtered_alike(workspace, conditions):
+    allowed = passing(workspace["one"], conditions) | passing(workspace["two"], conditions)
+    found = workspace.search("green black tea", limit=10**6, filters=conditions)
+    whole = workspace.search("green black tea", limit=10**6)
+    assert {h.chunk.id for h in found} == allowed & {h.chunk.id for h in whole}
+
+
+def test_few_candidates_are_the_best_that_pass(workspace):
+    """Whatever does not pass takes no places among the candidates."""
+    few = RetrievalSpec(candidates=1)
+    for mode in Mode:
+        hits = workspace["one"].search("tea", 3, mode, filters={"tags": "api"}, settings=few)
+        assert len(hits) == 3
+        assert all("api" in hit.tags for hit in hits)
+
+
+def test_filters_see_what_is_changed(tmp_path):
+    """Tags, ratings and documents of now, without and with a snapshot of before."""
+    with kbkit.open(tmp_path) as workspace:
+        kb = workspace.create("drinks")
+
+        def found(**conditions):
+            return sorted(hit.title for hit in kb.search("tea", filters=conditions))
+
+        assert found(tags="new") == []
+        kb.add("green", "Green tea.", tags=["old"])
+        kb.add("black", "Black tea.", tags=["new"])
+        assert (found(tags="old"), found(tags="new")) == (["green"], ["black"])
+        kb.update("text:green", tags=["new"])
+        assert (found(tags="old"), found(tags="new")) == ([], ["black", "green"])
+        kb.rate(kb.search("green")[0].chunk.id, 5)
+        assert found(min_rating=4) == ["green"]
+        kb.delete_document("text:green")
+        assert found(tags="new") == ["black"]
+        assert found(min_rating=4) == []
