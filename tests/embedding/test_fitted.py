@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kbkit.embedding import open_embedder
-from kbkit.embedding.fitted import READ, FittedEncoder, fit, term_vectors
+from kbkit.embedding.fitted import ASKED, READ, FittedEncoder, fit, term_vectors
 from kbkit.errors import EmbedderError
 from kbkit.recipes import StaticEmbedding
 from kbkit.text import analyzer
@@ -130,6 +130,12 @@ def test_only_the_first_terms_of_a_query_are_looked_at(fitted):
     filler = [f"unheard{n}" for n in range(READ)]
     assert not fitted.encode([*filler, "oven"]).any()
     assert fitted.encode([*filler[1:], "oven"]).any()
+
+
+def test_a_query_is_the_sum_of_a_bounded_number_of_rows():
+    rows = np.eye(ASKED + 10, dtype=np.float32)
+    terms = tuple(f"term{n}" for n in range(len(rows)))
+    assert (FittedEncoder("model", terms, rows, {}).encode(terms) > 0).sum() == ASKED
 
 
 def test_common_terms_count_less(fitted):
