@@ -8,17 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from kbkit.ingest.markdown import outline
+from kbkit.ingest.spans import cut, strategy_for
 from kbkit.models import ChunkSpan, DocumentType
 from kbkit.recipes import ChunkingSpec
 from kbkit.text import without_link_targets
-
-if TYPE_CHECKING:
-    from llama_index.core.schema import TextNode
-
-    from kbkit.ingest.parser import SpanParser
 
 _PAGE_SIZE = 3000
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -30,7 +25,9 @@ _UNDERLINED = re.compile(rf"^(\S.*?){_ANCHOR}(?=\n[ ]{{0,3}}(?:=+|-{{2,}})[ \t]*
 def chunk(
     content: str, document_type: DocumentType, spec: ChunkingSpec, form: str = ""
 ) -> list[ChunkSpan]:
-    """Cut a document into chunks with a llama-index node parser.
+    """Cut a document into chunks.
+
+    `kbkit.ingest.parser.SpanParser` does the same as a llama-index node parser.
 
     A chunk that opens with headings stands under the last of them: ``heading_path`` and
     ``anchor`` are that heading's. Headings without an anchor of their own get the one that
@@ -47,17 +44,13 @@ def chunk(
     """
     if not content or content.isspace():
         return []
-    from llama_index.core.schema import Document, TextNode
-
-    from kbkit.ingest.parser import strategy_for
-
-    # The parser's models refuse lone surrogates; one character for another keeps offsets.
+    # What is stored has no lone surrogates; one character for another keeps offsets.
     text = _SURROGATE.sub("\ufffd", content)
+    structure = outline(text)
     auto = spec.strategy == "auto"
-    strategy = strategy_for(text, document_type, form) if auto else spec.strategy
-    parser = _parser(strategy, size_for(spec, form), spec.overlap, auto)
-    nodes = parser.get_nodes_from_documents([Document(id_="document", text=text)])
-    return [_span(node) for node in nodes if isinstance(node, TextNode)]
+    strategy = strategy_for(structure, document_type, form) if auto else spec.strategy
+    size = size_for(spec, form)
+    return list(cut(text, structure, strategy, size, spec.overlap, lines=auto))
 
 
 def size_for(spec: ChunkingSpec, form: str) -> int:
@@ -67,27 +60,6 @@ def size_for(spec: ChunkingSpec, form: str) -> int:
     """
     default = spec.strategy == "auto" and spec.size == ChunkingSpec().size
     return _PAGE_SIZE if default and form == "pdf" else spec.size
-
-
-@lru_cache(maxsize=16)
-def _parser(strategy: str, size: int, overlap: int, whole_lines: bool) -> SpanParser:
-    from kbkit.ingest.parser import SpanParser
-
-    return SpanParser(
-        strategy=strategy,
-        size=size,
-        overlap=overlap,
-        whole_lines=whole_lines,
-        include_prev_next_rel=False,
-    )
-
-
-def _span(node: TextNode) -> ChunkSpan:
-    start, end = node.start_char_idx, node.end_char_idx
-    assert start is not None  # the parser sets both
-    assert end is not None
-    place = node.metadata
-    return ChunkSpan(start, end, tuple(place["heading_path"]), place["anchor"], place["page"])
 
 
 def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:

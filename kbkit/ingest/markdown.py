@@ -230,6 +230,8 @@ _AUTOLINK = re.compile(r"<((?:https?|ftp|mailto):[^\s<>]+)>")
 _TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--.*?-->", re.DOTALL)
 _EMPHASIS = re.compile(r"(\*{1,3}|(?<!\w)_{1,3})(?=\S)(.+?)(?<=\S)\1(?!(?<=_)\w)", re.DOTALL)
 _HIDDEN = 0xF0000  # a private area, where escaped characters wait
+_HIDE = {code: _HIDDEN + code for code in range(0x80)}
+_SHOWN = {hidden: code for code, hidden in _HIDE.items()}
 
 
 def plain(markup: str) -> str:
@@ -240,14 +242,13 @@ def plain(markup: str) -> str:
     position = 0
     for code in _CODE.finditer(markup):
         parts.append(_plain_text(markup[position : code.start()]))
-        parts.append("".join(chr(_HIDDEN + ord(character)) if ord(character) < 0x80 else character
-                             for character in code[2].strip()))  # fmt: skip
+        parts.append(code[2].strip().translate(_HIDE))
         position = code.end()
     parts.append(_plain_text(markup[position:]))
     text = "".join(parts)
     for _ in range(3):  # emphasis may span code, and nest
         text = _EMPHASIS.sub(r"\2", _LINK.sub(r"\1", text))
-    return _shorten("".join(_shown(character) for character in text))
+    return _shorten(text.translate(_SHOWN))
 
 
 def _shorten(text: str) -> str:
@@ -258,12 +259,6 @@ def _shorten(text: str) -> str:
 def _plain_text(markup: str) -> str:
     text = _ESCAPE.sub(lambda escape: chr(_HIDDEN + ord(escape[1])), markup)
     return html.unescape(_TAG.sub("", _AUTOLINK.sub(r"\1", text)))
-
-
-def _shown(character: str) -> str:
-    return (
-        chr(ord(character) - _HIDDEN) if _HIDDEN <= ord(character) < _HIDDEN + 0x80 else character
-    )
 
 
 def slug(text: str) -> str:

@@ -241,3 +241,17 @@ def test_embedded_text_says_title_path_and_text_once():
         "Guide\nInstall\n## Install\n\nTitle\n---\nUse {#x} here"
     )
     assert embedded_text("", (), "x") == "x"
+
+
+def test_the_node_parser_for_pipelines_cuts_the_same():
+    from llama_index.core.schema import Document
+
+    from kbkit.ingest.parser import SpanParser
+
+    text = "# A\n\n" + "Some words here. " * 90 + "\n\n## B {#bee}\n\nThe end.\n"
+    spans = chunk(text, DocumentType.MANUAL, ChunkingSpec(size=500))
+    nodes = SpanParser(size=500).get_nodes_from_documents([Document(text=text)])
+    assert len(spans) > 3
+    assert [(n.start_char_idx, n.end_char_idx, n.metadata["anchor"]) for n in nodes] == [
+        (span.start, span.end, span.anchor) for span in spans
+    ]
