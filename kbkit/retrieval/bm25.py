@@ -101,6 +101,6 @@ def impacts(
         idf: The term's weight.
     """
     tf = counts.astype(np.float32)
-    # no chunk may have any term
+    # 0 where no chunk has a term
     norms = K1 * (1 - B) + K1 * B / (average_length or 1.0) * lengths.astype(np.float32)
     return np.asarray(idf * (K1 + 1) * tf / (tf + norms), np.float32)

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import sqlalchemy as sa
+
 from kbkit.embedding.base import Embedder, Vector
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError, KbkitError
@@ -19,9 +21,15 @@ from kbkit.recipes import RetrievalSpec
 from kbkit.stores import encoders
 from kbkit.stores.database import Database
 from kbkit.stores.registry import KnowledgeBaseRow
+from kbkit.stores.schema import query_encoders
 
 _AGAIN = 30.0
 """Seconds after which a model that could not be reached is asked again."""
+
+# built once, and without what stands behind the table: SQLite would have to walk through that
+_THERE = sa.select(query_encoders.c.embedder, query_encoders.c.fitted_at).where(
+    query_encoders.c.kb_id == sa.bindparam("kb_id")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +120,11 @@ class QueryEncoding:
     def _load(self, row: KnowledgeBaseRow) -> FittedEncoder | None:
         """The fitted encoder as it is now; ``None`` where none is fitted to these vectors."""
         with self.database.read() as connection:
-            state = encoders.state(connection, row.id)
-            if state is None or state.embedder != row.embedder:
+            there = connection.execute(_THERE, {"kb_id": row.id}).one_or_none()
+            if there is None or there.embedder != row.embedder:
                 return None
             held = self._fitted
-            if held is not None and held[0] == state.fitted_at:
+            if held is not None and held[0] == there.fitted_at:
                 return held[1]
             stored = encoders.load(connection, row.id)
         if stored is None:
