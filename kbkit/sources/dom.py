@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import dropwhile
 from typing import Any
 
 from lxml import etree
@@ -19,6 +20,10 @@ BLOCKS = frozenset(
         """)
 )
 HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_IN_HEAD = frozenset(
+    {"base", "basefont", "bgsound", "link", "meta", "noframes", "noscript", "script", "style"}
+    | {"template", "title"}
+)
 PREFORMATTED = frozenset({"pre", "listing", "xmp", "plaintext"})
 
 _DROPPED_TAGS = str.split(
@@ -76,9 +81,36 @@ def parse(text: str) -> Element | None:
     # not lxml.html: its elements cost a Python call each time one is met
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
-        return etree.fromstring(data, parser)
+        root = etree.fromstring(data, parser)
     except (etree.LxmlError, ValueError):
         return None
+    if root is not None:
+        _close_head(root)
+    return root
+
+
+def written(root: Element) -> str:
+    """A tree as HTML that says where its head ends, for other parsers."""
+    return str(etree.tostring(root, encoding="unicode", method="html"))
+
+
+def _close_head(root: Element) -> None:
+    """Move what cannot stand in a head into the body, with what follows it.
+
+    A head without end ends there, says HTML. libxml2 knows that of old elements only, and leaves
+    ``main`` and ``article`` in the head.
+    """
+    head = root.find("head")
+    strays = [] if head is None else list(dropwhile(lambda part: part.tag in _IN_HEAD, head))
+    if not strays:
+        return
+    body = root.find("body")
+    if body is None:
+        body = etree.SubElement(root, "body")
+    strays[-1].tail = (strays[-1].tail or "") + (body.text or "")
+    body.text = None
+    for place, stray in enumerate(strays):
+        body.insert(place, stray)
 
 
 def drop(element: Element) -> None:

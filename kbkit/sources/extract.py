@@ -25,12 +25,14 @@ from kbkit.sources.dom import (
     parse,
     self_links,
     strip,
+    written,
 )
 from kbkit.sources.inline import escape
 from kbkit.sources.markdown import MarkdownWriter
 from kbkit.sources.regions import Region, chain, covering, find, landmark, words
 
 _SUFFIX = re.compile(r"\s+(?:[—–|·•»]|::|-)\s+[^—–|·•»]{1,80}$")
+_BODY = re.compile("<body", re.IGNORECASE)
 _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
 _GENERATORS = re.compile(
     r"sphinx|docutils|mkdocs|docusaurus|docbook|asciidoc|antora|javadoc|rustdoc|vitepress|hugo"
@@ -91,6 +93,8 @@ def extract(html: str, url: str, regions: tuple[Region, ...] = ()) -> Extracted:
     if root is None:
         return Extracted(reason="empty page")
     try:
+        if not _BODY.search(html):
+            html = written(root)
         return _read(root, html, url, regions)
     except RecursionError:
         return Extracted(reason=_DEEP, failed=True)

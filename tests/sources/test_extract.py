@@ -353,6 +353,21 @@ def test_articles_lose_nothing_against_plain_trafilatura() -> None:
     assert score["kbkit"] >= score["plain"] - 0.01, score
 
 
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<!doctype html><title>T</title><main><h1>A</h1><p>First words.</p></main><p>Last words.",
+        "<meta charset=utf-8><title>T</title><article><h1>A</h1>First words.</article> Last words.",
+        "<head><title>T</title><style></style><main><h1>A</h1>First words.</main>Last words.",
+        "<title>T</title><main><h1>A</h1>First words.</main><div>Last words.</div>",
+    ],
+)
+def test_a_page_without_a_body_is_read_from_where_its_head_ends(html: str) -> None:
+    content = extract(html, "https://x.org/").content
+    assert content.startswith("# A\n")
+    assert re.search(r"First words\.\s+Last words\.\s*$", content)
+
+
 MANUALS = {
     "python": ("/usr/share/doc/python3.11/html", "//div[@role='main']"),
     "django": ("/usr/share/doc/python-django-doc/html", "//div[@id='bd']//div[@class='yui-b']"),
