@@ -21,6 +21,8 @@ _NEIGHBOURS = 4
 """Other chunks of a document that speak for it."""
 _FURTHER = 0.9
 """What each hit of a document beyond its first ones counts, again and again."""
+_COMPARED = 500
+"""Vectors compared with the others at once, so that memory does not grow with the square."""
 _DUPLICATE = 0.5
 """What a near duplicate of a better candidate counts."""
 
@@ -204,10 +206,11 @@ def near_duplicates(vectors: NDArray[np.float32], threshold: float) -> NDArray[n
     alike = np.zeros(len(vectors), np.bool_)
     if threshold >= 1:
         return alike
-    close = np.triu(vectors @ vectors.T > threshold, 1)
-    for i in np.flatnonzero(close.any(axis=1)):
-        if not alike[i]:
-            alike |= close[i]
+    for start in range(0, len(vectors), _COMPARED):
+        close = np.triu(vectors[start : start + _COMPARED] @ vectors[start:].T > threshold, 1)
+        for i in np.flatnonzero(close.any(axis=1)).tolist():
+            if not alike[start + i]:
+                alike[start:] |= close[i]
     return alike
 
 

@@ -206,6 +206,14 @@ def test_near_duplicates_are_found_greedily(rows, threshold):
     assert near_duplicates(vectors, threshold).tolist() == naive_duplicates(vectors, threshold)
 
 
+def test_near_duplicates_are_found_among_many():
+    vectors = np.random.default_rng(0).standard_normal((1300, 4), np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    found = near_duplicates(vectors, 0.97)
+    assert found.tolist() == naive_duplicates(vectors, 0.97)
+    assert 100 < found.sum() < 1200
+
+
 def test_a_chain_of_likes_keeps_every_other_one():
     angles = np.deg2rad([0, 20, 40, 60])
     vectors = np.column_stack([np.cos(angles), np.sin(angles)]).astype(np.float32)

@@ -1,11 +1,16 @@
 """Search over real workspaces: several knowledge bases, and changes while it goes on."""
 
+import subprocess
+import sys
+import threading
+
 import pytest
 
 import kbkit
-from kbkit.errors import ConfigError, NotFoundError
+from kbkit.errors import NotFoundError
 from kbkit.models import Mode
-from kbkit.retrieval.retriever import LONGEST_QUERY, Retriever, search
+from kbkit.recipes import KnowledgeBaseConfig, RetrievalSpec
+from kbkit.retrieval.retriever import LONGEST_QUERY, Query, Retriever, search
 
 
 @pytest.fixture
@@ -24,10 +29,19 @@ def fill(workspace, name, *titles):
 class Interrupted(Retriever):
     """Somebody deletes the best candidate between the two reads of a search."""
 
-    def pool(self, query, limit, mode):
-        pool = super().pool(query, limit, mode)
+    def pool(self, query):
+        pool = super().pool(query)
         self.delete()
         return pool
+
+
+def interrupted(kb, delete):
+    whole = kb.retriever
+    retriever = Interrupted(
+        whole.database, whole.vectors, whole.snapshots, whole.warmer, whole.kb_id, whole.embedder
+    )
+    retriever.delete = delete
+    return retriever
 
 
 @pytest.mark.parametrize("mode", list(Mode))
@@ -60,16 +74,14 @@ def test_a_limit_holds_over_all_knowledge_bases(workspace):
     fill(workspace, "a", "tea one", "tea two")
     fill(workspace, "b", "tea three", "tea four")
     assert len(workspace.search("tea", limit=3)) == 3
-    assert len(search([], "tea")) == 0
+    assert len(search([], Query.of("tea"))) == 0
 
 
 def test_what_is_gone_between_two_reads_is_left_out(workspace):
     kb = fill(workspace, "drinks", "green tea", "black tea", "milk")
-    whole = kb.retriever
-    retriever = Interrupted(whole.database, whole.vectors, whole.kb_id, whole.embedder)
-    retriever.delete = lambda: kb.delete_document("text:green tea")
+    retriever = interrupted(kb, lambda: kb.delete_document("text:green tea"))
     assert kb.search("green tea")[0].title == "green tea"
-    titles = [hit.title for hit in search([retriever], "green tea")]
+    titles = [hit.title for hit in search([retriever], Query.of("green tea"))]
     assert titles
     assert "green tea" not in titles
 
@@ -77,12 +89,11 @@ def test_what_is_gone_between_two_reads_is_left_out(workspace):
 def test_a_knowledge_base_that_is_deleted_meanwhile_gives_no_hits(workspace):
     kb = fill(workspace, "drinks", "green tea")
     fill(workspace, "tools", "tea kettle")
-    whole = kb.retriever
-    retriever = Interrupted(whole.database, whole.vectors, whole.kb_id, whole.embedder)
-    retriever.delete = lambda: workspace.delete("drinks")
-    assert [h.kb for h in search([retriever, workspace["tools"].retriever], "tea")] == ["tools"]
+    retriever = interrupted(kb, lambda: workspace.delete("drinks"))
+    hits = search([retriever, workspace["tools"].retriever], Query.of("tea"))
+    assert [hit.kb for hit in hits] == ["tools"]
     with pytest.raises(NotFoundError, match="deleted"):
-        search([whole], "tea")
+        search([kb.retriever], Query.of("tea"))
 
 
 def test_statistics_follow_new_documents(workspace):
@@ -110,12 +121,15 @@ def test_hits_of_one_document_give_way_to_others(workspace):
     kb = workspace.create("drinks")
     sections = "".join(f"## Tea {n}\n\nTea number {n} is green tea.\n\n" for n in range(8))
     kb.add("All about tea", f"# All about tea\n\n{sections}")
-    kb.add("Kettle", "# Kettle\n\nA kettle boils water, for tea too.\n")
-    most = kb.config().retrieval.per_document
-    titles = [hit.title for hit in kb.search("green tea", limit=20)]
-    assert titles[:most] == ["All about tea"] * most
-    assert titles[most] == "Kettle"
-    assert titles.count("All about tea") > most
+    kb.add("Kettle", "# Kettle\n\nA kettle boils water for green tea.\n")
+    places = []
+    for most in (1, 2, 100):
+        chosen = RetrievalSpec(per_document=most, duplicates=1)
+        titles = [hit.title for hit in kb.search("green tea", limit=20, settings=chosen)]
+        assert titles.count("All about tea") == 8
+        places.append(titles.index("Kettle"))
+    assert places[0] <= places[1] < places[2]
+    assert places[1] >= kb.config().retrieval.per_document
 
 
 def test_snippets_and_scores_come_with_the_hits(workspace):
@@ -141,10 +155,102 @@ def test_text_that_no_encoding_knows_is_searched_all_the_same(workspace, query):
         assert workspace.search(query, mode=mode)[0].title == "green tea"
 
 
-@pytest.mark.parametrize(("limit", "mode", "says"), [
-    (0, "hybrid", "limit=0"), (-1, "dense", "limit=-1"), (1, "fuzzy", "hybrid, dense, lexical"),
-])  # fmt: skip
-def test_bad_options_are_clear_errors(workspace, limit, mode, says):
+def test_one_name_of_a_knowledge_base_will_do(workspace):
     fill(workspace, "drinks", "green tea")
-    with pytest.raises(ConfigError, match=says):
-        workspace.search("tea", limit=limit, mode=mode)
+    fill(workspace, "tools", "tea kettle")
+    assert [hit.kb for hit in workspace.search("tea", "tools")] == ["tools"]
+    with pytest.raises(NotFoundError, match="'tool'"):
+        workspace.search("tea", "tool")
+
+
+def test_near_duplicates_give_way(workspace):
+    kb = workspace.create("copies")
+    for n in range(4):
+        kb.add(f"Copy {n}", "Green tea is steeped in hot water.", source=f"doc:{n}")
+    kb.add("Other", "Black tea is steeped, too.")
+    titles = [hit.title for hit in kb.search("steep green tea")]
+    assert titles[1] == "Other"
+    assert len(titles) == 5
+    free = kb.search("steep green tea", settings=RetrievalSpec(duplicates=1))
+    assert [hit.title for hit in free][-1] == "Other"
+
+
+def test_settings_are_the_recipe_s_or_those_of_the_query(workspace):
+    kb = workspace.create(
+        "drinks", config=KnowledgeBaseConfig(retrieval=RetrievalSpec(dense_weight=1))
+    )
+    kb.add("Tea", "Green tea.")
+    assert kb.search("tea")[0].parts.lexical == 0
+    assert kb.search("tea", settings=RetrievalSpec(dense_weight=0))[0].parts.dense == 0
+    kb.reconfigure(KnowledgeBaseConfig(retrieval=RetrievalSpec(dense_weight=0)))
+    assert kb.search("tea")[0].parts.dense == 0  # heard of at once
+
+
+def test_headings_and_titles_count(workspace):
+    kb = workspace.create("drinks")
+    kb.add("Green", "# Green\n\n## Steeping\n\nTwo minutes are enough.\n")
+    kb.add("Black", "# Black\n\n## Serving\n\nTwo minutes are enough.\n")
+    parts = {hit.title: hit.parts for hit in kb.search("steeping green", mode="lexical")}
+    assert parts["Green"].title > 0
+    assert parts["Green"].heading > 0
+    alone = RetrievalSpec(title_weight=0, heading_weight=0)
+    hit = kb.search("steeping green", settings=alone)[0]
+    assert hit.title == "Green"
+    assert hit.parts.title == hit.parts.heading == 0
+
+
+def test_a_knowledge_base_without_chunks_gives_no_hits(workspace):
+    workspace.create("empty")
+    fill(workspace, "drinks", "green tea")
+    for filters in (None, {"tags": "x"}):
+        for _ in range(3):  # before and after it was made ready
+            for mode in Mode:
+                assert len(workspace["empty"].search("tea", 5, mode, filters=filters)) == 0
+            workspace._resources.warmer.close()
+    assert workspace.search("tea")[0].kb == "drinks"
+
+
+def test_a_search_sees_what_another_process_stores(workspace):
+    """Each time, whatever this process holds ready of before."""
+    kb = fill(workspace, "drinks", "green tea", "milk")
+    code = (
+        "import sys, kbkit\n"
+        "kb = kbkit.open(sys.argv[1])['drinks']\n"
+        "kb.delete_document('text:green tea')\n"
+        "kb.add('mate', 'Drunk from a gourd.')\n"
+        "kb._resources.snapshots.save(kb.id)\n"
+    )
+    for _ in range(3):
+        assert kb.search("green tea")[0].title == "green tea"
+        workspace._resources.warmer.close()
+    command = [sys.executable, "-c", code, str(workspace.path)]
+    subprocess.run(command, check=True, timeout=120)
+    for _ in range(3):
+        for mode in Mode:
+            assert kb.search("gourd", mode=mode)[0].title == "mate"
+            assert "green tea" not in {hit.title for hit in kb.search("green tea", mode=mode)}
+        workspace._resources.warmer.close()
+
+
+def test_threads_may_search_while_documents_change(workspace):
+    kb = fill(workspace, "drinks", "green tea", "milk", "rum")
+    ended, failed = threading.Event(), []
+
+    def ask():
+        while not ended.is_set():
+            for mode in Mode:
+                for filters in (None, {"source": "text:"}):
+                    hits = kb.search("green tea", 5, mode, filters=filters)
+                    if not hits or hits[0].title != "green tea":
+                        failed.append(hits)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for n in range(10):
+        kb.add(f"number {n}", f"All about number {n}.")
+        kb.delete_document(f"text:number {n - 1}") if n else None
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert not failed

@@ -1,0 +1,207 @@
+"""Whatever is asked: a sane answer, or one clear error."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import kbkit
+from kbkit.errors import ConfigError, KbkitError
+from kbkit.models import Hits, Mode
+from kbkit.recipes import JsonlSource, RetrievalSpec
+from kbkit.retrieval.retriever import LONGEST_QUERY
+
+MODES = list(Mode)
+TEXTS = {
+    "green tea": "Steep green tea for two minutes. Tea & water; `tea = steep(water)`.",
+    "C++ and --dry-run": "Use `append_event` or os.path.join; v1.2.3 is 0x1F, \"quoted\".",
+    "緑茶": "緑茶を二分間蒸らす。",
+    "Зелёный чай": "Заваривать две минуты. Ünïcödé 🍵.",
+    "nul": "a \0 b \u202e right \ufeff to left",
+    "stop words": "the of and to a in is it you that",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bad")
+    lines = [{"uri": f"doc:{n}", "title": title, "text": f"# {title}\n\n{text}"}
+             for n, (title, text) in enumerate(TEXTS.items())]  # fmt: skip
+    path = folder / "docs.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with kbkit.open(folder / "kb") as workspace:
+        kb = workspace.create("odd")
+        kb.ingest(JsonlSource(path=str(path)))
+        workspace.create("empty")
+        yield kb
+
+
+def check(kb, hits, limit):
+    """That this is an answer."""
+    assert isinstance(hits, Hits)
+    assert len(hits) <= min(limit, 10)
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score <= 1.1 and math.isfinite(score) for score in scores)
+    assert len({hit.chunk.id for hit in hits}) == len(hits)
+    json.dumps(hits.to_dicts()).encode()
+    hits._repr_html_().encode()
+
+
+words = st.sampled_from(
+    ['"', "'", "*", "NEAR(", "NEAR(tea, 3)", "-", "^tea", "AND", "OR", "NOT", "terms:", "{a b}:",
+     "(", ")", "+", ";", "--", "/*", "%", "tea", "the", "C++", "append_event", "緑茶", "чай",
+     "zzzqqq", "🍵", "\0", "\ud800", "\udcff", "\x1b[31m", "\u202e", "\n", "\t", "\\", "`", "٣",
+     "0x1F", "\u0301", "<s>", "</s>", "<unk>", "▁", "a" * 200]
+)  # fmt: skip
+queries = (
+    st.text(st.characters(), max_size=60)
+    | st.lists(words, max_size=8).map(" ".join)
+    | st.lists(words, max_size=8).map("".join)
+)
+
+
+@settings(
+    deadline=None, max_examples=250, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(queries, st.sampled_from(MODES), st.sampled_from([1, 3, 10**6]))
+def test_any_text_is_answered_or_refused(kb, query, mode, limit):
+    if not query.strip():
+        with pytest.raises(ConfigError, match="query is empty"):
+            kb.search(query, limit, mode)
+        return
+    hits = kb.search(query, limit, mode)
+    check(kb, hits, limit)
+    again = kb.search(query, limit, mode)
+    assert again.hits == hits.hits
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("title", TEXTS)
+def test_what_is_there_is_found_in_any_script(kb, title, mode):
+    asked = title.replace("nul", "nul\0\udcff")
+    assert kb.search(asked, mode=mode)[0].title == title
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_syntax_of_the_index_is_only_text(kb, mode):
+    plain = [hit.title for hit in kb.search("green tea", mode="lexical")]
+    for query in ('"green" tea', "green* tea*", "-green -tea", "NEAR(green tea)", "^green tea",
+                  "(green) tea)", "{green tea}", "terms:green tea:"):  # fmt: skip
+        assert kb.search(query, mode=mode)[0].title == "green tea"
+        assert [hit.title for hit in kb.search(query, mode="lexical")] == plain
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "query",
+    ["tea " * 25_000, "x" * 100_000, "the " * 25_000, "🍵" * 25_000,
+     " ".join(map(str, range(20_000))), "a_" * 50_000, "." * 100_000, "`" * 100_000,
+     "\0" * 100_000, " " * 99_997 + "tea"],
+    ids=lambda query: ascii(query[:8]),
+)  # fmt: skip
+def test_a_very_long_query_is_answered(kb, query, mode):
+    hits = kb.search(query, mode=mode)
+    check(kb, hits, 10)
+    assert len(hits.query) <= LONGEST_QUERY
+
+
+@pytest.mark.parametrize("query", ["zzzqqq", "?!", "🍵🍵🍵", "\0", "\ud800"])
+def test_what_is_nowhere_gives_no_lexical_hits(kb, query):
+    assert [hit.title for hit in kb.search(query, mode="lexical")] in ([], ["Зелёный чай"])
+
+
+def test_only_stop_words_are_searched_for_what_they_are(kb):
+    for mode in MODES:
+        check(kb, kb.search("the of and", mode=mode), 10)
+
+
+@pytest.mark.parametrize("query", ["", " ", "\n\t", "\u2003\u00a0", None, 3, b"tea", ["tea"], 1.5])
+def test_no_text_is_no_query(kb, query):
+    with pytest.raises(ConfigError, match="query"):
+        kb.search(query)
+
+
+@pytest.mark.parametrize(
+    "limit", [0, -1, -(10**30), 1.0, 2.5, math.nan, "3", None, True, False, [1], np.float64(3)]
+)
+def test_a_limit_is_a_whole_number_above_0(kb, limit):
+    with pytest.raises(ConfigError, match="limit="):
+        kb.search("tea", limit)
+
+
+@pytest.mark.parametrize("limit", [1, np.int64(2), np.uint8(3), 10**6, 2**63, 10**30])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_limit_may_be_as_large_as_it_likes(kb, limit, mode):
+    check(kb, kb.search("green tea minutes", limit, mode), int(limit))
+
+
+@pytest.mark.parametrize("mode", ["fuzzy", "", "HYBRID", None, 3, ["hybrid"], {}])
+def test_a_mode_is_one_of_three(kb, mode):
+    with pytest.raises(ConfigError, match="hybrid, dense, lexical"):
+        kb.search("tea", mode=mode)
+
+
+@pytest.mark.parametrize("wrong", [{"dense_weight": 1}, 3, "x", RetrievalSpec])
+def test_settings_are_settings(kb, wrong):
+    with pytest.raises(ConfigError, match="RetrievalSpec"):
+        kb.search("tea", settings=wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"color": "red"}, {"after": "soon"}, 3, {"source": "\udcff"}])
+def test_wrong_filters_are_refused_by_search(kb, wrong):
+    with pytest.raises(ConfigError, match=r"^filters: "):
+        kb.search("tea", filters=wrong)
+
+
+@settings(
+    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.builds(
+        RetrievalSpec,
+        dense_weight=st.floats(0, 1),
+        document_weight=st.floats(0, 5),
+        title_weight=st.floats(0, 5),
+        heading_weight=st.floats(0, 5),
+        rating_weight=st.floats(0, 1),
+        per_document=st.integers(1, 3),
+        duplicates=st.floats(0.01, 1),
+        candidates=st.integers(1, 10_000),
+    ),
+    st.sampled_from(MODES),
+    queries,
+)
+def test_any_settings_give_an_answer(kb, chosen, mode, query):
+    check(kb, kb.search(f"tea {query}", 10, mode, settings=chosen), 10)
+
+
+@settings(
+    deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "tags": st.text(max_size=5) | st.lists(st.text(max_size=3), max_size=3),
+            "source": st.text(max_size=8) | st.sampled_from(["doc:", "%", "_", "doc:[0-9]"]),
+            "path": st.text("*?[]!ab0-\\(.", max_size=12) | st.text(max_size=5),
+            "after": st.datetimes() | st.text(max_size=12) | st.dates(),
+            "before": st.datetimes(timezones=st.timezones()),
+            "min_rating": st.floats() | st.integers(),
+            "document_type": st.sampled_from(["faq", "other", "x"]),
+            "state": st.sampled_from(["stale", "current", "x"]),
+        },
+    ),
+    st.sampled_from(MODES),
+)
+def test_any_filters_give_an_answer_or_an_error(kb, filters, mode):
+    try:
+        hits = kb.search("green tea minutes", 10, mode, filters=filters)
+    except KbkitError as error:
+        assert "filters: " in str(error)  # noqa: PT017
+    else:
+        check(kb, hits, 10)
