@@ -37,6 +37,7 @@ lint: $(DEV)
 	$(BIN)/lint-imports
 
 bench: $(DEV)
+	$(BIN)/python -m pip install --quiet --group bench
 	set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
 
 soak: $(DEV)

@@ -138,10 +138,7 @@ class Workspace:
     def list(self) -> list[KnowledgeBaseInfo]:
         """Figures of all knowledge bases, in order of name."""
         with self._resources.database.read() as connection:
-            return [
-                registry.describe(connection, registry.get(connection, name))
-                for name in registry.names(connection)
-            ]
+            return registry.describe_all(connection)
 
     def delete(self, name: str) -> None:
         """Delete a knowledge base: its documents, chunks, vectors, ratings and collection.

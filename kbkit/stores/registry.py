@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -177,41 +177,66 @@ def delete(connection: sa.Connection, kb_id: str) -> None:
 
 def describe(connection: sa.Connection, row: KnowledgeBaseRow) -> KnowledgeBaseInfo:
     """Figures of a knowledge base."""
-    states = dict.fromkeys((state.value for state in DocumentState), 0)
-    types: dict[str, int] = {}
-    for state, document_type, count in connection.execute(
-        sa.select(documents.c.state, documents.c.document_type, sa.func.count())
-        .where(documents.c.kb_id == row.id)
-        .group_by(documents.c.state, documents.c.document_type)
+    return _figures(connection, [row])[0]
+
+
+def describe_all(connection: sa.Connection) -> list[KnowledgeBaseInfo]:
+    """Figures of all knowledge bases, in order of name."""
+    rows = connection.execute(sa.select(knowledge_bases).order_by(knowledge_bases.c.name))
+    return _figures(connection, [KnowledgeBaseRow(**row._mapping) for row in rows])
+
+
+def _figures(
+    connection: sa.Connection, rows: Sequence[KnowledgeBaseRow]
+) -> list[KnowledgeBaseInfo]:
+    """Figures of some knowledge bases; each kind is asked for once."""
+    ids = [row.id for row in rows]
+    blank = dict.fromkeys((state.value for state in DocumentState), 0)
+    states = {known: dict(blank) for known in ids}
+    types: dict[str, dict[str, int]] = {known: {} for known in ids}
+    columns = (documents.c.kb_id, documents.c.state, documents.c.document_type)
+    for kb_id, state, document_type, count in connection.execute(
+        sa.select(*columns, sa.func.count())
+        .where(documents.c.kb_id.in_(ids))
+        .group_by(*columns)
         .order_by(documents.c.document_type)
     ):
-        states[state] += count
+        states[kb_id][state] += count
         if state != DocumentState.GONE:
-            types[document_type] = types.get(document_type, 0) + count
-    source_types = connection.execute(
-        sa.select(sources.c.type)
-        .where(sources.c.kb_id == row.id)
+            types[kb_id][document_type] = types[kb_id].get(document_type, 0) + count
+    kinds: dict[str, list[str]] = {known: [] for known in ids}
+    for kb_id, kind in connection.execute(
+        sa.select(sources.c.kb_id, sources.c.type)
+        .where(sources.c.kb_id.in_(ids))
         .distinct()
         .order_by(sources.c.type)
-    ).scalars()
-    return KnowledgeBaseInfo(
-        id=row.id,
-        name=row.name,
-        description=row.description,
-        source_types=tuple(source_types),
-        documents=sum(types.values()),
-        chunks=_count(connection, chunks, row.id),
-        embedder=row.embedder,
-        dimensions=row.dimensions,
-        collection=row.collection,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        states=states,
-        document_types=types,
-        pending=_count(connection, outbox, row.id),
-    )
+    ):
+        kinds[kb_id].append(kind)
+    chunk_counts = _counts(connection, chunks, ids)
+    pending = _counts(connection, outbox, ids)
+    return [
+        KnowledgeBaseInfo(
+            id=row.id,
+            name=row.name,
+            description=row.description,
+            source_types=tuple(kinds[row.id]),
+            documents=sum(types[row.id].values()),
+            chunks=chunk_counts.get(row.id, 0),
+            embedder=row.embedder,
+            dimensions=row.dimensions,
+            collection=row.collection,
+            created_at=row.created_at,
+            updated_at=row.updated_at,
+            states=states[row.id],
+            document_types=types[row.id],
+            pending=pending.get(row.id, 0),
+        )
+        for row in rows
+    ]
 
 
-def _count(connection: sa.Connection, table: sa.Table, kb_id: str) -> int:
-    query = sa.select(sa.func.count()).select_from(table).where(table.c.kb_id == kb_id)
-    return connection.execute(query).scalar_one()
+def _counts(connection: sa.Connection, table: sa.Table, kb_ids: Sequence[str]) -> dict[str, int]:
+    """Number of rows of each knowledge base that has some."""
+    column = table.c.kb_id
+    query = sa.select(column, sa.func.count()).where(column.in_(kb_ids)).group_by(column)
+    return {row[0]: row[1] for row in connection.execute(query)}

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0003"
+HEAD = "0004"
 """Revision of the newest migration."""
 
 
@@ -143,6 +143,8 @@ documents = Table(
     Column("content_hash", String, nullable=False),
     UniqueConstraint("kb_id", "uri"),
     Index("documents_by_source", "source_id"),
+    # state and type come behind the text, which may be long, in a row
+    Index("documents_by_type", "kb_id", "state", "document_type"),
 )
 
 chunks = Table(
