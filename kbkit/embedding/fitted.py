@@ -106,7 +106,7 @@ class FittedEncoder:
         """
         known = self._rows
         distinct = dict.fromkeys(islice(terms, READ))
-        rows = [known[term] for term in distinct if term in known][:ASKED]
+        rows = list(islice((known[term] for term in distinct if term in known), ASKED))
         if not rows:
             return np.zeros(self.dimensions, np.float32)
         total: Vector = np.add.reduce(self.vectors.take(rows, axis=0), axis=0)
