@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kbkit.embedding.base import Matrix
 from kbkit.feedback.measures import DEPTH
 from kbkit.feedback.statistics import Values
 from kbkit.feedback.tasks import Searchable, Task, Tasks, matched
@@ -15,7 +16,7 @@ from kbkit.models import Progress
 from kbkit.progress import OnProgress
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.fusion import Features, Weights, discounts, fuse, normalised
-from kbkit.retrieval.ranking import Pool
+from kbkit.retrieval.ranking import Pool, alike
 from kbkit.retrieval.retriever import Query
 from kbkit.stores import contents
 
@@ -35,7 +36,8 @@ class Trials:
         items: What each candidate counts as: itself, or the page that it is part of.
         gains: What that is worth, 0 for what was not judged.
         ideal: The DCG of the best possible ranking of each query, shape ``(queries,)``.
-        close: For each query with near duplicates, the rows of those and which are alike.
+        close: For each query with near duplicates, where its candidates begin, and their vectors.
+        threshold: Cosine above which chunks are near duplicates.
     """
 
     features: Features
@@ -43,7 +45,8 @@ class Trials:
     items: Rows
     gains: Values
     ideal: Values
-    close: tuple[tuple[Rows, NDArray[np.bool_]], ...]
+    close: tuple[tuple[int, Matrix], ...]
+    threshold: float
 
     @classmethod
     def of(
@@ -90,11 +93,11 @@ class Trials:
             gains=np.concatenate([part.gains for part in parts]),
             ideal=np.array([_ideal(task) for task in tasks]),
             close=tuple(
-                (start + rows, alike)
+                (int(start), part.vectors)
                 for start, part in zip(starts, parts, strict=False)
-                for rows, alike in [part.close(threshold)]
-                if len(rows)
+                if _any_close(part.vectors, threshold)
             ),
+            threshold=threshold,
         )
 
     def ndcg(self, settings: RetrievalSpec) -> Values:
@@ -124,17 +127,11 @@ class Trials:
         return figures
 
     def _alike(self, total: Values) -> NDArray[np.bool_]:
-        """Which candidates are near duplicates of better ones that are none themselves.
-
-        As `kbkit.retrieval.fusion.near_duplicates`, with what does not change computed once.
-        """
+        """Which candidates are near duplicates of better ones of the same query."""
         found = np.zeros(len(total), np.bool_)
-        for rows, alike in self.close:
-            here = np.zeros(len(rows), np.bool_)
-            for i in np.argsort(-total[rows], kind="stable"):
-                if not here[i]:
-                    here |= alike[i]
-            found[rows] = here
+        for start, vectors in self.close:
+            part = slice(start, start + len(vectors))
+            found[part] = alike(vectors, total[part], self.threshold)
         return found
 
 
@@ -146,7 +143,7 @@ class _Part:
     documents: Rows
     items: Rows
     gains: Values
-    vectors: NDArray[np.float32]
+    vectors: Matrix
 
     @classmethod
     def of(cls, kb: Searchable, pool: Pool, task: Task, by_page: bool) -> _Part:
@@ -163,14 +160,12 @@ class _Part:
             gains = _by_chunk(kb, candidates.seqs[proper], task)
         return cls(columns, documents, items, gains, candidates.vectors[proper])
 
-    def close(self, threshold: float) -> tuple[Rows, NDArray[np.bool_]]:
-        """The rows that have near duplicates, and which of those are alike."""
-        if threshold >= 1 or not len(self.vectors):
-            return np.zeros(0, np.int64), np.zeros((0, 0), np.bool_)
-        alike = self.vectors @ self.vectors.T > threshold
-        np.fill_diagonal(alike, False)
-        rows = np.flatnonzero(alike.any(axis=1))
-        return rows, alike[np.ix_(rows, rows)]
+
+def _any_close(vectors: Matrix, threshold: float) -> bool:
+    """Whether any two chunks could be near duplicates; most often none are."""
+    closeness = vectors @ vectors.T
+    np.fill_diagonal(closeness, -1)
+    return threshold < 1 and bool((closeness > threshold).any())
 
 
 def _by_chunk(kb: Searchable, seqs: Rows, task: Task) -> Values:

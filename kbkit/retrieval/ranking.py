@@ -108,12 +108,12 @@ def _ordered(
     parts = [slice(0, pool.candidates.ranked) for pool in pools]
     features = _features(pools, parts)
     fused = fuse(features, weights)
-    alike = [
-        _alike(pool.candidates.vectors[part], total, settings.duplicates)
+    duplicates = [
+        alike(pool.candidates.vectors[part], total, settings.duplicates)
         for pool, part, total in zip(pools, parts, _split(fused.total, parts), strict=True)
     ]  # each by itself: vectors of different embedders do not compare
     factors = discounts(
-        fused.total, features.documents, np.concatenate(alike), settings.per_document
+        fused.total, features.documents, np.concatenate(duplicates), settings.per_document
     )
     fused = fused.discounted(factors)
     order = np.argsort(-fused.total, kind="stable")
@@ -178,12 +178,12 @@ def _features(pools: Sequence[Pool], parts: Sequence[slice]) -> Features:
     )
 
 
-def _alike(vectors: Matrix, scores: Scores, threshold: float) -> NDArray[np.bool_]:
+def alike(vectors: Matrix, scores: Scores, threshold: float) -> NDArray[np.bool_]:
     """Which of the best chunks of one pool are near duplicates of better ones."""
     best = np.argsort(-scores, kind="stable")[:_COMPARED]
-    alike = np.zeros(len(scores), np.bool_)
-    alike[best] = near_duplicates(vectors[best], threshold)
-    return alike
+    found = np.zeros(len(scores), np.bool_)
+    found[best] = near_duplicates(vectors[best], threshold)
+    return found
 
 
 def _split(scores: Scores, parts: Sequence[slice]) -> list[Scores]:
