@@ -55,6 +55,7 @@ from kbkit.stores.runs import SourceRow
 from kbkit.stores.snapshots import Snapshots
 from kbkit.stores.vectors import VectorIndex, restart
 from kbkit.stores.warming import Warmer
+from kbkit.text import REVISION
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -751,6 +752,16 @@ class KnowledgeBase:
                 catalog.delete_document(connection, self.id, document_id)
             runs.delete_source(connection, row.id)
 
+    def _reindex(self, on_progress: OnProgress | None, stop: Stop) -> None:
+        """Cut and index all documents again where an older kbkit made the terms."""
+        if self._current().analyzer == REVISION:
+            return
+        with shown(on_progress) as tell:
+            report = self._pipeline().renew(on_progress=tell, stop=stop)
+        if not report.interrupted:
+            with self._resources.database.write() as connection:
+                registry.set_analyzer(connection, self.id)
+
     def _run(
         self,
         rows: Sequence[SourceRow],
@@ -759,6 +770,7 @@ class KnowledgeBase:
         handed: Iterable[SourceEvent] = (),
     ) -> IngestReport:
         pairs = [(row, open_source(parse_source(row.spec))) for row in rows]
+        self._reindex(on_progress, stop)
         with shown(on_progress) as tell:
             report = self._pipeline().run(pairs, handed, on_progress=tell, stop=stop)
         self._resources.snapshots.save(self.id)

@@ -31,7 +31,7 @@ from kbkit.stores import catalog, embedded, registry, runs
 from kbkit.stores.catalog import NewChunk, NewDocument, Touch
 from kbkit.stores.database import Database
 from kbkit.stores.runs import Visited
-from kbkit.text import analyzer
+from kbkit.text import REVISION, analyzer
 
 _CHARACTERS = 200_000
 _SECONDS = 0.5
@@ -164,7 +164,7 @@ class Storing:
         config = self._place.config
         shaping = [
             source.title, source.content, document_type, source.tags, dict(source.metadata),
-            config.chunking.model_dump(), config.language,
+            config.chunking.model_dump(), config.language, REVISION,
         ]  # fmt: skip
         return Document(
             id=document_id(self._place.kb_id, source.uri),

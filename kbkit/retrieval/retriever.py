@@ -30,7 +30,7 @@ from kbkit.stores.registry import KnowledgeBaseRow
 from kbkit.stores.snapshots import Snapshots
 from kbkit.stores.vectors import VectorIndex
 from kbkit.stores.warming import Warmer
-from kbkit.text import analyzer
+from kbkit.text import REVISION, analyzer
 
 LONGEST_QUERY = 10_000
 """Characters of a query that are read; the rest is left out."""
@@ -176,7 +176,7 @@ class Retriever:
             terms=wanted.terms,
             candidates=candidates,
             columns=_columns(candidates, wanted, totals, config.language),
-            notes=(encoded.note,) if encoded.note else (),
+            notes=tuple(note for note in (encoded.note, _outdated(row)) if note),
         )
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
@@ -189,6 +189,15 @@ class Retriever:
         if self._config is None or self._config[0] != row.config:
             self._config = (row.config, KnowledgeBaseConfig.model_validate(row.config))
         return self._config[1]
+
+
+def _outdated(row: KnowledgeBaseRow) -> str:
+    if row.analyzer == REVISION:
+        return ""
+    return (
+        f"{row.name}: an older kbkit indexed its words, so some are not found; "
+        f"`kbkit refresh {row.name}` indexes them again"
+    )
 
 
 def search(retrievers: Sequence[Retriever], query: Query) -> Hits:

@@ -21,6 +21,7 @@ from kbkit.stores.schema import (
     outbox,
     sources,
 )
+from kbkit.text import REVISION
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class KnowledgeBaseRow:
             storage, site), as JSON values.
         version: Counts committed changes of its content.
         applied_seq: Largest ``chunks.seq`` in its Chroma collection.
+        analyzer: Revision of the analyzer that made its terms.
     """
 
     id: str
@@ -45,6 +47,7 @@ class KnowledgeBaseRow:
     updated_at: datetime
     version: int
     applied_seq: int
+    analyzer: int
 
 
 def create(
@@ -82,6 +85,7 @@ def create(
             collection=f"{name}.{kb_id[:8]}",
             created_at=now,
             updated_at=now,
+            analyzer=REVISION,
         )
     )
     lexical.create(connection, kb_id)
@@ -143,6 +147,13 @@ def touch(connection: sa.Connection, kb_id: str) -> None:
         knowledge_bases.update()
         .where(knowledge_bases.c.id == kb_id)
         .values(version=knowledge_bases.c.version + 1, updated_at=datetime.now(UTC))
+    )
+
+
+def set_analyzer(connection: sa.Connection, kb_id: str) -> None:
+    """Note that its terms are those of the present analyzer."""
+    connection.execute(
+        knowledge_bases.update().where(knowledge_bases.c.id == kb_id).values(analyzer=REVISION)
     )
 
 

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0004"
+HEAD = "0005"
 """Revision of the newest migration."""
 
 
@@ -75,6 +75,8 @@ knowledge_bases = Table(
     Column("version", Integer, nullable=False, default=0),
     # largest chunks.seq that the Chroma collection holds
     Column("applied_seq", Integer, nullable=False, default=0),
+    # revision of the analyzer that made its terms
+    Column("analyzer", Integer, nullable=False, server_default="0"),
 )
 
 sources = Table(

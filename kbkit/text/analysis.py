@@ -54,6 +54,9 @@ from itertools import chain, groupby
 from kbkit.errors import ConfigError
 from kbkit.text.stopwords import stop_words
 
+REVISION = 1
+"""Counts changes of these rules, since terms of different ones do not meet."""
+
 _LONGEST_TERM = 64
 _MOST_REMEMBERED = 300_000
 
