@@ -174,9 +174,10 @@ class Hits(Sequence[Hit]):
             for rank, hit in enumerate(self.hits, 1)
         )
         found = f"{len(self)} hits" if len(self) != 1 else "1 hit"
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         return (
             f"<p><b>{found}</b> for <q>{html.escape(self.query)}</q> "
-            f"in {self.seconds * 1000:.0f} ms</p>"
+            f"in {self.seconds * 1000:.0f} ms</p>{notes}"
             "<table><thead><tr><th>#</th><th>score</th><th>document</th><th>passage</th></tr>"
             f"</thead><tbody>{rows}</tbody></table>"
         )

@@ -1,5 +1,6 @@
 """Queries are embedded by the model, by the fitted encoder, or not at all, and it is said which."""
 
+import html
 from typing import ClassVar
 
 import pytest
@@ -174,6 +175,7 @@ def test_the_fitted_encoder_stands_in_and_it_is_said(workspace, state, reason):
             assert note.startswith("drinks: its fitted query encoder embedded the query, since")
             assert reason in note
             assert hits.to_dicts()[0]["notes"] == [note]
+            assert html.escape(note) in hits._repr_html_()
         assert fresh["drinks"].search("kettle", mode="lexical").notes == ()
 
 
