@@ -144,8 +144,8 @@ class VectorIndex:
             query: Unit vector, shape ``(dimensions,)``.
             k: Number wanted; no more than there are chunks.
         """
-        if not query.any():
-            return []  # without a direction nothing is near
+        if not query.any() or k < 1:
+            return []  # without a direction nothing is near, nor where nothing is left
         answer = self.ask(row, query, k)
         found = _scored(connection, row, query, answer)
         if len(found) < k:
@@ -154,8 +154,8 @@ class VectorIndex:
 
     def ask(self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int) -> Answer:
         """What Chroma knows of `nearest`."""
-        if not query.any():
-            return Answer((), sys.maxsize)  # without a direction nothing is near
+        if not query.any() or k < 1:
+            return Answer((), sys.maxsize)
         with self._chroma.mutex:
             if not self._usable(row) or self._behind(row) > _REOPEN_BEHIND:
                 # while another process writes, what is open has to do
