@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 # The analyzer has done the work: every character that may stand in a term belongs to a token.
 _TOKENIZER = "ascii tokenchars '_.-+#@$'"
-_MOST_POSTINGS = 20_000
+_MOST_POSTINGS = 5_000
 """Postings that candidate selection reads before it leaves out the commonest terms."""
 
 
