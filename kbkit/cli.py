@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from kbkit.errors import ConfigError, KbkitError, SourceError
+from kbkit.errors import ConfigError, KbkitError, NotFoundError, SourceError
 from kbkit.terminal import (
     console,
     info_lines,
@@ -386,6 +386,8 @@ def eval_(
         raise typer.BadParameter(f"--fail-under {fail_under}: give a number from 0 to 1")
     name, asked = _asked(target, questions, judgements)
     with _workspace(context) as workspace, progress() as on_progress:
+        if name != target and name not in workspace:
+            raise NotFoundError(f"{name}: is not built yet; run `kbkit build {target}` first")
         result = workspace[name].evaluate(asked, mode, against=against, on_progress=on_progress)
     if as_json:
         print_json(result.to_dict())

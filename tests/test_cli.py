@@ -346,6 +346,7 @@ def test_eval_prints_figures_and_holds_a_floor(run, made, tmp_path):
     path.write_text("how long does black tea steep\ttea.html\nwhere is milk kept\tmilk.html\n")
     figures = run("eval", "drinks", "--questions", path, "--json", workspace=made).json
     assert (figures["questions"], figures["ndcg@10"], figures["recall@10"]) == (2, 1, 1)
+    assert figures["intervals"]["ndcg@10"] == [1, 1]
     assert "nDCG@10" in run("eval", "drinks", "--questions", path, workspace=made).out
     good = ("eval", "drinks", "--questions", path, "--fail-under", "0.9")
     assert run(*good, workspace=made).code == 0
@@ -354,6 +355,33 @@ def test_eval_prints_figures_and_holds_a_floor(run, made, tmp_path):
     assert outcome.code == cli.EXIT_BELOW_FLOOR == 4
     assert outcome.json["ndcg@10"] == 0
     assert "below 0.9" in outcome.err
+
+
+def test_eval_of_a_recipe_asks_its_questions(here, tmp_path):
+    (tmp_path / "tea.md").write_text("# Tea\n\nBlack tea steeps for four minutes.\n")
+    text = "name: drinks\nsources:\n  - type: files\n    path: '*.md'\n"
+    (tmp_path / "r.yaml").write_text(text)
+    assert "has no golden questions" in here("eval", "r.yaml").err
+    questions = "questions:\n  - question: how long [b]does[/b] tea steep\n    relevant: [tea.md]\n"
+    (tmp_path / "r.yaml").write_text(text + questions)
+    assert "kbkit build r.yaml" in here("eval", "r.yaml").err
+    assert here("build", "r.yaml", "--no-site").code == 0
+    floor = here("eval", "r.yaml", "--fail-under", "0.8", "--against", "dense", "--json")
+    assert (floor.code, floor.json["against"]["configuration"]) == (0, "dense")
+    shown = here("eval", "r.yaml", "--against", "dense", "--verbose").out
+    assert "[b]does[/b]" in shown
+    assert "difference" in shown
+
+
+def test_eval_of_a_knowledge_base_goes_by_its_ratings_or_by_qrels(here, tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace.create("notes")
+        kb.add("Tea", "Black tea steeps for four minutes.")
+        kb.rate(kb.search("tea")[0].chunk.id, 5, query="tea")
+        kb.judgements().to_qrels(tmp_path / "notes.qrels")
+    for more in ((), ("--judgements", "notes.qrels")):
+        figures = here("eval", "notes", "--json", *more).json
+        assert (figures["unit"], figures["questions"], figures["hit@1"]) == ("chunk", 1, 1)
 
 
 # --- workspaces -------------------------------------------------------------------------------
@@ -476,7 +504,10 @@ def test_export_without_html_writes_the_project_only(here, tmp_path):
         ["search", "a", "--queries", "b"],
         ["search", "--queries", "b"],
         ["search", "a", "--limit", "0"],
-        ["eval", "a"],
+        ["eval"],
+        ["eval", "a", "--fail-under", "nan"],
+        ["eval", "a", "--fail-under", "1.1"],
+        ["eval", "a", "--questions", "b", "--judgements", "c"],
         ["serve-site", "a", "--port", "70000"],
         ["--workspace"],
     ],
@@ -508,6 +539,10 @@ def test_wrong_usage_is_2_and_makes_nothing(here, tmp_path, arguments):
         (["search", "--queries", "none.txt", "--json"], "none.txt"),
         (["refresh", "taken"], "kbkit add taken"),
         (["eval", "taken", "--questions", "none.tsv"], "none.tsv: No such file"),
+        (["eval", "taken", "--judgements", "none.qrels"], "none.qrels.topics.tsv: No such file"),
+        (["eval", "taken"], "taken: there are no judgements; rate"),
+        (["eval", "none"], "there are: taken"),
+        (["eval", "none.yaml"], "none.yaml: No such file"),
         (["new", "x", "--crawl", "ftp://x.org"], "http://"),
         (["new", "x", "--mirror", "folder", "--base-url", "x.org"], "http://"),
         (["new", "x", "--package", "a b"], "package.name"),

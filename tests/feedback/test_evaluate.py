@@ -1,35 +1,35 @@
 """Figures of evaluation, against examples worked out by hand."""
 
+import json
 import math
-from datetime import UTC, datetime
 
 import pytest
 
-from kbkit.feedback.evaluate import Evaluation, evaluate, score
-from kbkit.models import Chunk, DocumentType, Hit, Hits, ScoreParts
-from kbkit.recipes import Question
+import kbkit
+from kbkit.errors import ConfigError
+from kbkit.feedback.evaluate import Evaluation, score
+from kbkit.feedback.judgements import Judgements
+from kbkit.feedback.measures import figures
+from kbkit.feedback.tasks import Task
+from kbkit.recipes import Question, RetrievalSpec
 
 SITE = "http://x.org/docs/"
-
-
-def asked(*relevant):
-    return Question(question="How?", relevant=relevant)
+QUESTIONS = [
+    Question(question="how long does black tea steep", relevant=("tea.html", "milk.html")),
+    Question(question="when is coffee ground", relevant=("coffee.html",)),
+    Question(question="how long does bread rise", relevant=("bread.html",)),
+]
 
 
 def scored(pages, *relevant):
-    return score(asked(*relevant), [SITE + page for page in pages])
+    """Figures of a ranking of pages, the first relevant one worth 2."""
+    task = Task("How?", dict.fromkeys(relevant, 1) | {relevant[0]: 2})
+    (found,) = figures([score(task, [SITE + page for page in pages][:10], "page")], 10)
+    return found
 
 
 def log(rank):
     return math.log2(rank + 1)
-
-
-def hit(uri, number):
-    chunk = Chunk(str(number), uri, number, 0, 1, "x", (), "", None)
-    return Hit(
-        "kb", 1.0, ScoreParts(1, 1, 1, 0), chunk, uri, "", DocumentType.OTHER, (), "",
-        datetime.now(UTC),
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -47,25 +47,24 @@ def hit(uri, number):
     ],
 )  # fmt: skip
 def test_figures_worked_out_by_hand(pages, relevant, ndcg, recall, reciprocal):
-    answer = scored(pages, *relevant)
-    assert answer.ndcg == pytest.approx(ndcg)
-    assert answer.recall == pytest.approx(recall)
-    assert answer.reciprocal_rank == pytest.approx(reciprocal)
+    found = scored(pages, *relevant)
+    assert found.ndcg == pytest.approx(ndcg)
+    assert found.recall == pytest.approx(recall)
+    assert found.reciprocal_rank == pytest.approx(reciprocal)
+    assert found.hit == (found.reciprocal_rank == 1)
 
 
-def test_only_the_first_ten_pages_count():
-    others = [f"other{n}" for n in range(10)]
-    assert scored([*others[:9], "a"], "a").reciprocal_rank == pytest.approx(1 / 10)
-    late = scored([*others, "a"], "a")
-    assert (late.ndcg, late.recall, late.reciprocal_rank) == (0, 0, 0)
-    assert len(late.pages) == 10
+def test_the_tenth_place_counts():
+    assert scored([*(f"other{n}" for n in range(9)), "a"], "a").reciprocal_rank == pytest.approx(
+        1 / 10
+    )
 
 
 def test_more_relevant_pages_than_ten_can_still_be_answered_perfectly():
     pages = [f"p{n}" for n in range(12)]
-    answer = scored(pages, *pages)
-    assert answer.ndcg == pytest.approx(1)
-    assert answer.recall == pytest.approx(10 / 12)
+    found = scored(pages, *pages)
+    assert found.ndcg == pytest.approx(1)
+    assert found.recall == pytest.approx(10 / 12)
 
 
 @pytest.mark.parametrize(
@@ -90,45 +89,139 @@ def test_more_relevant_pages_than_ten_can_still_be_answered_perfectly():
     ],
 )
 def test_a_page_is_named_by_the_end_of_its_uri(uri, suffix, same):
-    assert score(asked(suffix), [uri]).recall == same
+    assert score(Task("q", {suffix: 2}), [uri], "page").found == ((0,) if same else (None,))
 
 
 def test_a_relevant_page_counts_once_though_two_pages_end_like_it():
-    answer = score(asked("b.html"), ["http://x/1/b.html", "http://x/2/b.html"])
-    assert answer.ndcg == 1
-    assert answer.recall == 1
+    ranking = score(Task("q", {"b.html": 2}), ["http://x/1/b.html", "http://x/2/b.html"], "page")
+    assert ranking.found == (0, None)
+    assert figures([ranking], 10)[0].ndcg == 1
 
 
-def test_a_relevant_page_that_is_named_twice_counts_once():
-    assert scored(["a", "b"], "a", "a", "b").recall == 1
-    assert scored(["a", "b"], "a", "a", "b").ndcg == pytest.approx(1)
+def test_questions_are_measured_by_page(shared):
+    result = shared.evaluate(QUESTIONS)
+    assert (result.unit, result.hit_at_1, result.mrr) == ("page", 1, 1)
+    assert result.answers[0].found[0] == "http://x.org/tea.html"
+    assert len(set(result.answers[0].found)) == len(result.answers[0].found)
+    assert result.answers[0].relevant == ("tea.html", "milk.html")
+    assert 0.9 < result.ndcg <= 1
 
 
-def test_hits_of_one_page_count_as_one_page():
-    uris = [SITE + "b"] * 4 + [SITE + "a", SITE + "b", SITE + "a"]
-
-    def search(query, limit):
-        return Hits(query, tuple(hit(uri, n) for n, uri in enumerate(uris))[:limit])
-
-    (answer,) = evaluate(search, [asked("a")]).answers
-    assert answer.pages == (SITE + "b", SITE + "a")
-    assert answer.reciprocal_rank == 1 / 2
+def test_a_relevant_page_that_is_named_twice_counts_once(shared):
+    twice = Question(question="bread", relevant=("bread.html", "bread.html", "tea.html"))
+    (answer,) = shared.evaluate([twice]).answers
+    assert answer.relevant == ("bread.html", "tea.html")
 
 
-def test_figures_of_a_set_are_means():
-    answers = (scored(["a"], "a"), scored(["b", "a"], "a"), scored(["b"], "a"))
-    result = Evaluation(answers)
-    assert result.ndcg == pytest.approx((1 + 1 / log(2) + 0) / 3)
-    assert result.recall == pytest.approx(2 / 3)
-    assert result.mrr == pytest.approx((1 + 0.5) / 3)
-    assert result.hit_at_1 == pytest.approx(1 / 3)
-    values = result.to_dict()
-    assert values["questions"] == 3
-    assert values["ndcg@10"] == result.ndcg
-    assert [q["recall@10"] for q in values["per_question"]] == [1, 1, 0]
-    assert list(result.to_frame()["recall@10"]) == [1, 1, 0]
+def test_judgements_are_measured_by_chunk_with_their_grades(shared):
+    order = [hit.chunk.id for hit in shared.search("black tea", 10)]
+    grades = {order[0]: 1, order[1]: 3, order[2]: 0}
+    (answer,) = shared.evaluate(Judgements.of({"black tea": grades})).answers
+    assert answer.found == tuple(order)
+    assert answer.ndcg == pytest.approx((1 + 3 / log(2)) / (3 + 1 / log(2)))
+    assert (answer.recall, answer.reciprocal_rank) == (1, 1)
+    assert answer.judged == pytest.approx(3 / len(order))
+
+
+def test_recall_reads_k_places(shared):
+    order = [hit.chunk.id for hit in shared.search("black tea", 10)]
+    judged = Judgements.of({"black tea": {order[0]: 2, order[2]: 1}})
+    assert shared.evaluate(judged, k=2).recall == 1 / 2
+    assert shared.evaluate(judged, k=3).recall == 1
+    assert "recall@3" in shared.evaluate(judged, k=3).to_frame()
+
+
+def test_ratings_measure_by_default_and_have_no_weight_then(kb):
+    hits = kb.search("black tea", 10)
+    before = [hit.chunk.id for hit in hits]
+    # whatever the ratings move, they may not prove themselves right
+    for rater in "abcdef":
+        kb.rate(hits[0].chunk.id, 1, query="black tea", rater=rater)
+        kb.rate(hits[1].chunk.id, 5, query="black tea", rater=rater)
+    settings = RetrievalSpec(rating_weight=1.0)
+    assert [hit.chunk.id for hit in kb.search("black tea", settings=settings)] != before
+    assert kb.evaluate(settings=settings).answers[0].found == tuple(before)
+
+
+def test_queries_that_nothing_judged_answers_are_left_out(kb, chunk):
+    judged = Judgements.of(
+        {
+            "bread": {chunk("Bread"): 3},
+            "wine": {chunk("Bread"): 0},
+            "gone": {"no-such-chunk": 3},
+        }
+    )
+    result = kb.evaluate(judged)
+    assert [answer.question for answer in result.answers] == ["bread"]
+    assert result.left_out == ("wine", "gone")
+
+
+def test_two_modes_are_compared_query_by_query(shared):
+    result = shared.evaluate(QUESTIONS, "lexical", against="dense")
+    assert (result.label, result.against.label) == ("lexical", "dense")
+    found = result.differences()["ndcg@10"]
+    assert found.mean == pytest.approx(result.ndcg - result.against.ndcg)
+    row = result.summary().loc["ndcg@10"]
+    assert row["difference"] == found.mean
+    assert row["against"] == result.against.ndcg
+    assert list(result.to_frame()["against_ndcg@10"]) == [a.ndcg for a in result.against.answers]
+
+
+def test_settings_and_other_evaluations_can_be_compared_with(shared, tmp_path):
+    settings = RetrievalSpec(dense_weight=1.0)
+    assert shared.evaluate(QUESTIONS, against=settings).against.label == "hybrid, other settings"
+    with kbkit.open(tmp_path / "other") as workspace:
+        empty = workspace.create("empty").evaluate(QUESTIONS)
+    result = shared.evaluate(QUESTIONS, against=empty)
+    assert (empty.ndcg, result.against.ndcg) == (0, 0)
+    assert result.differences()["ndcg@10"].mean == result.ndcg
+    with pytest.raises(ConfigError, match="other queries"):
+        shared.evaluate(QUESTIONS[:2], against=empty)
+
+
+def test_a_report_has_no_nan_however_small(shared):
+    for count in (1, 2, 3):
+        result = shared.evaluate(QUESTIONS[:count], against="hybrid")
+        assert not result.summary().isna().any(axis=None)
+        assert result.differences()["ndcg@10"].p_value == 1
+        values = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+        assert values["questions"] == len(values["per_question"]) == count
+        assert values["intervals"]["ndcg@10"][0] <= values["ndcg@10"]
+        assert values["against"]["ndcg@10"]["p_value"] == 1
+        assert "ndcg@10" in result._repr_html_()
 
 
 def test_no_answers_have_figures_of_0():
     result = Evaluation(())
     assert (result.ndcg, result.recall, result.mrr, result.hit_at_1) == (0, 0, 0, 0)
+    assert result.to_frame().empty
+    assert result.to_dict()["intervals"]["ndcg@10"] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({"questions": []}, "no questions"),
+        ({"questions": "how"}, "give a list"),
+        ({"questions": ["how"]}, "'how' is not a `Question`"),
+        ({"questions": 7}, "give a list"),
+        ({}, "there are no judgements; rate"),
+        ({"questions": Judgements.of({"q": {"gone": 3}})}, "no judged chunk is there any more"),
+        ({"questions": QUESTIONS, "mode": "fuzzy"}, "choose one of hybrid, dense, lexical"),
+        ({"questions": QUESTIONS, "against": "fuzzy"}, "choose one of hybrid, dense, lexical"),
+        ({"questions": QUESTIONS, "against": 3}, "choose one of hybrid, dense, lexical"),
+        ({"questions": QUESTIONS, "settings": {"dense_weight": 1}}, "give a `kbkit.recipes.Retr"),
+        ({"questions": QUESTIONS, "k": 0}, "k=0: give a whole number from 1 to 100"),
+        ({"questions": QUESTIONS, "k": 2.5}, "k=2.5"),
+        ({"questions": [Question(question=" ", relevant=("a",))]}, "the query is empty"),
+    ],
+)
+def test_what_cannot_be_measured_is_one_clear_error(shared, arguments, says):
+    with pytest.raises(ConfigError, match=says):
+        shared.evaluate(**arguments)
+
+
+def test_chunks_rated_badly_only_are_said_so(kb, chunk):
+    kb.rate(chunk("Bread"), 2, query="wine")
+    with pytest.raises(ConfigError, match="3 stars or better"):
+        kb.evaluate()

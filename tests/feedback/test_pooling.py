@@ -1,0 +1,82 @@
+"""Pools for judging: every mode, some unshown, and no telling which is which."""
+
+import json
+
+import pytest
+
+from kbkit.errors import ConfigError
+from kbkit.models import Mode
+
+
+@pytest.fixture
+def garden(kb):
+    for number in range(40):
+        kb.add(f"Bed {number}", f"Bed {number} is for roses and thyme, watered on day {number}.")
+    return kb
+
+
+def ids(pool):
+    return [one.hit.chunk.id for one in pool]
+
+
+def test_a_pool_has_what_every_mode_shows_and_some_of_what_none_does(garden):
+    pool = garden.pool("water the roses", depth=4, unshown=3)
+    for mode in Mode:
+        shown = {hit.chunk.id for hit in garden.search("water the roses", 4, mode)}
+        assert {one.hit.chunk.id for one in pool if mode in one.found_by} == shown
+    assert sum(not one.found_by for one in pool) == 3
+    assert len(set(ids(pool))) == len(pool)
+
+
+def test_the_order_is_the_same_each_time_and_tells_nothing(garden):
+    first = garden.pool("water the roses")
+    assert ids(first) == ids(garden.pool("water the roses"))
+    assert ids(first) != ids(garden.pool("water the roses", seed=1))
+    best = {mode: garden.search("water the roses", 1, mode)[0].chunk.id for mode in Mode}
+    starts = {ids(garden.pool("water the roses", seed=seed))[0] for seed in range(8)}
+    assert not starts <= set(best.values())
+    columns = set(first.to_frame().columns)
+    assert columns == {"chunk_id", "title", "heading_path", "text", "url", "score", "raters"}
+
+
+def test_what_was_rated_for_the_query_is_marked(kb, chunk):
+    target = chunk("Bread")
+    kb.rate(target, 2, query="bread", rater="ann")
+    kb.rate(target, 4, query=" BREAD", rater="ann")
+    kb.rate(target, 5, query="bread", rater="bob")
+    kb.rate(target, 1, query="other", rater="cid")
+    by_id = {one.hit.chunk.id: one for one in kb.pool("bread", rater="ann")}
+    assert (by_id[target].score, by_id[target].raters) == (4, 2)
+    assert {one.score for known, one in by_id.items() if known != target} == {None}
+    assert kb.pool("bread", rater="dan")[0].score is None
+    assert "1 rated" in repr(kb.pool("bread", rater="bob"))
+    assert not kb.pool("bread").to_frame()["score"].notna().any()
+
+
+def test_pools_become_judgements(garden):
+    pool = garden.pool("water the roses", depth=3)
+    for one in pool:
+        garden.rate(one.hit.chunk.id, 4, query=pool.query)
+    assert set(garden.judgements().grades["water the roses"]) == set(ids(pool))
+
+
+def test_little_to_find_gives_a_small_pool(kb):
+    assert 0 < len(kb.pool("bread", depth=100, unshown=100)) <= len(list(kb.iter_chunks()))
+    for document in list(kb.iter_documents()):
+        kb.delete_document(document.id)
+    empty = kb.pool("bread")
+    assert len(empty) == 0
+    assert empty.to_frame().empty
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"query": " "}, {"query": None}, {"depth": 0}, {"depth": 101}, {"depth": 1.5},
+        {"unshown": -1}, {"unshown": 10**9}, {"seed": -1}, {"seed": "x"},
+    ],
+    ids=json.dumps,
+)  # fmt: skip
+def test_what_cannot_be_asked_for_is_one_clear_error(shared, arguments):
+    with pytest.raises(ConfigError):
+        shared.pool(**{"query": "bread", **arguments})

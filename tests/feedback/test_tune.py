@@ -1,0 +1,166 @@
+"""Tuning: it finds what is better, says so only when it is, and ranks as search does."""
+
+import itertools
+import json
+import random
+
+import numpy as np
+import pytest
+import yaml
+
+import kbkit
+from kbkit.errors import ConfigError
+from kbkit.feedback.judgements import Judgements
+from kbkit.feedback.tasks import tasks_of
+from kbkit.feedback.trials import Trials
+from kbkit.feedback.tune import RANGES
+from kbkit.recipes import KnowledgeBaseConfig, Question, RetrievalSpec, load_recipe
+
+TOPICS = ("garden", "kitchen", "weather", "travel", "music", "money")
+WORDS = ("rose", "thyme", "spade", "oven", "butter", "spoon", "rain", "cloud", "frost", "train",
+         "hotel", "map", "violin", "drum", "opera", "bank", "coin", "loan")  # fmt: skip
+BAD = RetrievalSpec(dense_weight=1.0, document_weight=1.5, title_weight=0.0, heading_weight=0.0)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """Chunks whose answers stand under a heading with the very words of the question."""
+    generator = random.Random(5)
+    with kbkit.open(tmp_path_factory.mktemp("tune") / "kb") as workspace:
+        config = KnowledgeBaseConfig(retrieval=BAD)
+        kb = workspace.create("topics", config=config)
+        for topic, number in itertools.product(TOPICS, range(8)):
+            sections = []
+            for part in range(4):
+                code = f"{topic[:2]}{number}{part}x"
+                text = " ".join(generator.choices(WORDS, k=40))
+                sections.append(f"## Setting {code}\n\nUse {code}. {text}.\n")
+            kb.add(f"{topic} {number}", f"# {topic} {number}\n\n" + "\n".join(sections))
+        yield kb
+
+
+@pytest.fixture(scope="module")
+def judged(base):
+    """For each question the one chunk that answers it, and others that do not."""
+    chunks = [chunk for chunk in base.iter_chunks() if "Use " in chunk.text]
+    generator = random.Random(6)
+    grades = {}
+    for chunk in generator.sample(chunks, 30):
+        code = chunk.text.split("Use ")[1].split(".")[0]
+        words = " ".join(generator.sample(WORDS, 3))
+        grades[f"setting {code} {words}"] = {
+            chunk.id: 3,
+            **{other.id: 0 for other in generator.sample(chunks, 3) if other.id != chunk.id},
+        }
+    return Judgements.of(grades)
+
+
+@pytest.fixture(scope="module")
+def report(base, judged):
+    return base.tune(judged)
+
+
+def test_bad_settings_are_replaced_by_ones_that_win_on_queries_held_out(base, report):
+    assert report.wins
+    assert report.tuned_ndcg > report.present_ndcg + 0.05
+    assert report.difference.p_value < 0.01
+    assert report.proposed.dense_weight < 0.7
+    assert report.settings == report.proposed
+    assert base.config().retrieval == BAD, "nothing is written unless asked for"
+    assert not report.kept
+    assert len(report.folds) == 25
+    assert sum(fold.queries for fold in report.folds if fold.repeat == 1) == report.queries == 30
+
+
+def test_what_half_of_the_judgements_choose_is_no_worse_on_the_other_half(base, judged):
+    for seed in range(3):
+        queries = list(judged.grades)
+        random.Random(seed).shuffle(queries)
+        half = {query: judged.grades[query] for query in queries[:15]}
+        other = Judgements.of({query: judged.grades[query] for query in queries[15:]})
+        settings = base.tune(Judgements.of(half), seed=seed).settings
+        assert base.evaluate(other, settings=settings).ndcg >= base.evaluate(other).ndcg
+
+
+def test_settings_that_are_good_stay(base, judged, report):
+    with kbkit.open(base._resources.folder) as workspace:
+        kb = workspace["topics"]
+        kb.reconfigure(kb.config().model_copy(update={"retrieval": report.proposed}))
+        again = kb.tune(judged, keep=True)
+        kb.reconfigure(kb.config().model_copy(update={"retrieval": BAD}))
+    assert not again.wins
+    assert not again.kept
+    assert again.settings == report.proposed
+    assert "the present settings stay" in again.reason
+
+
+def test_settings_that_win_are_kept_when_asked_for(base, judged):
+    with kbkit.open(base._resources.folder) as workspace:
+        kb = workspace["topics"]
+        report = kb.tune(judged, keep=True)
+        assert report.kept
+        assert kb.config().retrieval == report.proposed
+        assert kb.evaluate(judged).ndcg > base.evaluate(judged, settings=BAD).ndcg
+        kb.reconfigure(kb.config().model_copy(update={"retrieval": BAD}))
+
+
+def test_tuning_says_the_same_each_time(base, judged, report):
+    assert base.tune(judged) == report
+    assert base.tune(judged, seed=3).folds != report.folds
+
+
+def test_a_report_goes_into_a_recipe(report, tmp_path):
+    recipe = tmp_path / "recipe.yaml"
+    part = report.to_yaml()
+    recipe.write_text(f"name: a\nsources:\n  - type: files\n    path: '*.md'\n{part}")
+    assert load_recipe(recipe).retrieval == report.settings
+    assert set(yaml.safe_load(part)["retrieval"]) == set(RANGES)
+
+
+def test_a_report_can_be_read(report):
+    values = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert values["wins"]
+    assert len(values["folds"]) == len(report.to_frame()) == 25
+    assert "the proposed settings win" in report._repr_html_()
+
+
+@pytest.mark.parametrize("by_page", [False, True])
+def test_trials_rank_exactly_as_search_does(base, judged, by_page):
+    asked = judged
+    if by_page:
+        uris = {document.id: document.uri for document in base.iter_documents()}
+        pages = {chunk.id: uris[chunk.document_id] for chunk in base.iter_chunks()}
+        asked = [
+            Question(question=query, relevant=[pages[known] for known in grades])
+            for query, grades in judged.grades.items()
+        ]
+    # with doubles, so that there are near duplicates to give way
+    settings = [BAD, RetrievalSpec(), RetrievalSpec(dense_weight=0.8, duplicates=0.7),
+                RetrievalSpec(dense_weight=0.0, per_document=1, heading_weight=1.0)]  # fmt: skip
+    tasks = tasks_of(base, asked)
+    for one in settings:
+        trials = Trials.of(base, tasks, one)
+        figures = base.evaluate(asked, settings=one).values()["ndcg@10"]
+        np.testing.assert_allclose(trials.ndcg(one), figures, atol=1e-12)
+    assert len(Trials.of(base, tasks, settings[2]).close) > 0
+
+
+def test_too_few_queries_are_refused(base, judged):
+    few = Judgements.of(dict(list(judged.grades.items())[:9]))
+    with pytest.raises(ConfigError, match=r"needs 10 queries .* there are 9"):
+        base.tune(few)
+    with pytest.raises(ConfigError, match="rate some chunks"):
+        base.tune()
+    with pytest.raises(ConfigError, match="seed=-1"):
+        base.tune(judged, seed=-1)
+
+
+def test_queries_that_find_nothing_do_no_harm(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace.create("small")
+        kb.add("One", "Only this page is here.")
+        (chunk,) = kb.iter_chunks()
+        asked = Judgements.of({f"zzz{n} qqq{n}": {chunk.id: 3} for n in range(10)})
+        report = kb.tune(asked)
+    assert not report.wins
+    json.dumps(report.to_dict(), allow_nan=False)
