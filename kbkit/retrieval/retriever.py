@@ -13,7 +13,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from kbkit.embedding.base import Embedder, Vector
-from kbkit.errors import ConfigError
+from kbkit.errors import ConfigError, EmbedderError
 from kbkit.models import Chunk, Document, Filters, Hit, Hits, Mode
 from kbkit.recipes import KnowledgeBaseConfig, RetrievalSpec
 from kbkit.retrieval.bm25 import bm25_scores
@@ -133,12 +133,22 @@ class Retriever:
             known = self._known
             encoded = Encoded()
             if query.mode is not Mode.LEXICAL and known is not None:
-                encoded = self._encode(known, query)
+                try:
+                    encoded = self._encode(known, query)
+                except EmbedderError:
+                    if self._renewed().embedder == known.embedder:
+                        raise
+                    continue  # another process has changed the embedder
             # the vector comes first, since a model may take long
             with self.database.read() as connection:
                 row = self._known = registry.get_by_id(connection, self.kb_id)
                 if known is not None and known.embedder == row.embedder:
                     return self._pool(connection, row, query, encoded)
+
+    def _renewed(self) -> KnowledgeBaseRow:
+        with self.database.read() as connection:
+            self._known = registry.get_by_id(connection, self.kb_id)
+        return self._known
 
     def _encode(self, row: KnowledgeBaseRow, query: Query) -> Encoded:
         config = self._configuration(row)

@@ -3,11 +3,12 @@
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 
 import kbkit
-from kbkit.errors import NotFoundError
+from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Mode
 from kbkit.recipes import KnowledgeBaseConfig, RetrievalSpec
 from kbkit.retrieval.retriever import LONGEST_QUERY, Query, Retriever, search
@@ -210,6 +211,19 @@ def test_a_knowledge_base_without_chunks_gives_no_hits(workspace):
     assert workspace.search("tea")[0].kb == "drinks"
 
 
+def test_a_knowledge_base_whose_documents_are_all_deleted_gives_no_hits(workspace):
+    kb = fill(workspace, "drinks", "green tea")
+    for _ in range(2):
+        assert len(kb.search("tea")) == 1
+        workspace._resources.warmer.close()
+    kb.delete_document("text:green tea")
+    for _ in range(3):
+        for mode in Mode:
+            assert len(kb.search("tea", mode=mode)) == 0
+            assert len(kb.search("tea", mode=mode, filters={"min_rating": 1})) == 0
+        workspace._resources.warmer.close()
+
+
 def test_a_search_sees_what_another_process_stores(workspace):
     """Each time, whatever this process holds ready of before."""
     kb = fill(workspace, "drinks", "green tea", "milk")
@@ -230,6 +244,27 @@ def test_a_search_sees_what_another_process_stores(workspace):
             assert kb.search("gourd", mode=mode)[0].title == "mate"
             assert "green tea" not in {hit.title for hit in kb.search("green tea", mode=mode)}
         workspace._resources.warmer.close()
+
+
+def test_an_embedder_that_fails_is_asked_only_as_long_as_it_is_the_one(workspace):
+    kb = fill(workspace, "drinks", "green tea")
+    whole = kb.retriever
+
+    def embedder(row):
+        if row.embedder == "broken":
+            raise EmbedderError("broken")
+        return whole.embedder(row)
+
+    retriever = Retriever(
+        whole.database, whole.vectors, whole.snapshots, whole.warmer, whole.kb_id, embedder
+    )
+    retriever._known = replace(kb._current(), embedder="broken")  # before another process mended it
+    assert search([retriever], Query.of("tea"))[0].title == "green tea"
+    with workspace._resources.database.write() as connection:
+        connection.exec_driver_sql("UPDATE knowledge_bases SET embedder = 'broken'")
+    for _ in range(2):
+        with pytest.raises(EmbedderError, match="broken"):
+            search([retriever], Query.of("tea", mode="dense"))
 
 
 def test_threads_may_search_while_documents_change(workspace):
