@@ -17,9 +17,9 @@ from kbkit.text import without_link_targets
 
 _PAGE_SIZE = 3000
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ANCHOR = r"(?<![ \t])[ \t]*\{#[^\s{}]+\}[ \t]*"
-_HASHED = re.compile(rf"^([ ]{{0,3}}#{{1,6}}[ \t].*?){_ANCHOR}$", re.MULTILINE)
-_UNDERLINED = re.compile(rf"^(\S.*?){_ANCHOR}(?=\n[ ]{{0,3}}(?:=+|-{{2,}})[ \t]*$)", re.MULTILINE)
+_ANCHOR = re.compile(r"\{#[^\s{}]+\}[ \t]*$", re.MULTILINE)
+_HASHES = re.compile(r"[ ]{0,3}#{1,6}[ \t]")
+_UNDERLINE = re.compile(r"\n[ ]{0,3}(?:=+|-{2,})[ \t]*$", re.MULTILINE)
 
 
 def chunk(
@@ -82,4 +82,13 @@ def without_anchors(text: str) -> str:
     """Markdown whose headings carry no ``{#anchor}``."""
     if "{#" not in text:
         return text
-    return _UNDERLINED.sub(r"\1", _HASHED.sub(r"\1", text))
+    parts = []
+    end = 0
+    for anchor in _ANCHOR.finditer(text):
+        start = text.rfind("\n", 0, anchor.start()) + 1
+        title = text[start : anchor.start()].rstrip(" \t")
+        underlined = title and not title[0].isspace() and _UNDERLINE.match(text, anchor.end())
+        if underlined or _HASHES.match(title):
+            parts.append(text[end : start + len(title)])
+            end = anchor.end()
+    return "".join((*parts, text[end:]))

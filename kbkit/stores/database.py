@@ -126,6 +126,7 @@ def _prepare(connection: sqlite3.Connection, record: Any) -> None:
     for pragma in (
         "journal_mode=WAL",
         "synchronous=NORMAL",
+        "wal_autocheckpoint=8000",  # pages; at 1,000 most transactions of an ingest would do one
         "foreign_keys=ON",
         "temp_store=MEMORY",
         "cache_size=-65536",
