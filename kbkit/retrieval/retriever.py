@@ -84,7 +84,8 @@ class Query:
             raise ConfigError(f"settings={settings!r}: give a RetrievalSpec")
         limit = _whole(limit)
         # lone surrogates, as broken bytes of a command line become, can be neither stored nor read
-        text = text[:LONGEST_QUERY].encode("utf-8", "replace").decode()
+        text = text if len(text) <= LONGEST_QUERY else text.strip()[:LONGEST_QUERY]
+        text = text.encode("utf-8", "replace").decode()
         return cls(text, limit, mode, Filters.of(filters), settings)
 
 

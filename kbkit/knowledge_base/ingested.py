@@ -1,0 +1,390 @@
+"""Documents into a knowledge base."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbkit.errors import ConfigError, EmbedderError
+from kbkit.ingest.pipeline import Pipeline, Stop
+from kbkit.ingest.reembed import reembed
+from kbkit.ingest.storing import Place
+from kbkit.knowledge_base.opened import Opened
+from kbkit.models import (
+    DocumentType,
+    IngestReport,
+    SourceDocument,
+)
+from kbkit.progress import OnProgress, shown
+from kbkit.recipes import (
+    AnySource,
+    KnowledgeBaseConfig,
+    parse_source,
+)
+from kbkit.sources import open_source
+from kbkit.sources.base import SourceEvent
+from kbkit.stores import catalog, contents, registry, runs
+from kbkit.stores.runs import SourceRow
+from kbkit.stores.vectors import restart
+from kbkit.text import REVISION
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import BaseNode
+
+
+_PLACE = {
+    "crawl": ("url",),
+    "page": ("url",),
+    "mirror": ("path", "base_url"),
+    "files": ("path",),
+    "jsonl": ("path",),
+    "openapi": ("url", "path"),
+    "package": ("name",),
+    "plugin": ("name", "options"),
+}
+"""Which options of a source say where it is; the others say how to read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What adding a document by hand gave.
+
+    Attributes:
+        document_id: Id of the document.
+        chunks: Number of its chunks.
+    """
+
+    document_id: str
+    chunks: int
+
+
+class Ingested(Opened):
+    """A knowledge base to fill."""
+
+    def ingest(
+        self,
+        *sources: AnySource | BaseNode | Iterable[Any],
+        base: str | Path = ".",
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> IngestReport:
+        """Read sources into the knowledge base, and remember them for `refresh`.
+
+        What has not changed since the last time is not fetched, cut or embedded again. An
+        ingest that was interrupted goes on where it was. Documents of llama-index readers may
+        stand in place of sources or among them; each replaces the one with its URI
+        (`kbkit.sources.llamaindex.events` says which that is), and `refresh` leaves them alone.
+
+        Args:
+            sources: Parts of a recipe, such as ``CrawlSource(url="https://...")``, or what a
+                llama-index reader's ``load_data`` gave.
+            base: Folder that relative paths start from.
+            on_progress: Called after each document; by default notebooks show a bar.
+            stop: Asked often; true ends the work cleanly.
+
+        Returns:
+            What was done; pages that failed or were skipped are listed there with the reason.
+
+        Raises:
+            ConfigError: Something is neither a source nor a document.
+            ConflictError: Another process reads one of the sources right now.
+            EmbedderError: The embedder failed; what was stored stays.
+        """
+        from kbkit.sources.llamaindex import events, told_apart
+
+        specs, documents = told_apart(sources)
+        rows = [self._save_source(spec, base, from_recipe=False) for spec in specs]
+        return self._run(rows, on_progress, stop, events(documents, Path(base)))
+
+    def sync(
+        self,
+        sources: Sequence[AnySource],
+        *,
+        base: str | Path = ".",
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> IngestReport:
+        """Read the sources of a recipe; those that it named before and no longer names go.
+
+        Takes what `ingest` takes, and raises what it raises.
+        """
+        rows = [self._save_source(source, base, from_recipe=True) for source in sources]
+        kept = {row.id for row in rows}
+        for row in self._sources():
+            if row.from_recipe and row.id not in kept:
+                self._drop_source(row)
+        return self._run(rows, on_progress, stop)
+
+    def refresh(
+        self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False
+    ) -> IngestReport:
+        """Read all sources again and take over what changed.
+
+        Raises:
+            ConfigError: It has no sources.
+            ConflictError: Another process reads one of the sources right now.
+            EmbedderError: The embedder failed; what was stored stays.
+        """
+        rows = self._sources()
+        if not rows:
+            raise ConfigError(
+                f"{self.name}: has no sources to refresh; add one with `kbkit add {self.name}`"
+            )
+        return self._run(rows, on_progress, stop)
+
+    def add(
+        self,
+        title: str,
+        content: str,
+        *,
+        source: str = "",
+        document_type: DocumentType | str | None = None,
+        tags: Sequence[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Added:
+        """Add one document of Markdown text, or replace the one with the same source.
+
+        It is searchable when the call returns.
+
+        Args:
+            title: Its title.
+            content: Its text, Markdown.
+            source: URI of where it comes from, which identifies it; by default ``text:`` and the
+                title.
+            document_type: Its type; detected by default.
+            tags: Free labels.
+            metadata: JSON values to keep with it.
+
+        Raises:
+            ConfigError: Title or content is empty, or the type is unknown.
+            EmbedderError: The embedder failed.
+        """
+        document = SourceDocument(
+            uri=source or f"text:{title.strip()}",
+            title=title.strip(),
+            content=content,
+            document_type=_known_type(document_type),
+            tags=tuple(tags),
+            metadata=metadata or {},
+        )
+        return self._put(document)
+
+    def update(
+        self,
+        document: str,
+        *,
+        title: str | None = None,
+        content: str | None = None,
+        document_type: DocumentType | str | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Added:
+        """Change a document, given by id or URI; what is not named stays.
+
+        The change is searchable when the call returns. A document of a crawled or read source is
+        what its source says again when that source next changes it.
+
+        Raises:
+            ConfigError: Title or content is empty, or the type is unknown.
+            NotFoundError: There is no such document.
+            EmbedderError: The embedder failed.
+        """
+        old = self.document(document)
+        new_type = _known_type(document_type)
+        return self._put(
+            SourceDocument(
+                uri=old.uri,
+                title=old.title if title is None else title.strip(),
+                content=old.content if content is None else content,
+                document_type=old.document_type if new_type is None else new_type,
+                tags=old.tags if tags is None else tuple(tags),
+                metadata=old.metadata if metadata is None else metadata,
+            )
+        )
+
+    def _put(self, document: SourceDocument) -> Added:
+        if not document.title or not document.content.strip():
+            raise ConfigError("a document needs a title and content; give both")
+        document_id, _ = self._pipeline().store(document)
+        return Added(document_id, sum(1 for _ in self.iter_chunks(document_id)))
+
+    def delete_document(self, document: str) -> None:
+        """Delete a document, given by id or URI.
+
+        Raises:
+            NotFoundError: There is no such document.
+        """
+        with self._resources.database.write() as connection:
+            found = contents.get_document(connection, self.id, document)
+            catalog.delete_document(connection, self.id, found.id)
+        self._resources.vectors.apply(self.id)
+
+    def reconfigure(
+        self,
+        config: KnowledgeBaseConfig,
+        *,
+        description: str | None = None,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> IngestReport:
+        """Change how the knowledge base works.
+
+        Another embedder embeds all chunks again; searches go on with the old vectors until there
+        is a new one for each. A change of chunking or language cuts and indexes the stored
+        documents again. Either is taken up where it was stopped.
+
+        Raises:
+            ConflictError: Another process changes the embedder right now.
+            EmbedderError: An embedder cannot be opened, or failed; what was embedded is kept.
+        """
+        report = self._reembed(config, on_progress, stop)
+        if report.interrupted:
+            return report
+        before = self._current()
+        old = KnowledgeBaseConfig.model_validate(before.config)
+        if (old.chunking, old.language) != (config.chunking, config.language):
+            # before the change is noted, so that one that was killed is done again
+            renewed = self._pipeline(config).renew(on_progress=on_progress, stop=stop)
+            report = replace(
+                renewed,
+                chunks_embedded=report.chunks_embedded + renewed.chunks_embedded,
+                seconds={**report.seconds, **renewed.seconds},
+            )
+            if report.interrupted:
+                return report
+        with self._resources.database.write() as connection:
+            registry.update(
+                connection,
+                self.id,
+                description=before.description if description is None else description,
+                config=config.model_dump(mode="json"),
+            )
+            if old.storage != config.storage:
+                restart(connection, registry.get_by_id(connection, self.id))
+        self._resources.vectors.apply(self.id)
+        return self._with_encoder(report)
+
+    def fit_query_encoder(self) -> Mapping[str, Any]:
+        """Fit the query encoder to the chunks there are now, whether or not that is due.
+
+        It embeds queries where the recipe says ``query_encoder: fitted``, and stands in for a
+        model that cannot be had. `ingest`, `sync`, `refresh` and `reconfigure` fit it when a fifth
+        of the chunks came or went, where the recipe says so or the embedder may use the network.
+
+        Returns:
+            How it was fitted; see `kbkit.embedding.fitted.FittedEncoder`.
+
+        Raises:
+            ConfigError: There are no chunks.
+            EmbedderError: No chunk has any term.
+        """
+        from kbkit.retrieval.fitting import fit_encoder
+
+        return fit_encoder(self._resources.database, self.id, self._embedder_of)
+
+    def _with_encoder(self, report: IngestReport) -> IngestReport:
+        """Fit the query encoder if that is due; the report tells how long it took."""
+        from kbkit.retrieval.fitting import is_due
+
+        with self._resources.database.read() as connection:
+            due = is_due(connection, registry.get_by_id(connection, self.id))
+        if not due or report.interrupted:
+            return report
+        start = time.perf_counter()
+        with suppress(ConfigError, EmbedderError):  # searches say that there is none
+            self.fit_query_encoder()
+        return replace(
+            report, seconds={**report.seconds, "fit": round(time.perf_counter() - start, 3)}
+        )
+
+    def _reembed(
+        self, config: KnowledgeBaseConfig, on_progress: OnProgress | None, stop: Stop
+    ) -> IngestReport:
+        """Change the embedder, if another is wanted or the one there was gives other vectors."""
+        resources = self._resources
+        try:
+            embedder = resources.embedder(config.embedding)
+        except (ConfigError, EmbedderError):
+            if config.embedding == self.config().embedding:
+                return IngestReport()  # other settings can change without it
+            raise
+        if embedder.fingerprint == self._current().embedder:
+            return IngestReport()
+        place = Place(resources.database, self.id, config, embedder)
+        return reembed(
+            place, resources.vectors, resources.locks, on_progress=on_progress, stop=stop
+        )
+
+    def _pipeline(self, config: KnowledgeBaseConfig | None = None) -> Pipeline:
+        resources = self._resources
+        return Pipeline(
+            database=resources.database,
+            vectors=resources.vectors,
+            locks=resources.locks,
+            kb_id=self.id,
+            config=config or self.config(),
+            embedder=self._embedder_of(self._current()),
+            settings=resources.settings,
+        )
+
+    def _sources(self) -> list[SourceRow]:
+        with self._resources.database.read() as connection:
+            return runs.list_sources(connection, self.id)
+
+    def _save_source(self, source: AnySource, base: str | Path, *, from_recipe: bool) -> SourceRow:
+        spec = source.model_dump(mode="json")
+        key = runs.source_key(spec, _PLACE[source.type])
+        with self._resources.database.write() as connection:
+            registry.get_by_id(connection, self.id)
+            return runs.save_source(
+                connection,
+                self.id,
+                key,
+                spec,
+                base=str(Path(base).absolute()),
+                from_recipe=from_recipe,
+            )
+
+    def _drop_source(self, row: SourceRow) -> None:
+        with self._resources.database.write() as connection:
+            for document_id in catalog.document_ids(connection, self.id, row.id):
+                catalog.delete_document(connection, self.id, document_id)
+            runs.delete_source(connection, row.id)
+
+    def _reindex(self, on_progress: OnProgress | None, stop: Stop) -> None:
+        """Cut and index all documents again where an older kbkit made the terms."""
+        if self._current().analyzer == REVISION:
+            return
+        with shown(on_progress) as tell:
+            report = self._pipeline().renew(on_progress=tell, stop=stop)
+        if not report.interrupted:
+            with self._resources.database.write() as connection:
+                registry.set_analyzer(connection, self.id)
+
+    def _run(
+        self,
+        rows: Sequence[SourceRow],
+        on_progress: OnProgress | None,
+        stop: Stop,
+        handed: Iterable[SourceEvent] = (),
+    ) -> IngestReport:
+        pairs = [(row, open_source(parse_source(row.spec))) for row in rows]
+        self._reindex(on_progress, stop)
+        with shown(on_progress) as tell:
+            report = self._pipeline().run(pairs, handed, on_progress=tell, stop=stop)
+        self._resources.snapshots.save(self.id)
+        return self._with_encoder(report)
+
+
+def _known_type(document_type: DocumentType | str | None) -> DocumentType | None:
+    if document_type is None:
+        return None
+    try:
+        return DocumentType(document_type)
+    except ValueError:
+        types = ", ".join(DocumentType)
+        raise ConfigError(f"document_type={document_type!r}: choose one of {types}") from None

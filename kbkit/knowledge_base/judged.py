@@ -1,0 +1,183 @@
+"""Ratings of a knowledge base, and what is learned from them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kbkit.feedback.evaluate import Evaluation, evaluate
+from kbkit.feedback.judgements import Judgements
+from kbkit.feedback.pooling import JudgingPool, pool
+from kbkit.feedback.rating import judgements_of, rate, rating_of, unrate
+from kbkit.feedback.tune import TuneReport, tune
+from kbkit.frames import ratings_frame
+from kbkit.knowledge_base.ingested import Ingested
+from kbkit.knowledge_base.searched import Searched
+from kbkit.models import (
+    Mode,
+    Rating,
+)
+from kbkit.progress import OnProgress
+from kbkit.recipes import (
+    Question,
+    RetrievalSpec,
+)
+from kbkit.stores import ratings
+from kbkit.stores.ratings import Total as RatingTotal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Judged(Searched, Ingested):
+    """A knowledge base to rate, measure and tune."""
+
+    def rate(
+        self, target: str, score: int, *, query: str = "", note: str = "", rater: str = ""
+    ) -> Rating:
+        """Rate a chunk or a document. Ratings are appended; the last of a rater counts.
+
+        Args:
+            target: Id of a chunk or a document.
+            score: 1 (useless) to 5 (exactly right).
+            query: What it was found for, if it was.
+            note: Anything else to say.
+            rater: Who rates; by default ``KBKIT_RATER`` or the login name.
+
+        Raises:
+            ConfigError: The score is not 1 to 5.
+            NotFoundError: There is no such chunk or document.
+        """
+        resources = self._resources
+        rater = resources.settings.rater if rater == "" else rater
+        return rate(resources.database, self.id, target, score, query=query, rater=rater, note=note)
+
+    def unrate(self, rating_id: int) -> None:
+        """Take back a rating that was a slip; the one before it counts again.
+
+        Args:
+            rating_id: The ``id`` of the rating that `rate` returned.
+
+        Raises:
+            NotFoundError: There is no such rating.
+        """
+        unrate(self._resources.database, self.id, rating_id)
+
+    def rating_of(self, target: str) -> RatingTotal | None:
+        """Average and number of the ratings of a chunk or a document; ``None`` without any.
+
+        Raises:
+            NotFoundError: There is no such chunk or document.
+        """
+        return rating_of(self._resources.database, self.id, target)
+
+    def iter_ratings(self, targets: Collection[str] | None = None) -> Iterator[Rating]:
+        """All ratings, oldest first, or those of some chunks and documents, given by id."""
+        conditions = () if targets is None else (ratings.of_targets(targets),)
+        with self._resources.database.read() as connection:
+            yield from ratings.listed(connection, self.id, *conditions)
+
+    def ratings(self) -> pd.DataFrame:
+        """All ratings as a DataFrame, oldest first, indexed by id.
+
+        ``average`` and ``raters`` tell what all ratings of the same chunk or document come to.
+        """
+        return ratings_frame(self.iter_ratings())
+
+    def judgements(self) -> Judgements:
+        """How well chunks answer queries: graded labels made from ratings that name a query.
+
+        See `Judgements.from_ratings` for how ratings become grades. Chunks that are gone are left
+        out, and come back with them.
+        """
+        return judgements_of(self._resources.database, self.id)
+
+    def evaluate(
+        self,
+        questions: Sequence[Question] | Judgements | None = None,
+        mode: str | Mode = Mode.HYBRID,
+        *,
+        settings: RetrievalSpec | None = None,
+        against: str | Mode | RetrievalSpec | Evaluation | None = None,
+        k: int = 10,
+        on_progress: OnProgress | None = None,
+    ) -> Evaluation:
+        """Measure how well search answers queries whose answers are known.
+
+        Golden questions are measured by page, judgements by chunk. What nobody judged counts as
+        not relevant; ratings have no weight where judgements measure, since those come from them.
+
+        Args:
+            questions: Golden questions or judgements; by default those that `judgements` gives.
+            mode: ``hybrid``, ``dense`` or ``lexical``.
+            settings: How to rank, in place of the recipe's ``retrieval`` part.
+            against: What to compare with: another mode, other settings, or an evaluation of the
+                same queries, of another knowledge base, say.
+            k: Places that Recall@k reads, 1 to 100.
+            on_progress: Called after each query; by default notebooks show a bar.
+
+        Raises:
+            ConfigError: There is nothing to measure by, or an argument is wrong.
+            EmbedderError: The embedder failed.
+        """
+        asked = self.judgements() if questions is None else questions
+        return evaluate(
+            self, asked, mode=mode, settings=settings, against=against, k=k, on_progress=on_progress
+        )
+
+    def tune(
+        self,
+        questions: Sequence[Question] | Judgements | None = None,
+        *,
+        keep: bool = False,
+        seed: int = 0,
+        on_progress: OnProgress | None = None,
+    ) -> TuneReport:
+        """Learn the weights of hybrid search from queries whose answers are known.
+
+        Weights of meaning, document, title and headings are learned; what else the settings say
+        stays. They are proposed only if they win clearly on queries that had no part in learning.
+
+        Args:
+            questions: Golden questions or judgements; by default those that `judgements` gives.
+            keep: Write the proposed settings to the knowledge base, if they win. The next build of
+                a recipe undoes that, unless `TuneReport.to_yaml` is put there.
+            seed: Another one divides the queries in other ways.
+            on_progress: Called as the work goes on; by default notebooks show a bar.
+
+        Raises:
+            ConfigError: There are fewer than 10 queries, or one is wrong.
+            EmbedderError: The embedder failed.
+        """
+        asked = self.judgements() if questions is None else questions
+        report = tune(self, asked, seed=seed, on_progress=on_progress)
+        if not (keep and report.wins):
+            return report
+        self.reconfigure(self.config().model_copy(update={"retrieval": report.settings}))
+        return replace(report, kept=True)
+
+    def pool(
+        self, query: str, depth: int = 10, *, unshown: int = 5, seed: int = 0, rater: str = ""
+    ) -> JudgingPool:
+        """Candidates for judging a query: what every mode finds, and some of what none shows.
+
+        They come in an order that does not tell how they were found, the same each time, so that
+        ratings do not only confirm what search shows.
+
+        Args:
+            query: What is asked.
+            depth: Hits of each mode (``hybrid``, ``dense``, ``lexical``), 1 to 100.
+            unshown: Candidates drawn at random from further down, 0 to 100.
+            seed: Another one gives another order and draws others.
+            rater: Whose ratings are marked; by default ``KBKIT_RATER`` or the login name.
+
+        Raises:
+            ConfigError: The query is empty, or a number is out of range.
+            EmbedderError: The embedder failed.
+        """
+        rater = rater or self._resources.settings.rater
+        given = self.iter_ratings()
+        return pool(
+            self, query, depth=depth, unshown=unshown, seed=seed, ratings=given, rater=rater
+        )

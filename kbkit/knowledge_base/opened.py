@@ -1,0 +1,123 @@
+"""A knowledge base that is open: what it is and what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kbkit.config import Settings
+from kbkit.embedding.base import Embedder
+from kbkit.errors import EmbedderError
+from kbkit.frames import chunks_frame, documents_frame
+from kbkit.models import (
+    Chunk,
+    Document,
+    KnowledgeBaseInfo,
+)
+from kbkit.recipes import (
+    AnyEmbedding,
+    KnowledgeBaseConfig,
+)
+from kbkit.stores import contents, registry
+from kbkit.stores.database import Database
+from kbkit.stores.locks import FolderLocks
+from kbkit.stores.registry import KnowledgeBaseRow
+from kbkit.stores.snapshots import Snapshots
+from kbkit.stores.vectors import VectorIndex
+from kbkit.stores.warming import Warmer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What the knowledge bases of one workspace share."""
+
+    folder: Path
+    database: Database
+    vectors: VectorIndex
+    snapshots: Snapshots
+    warmer: Warmer
+    locks: FolderLocks
+    settings: Settings
+    embedder: Callable[[AnyEmbedding], Embedder]
+
+
+class Opened:
+    """One knowledge base of a workspace, to read."""
+
+    def __init__(self, resources: Resources, row: KnowledgeBaseRow) -> None:
+        self._resources = resources
+        self._row = row
+        self._embedder: Embedder | None = None
+
+    @property
+    def id(self) -> str:
+        """Identifies it for ever."""
+        return self._row.id
+
+    @property
+    def name(self) -> str:
+        """Its slug."""
+        return self._row.name
+
+    def config(self) -> KnowledgeBaseConfig:
+        """How it works: chunking, embedding, retrieval, storage, site."""
+        return KnowledgeBaseConfig.model_validate(self._current().config)
+
+    def describe(self) -> KnowledgeBaseInfo:
+        """Its figures: documents, chunks, types, states, embedder, times."""
+        with self._resources.database.read() as connection:
+            return registry.describe(connection, registry.get_by_id(connection, self.id))
+
+    def document(self, document: str) -> Document:
+        """One document, given by id or URI.
+
+        Raises:
+            NotFoundError: There is no such document.
+        """
+        with self._resources.database.read() as connection:
+            return contents.get_document(connection, self.id, document)
+
+    def iter_documents(self, *, gone: bool = True) -> Iterator[Document]:
+        """All documents in order of URI, those that are gone from their source with ``gone``."""
+        with self._resources.database.read() as connection:
+            yield from contents.iter_documents(connection, self.id, gone=gone)
+
+    def iter_chunks(self, document_id: str | None = None) -> Iterator[Chunk]:
+        """All chunks, or those of one document, in document order."""
+        with self._resources.database.read() as connection:
+            yield from contents.iter_chunks(connection, self.id, document_id)
+
+    def documents(self) -> pd.DataFrame:
+        """All documents as a DataFrame, indexed by id; ``content`` is the Markdown."""
+        return documents_frame(self.iter_documents())
+
+    def chunks(self) -> pd.DataFrame:
+        """All chunks as a DataFrame, indexed by id."""
+        return chunks_frame(self.iter_chunks())
+
+    def _embedder_of(self, row: KnowledgeBaseRow) -> Embedder:
+        """The embedder of a knowledge base that the catalog has like this.
+
+        Raises:
+            EmbedderError: It cannot be opened, or is not the one that made the vectors.
+        """
+        if self._embedder is None or self._embedder.fingerprint != row.embedder:
+            spec = KnowledgeBaseConfig.model_validate(row.config).embedding
+            found = self._resources.embedder(spec)
+            if found.fingerprint != row.embedder:
+                raise EmbedderError(
+                    f"{self.name}: was embedded by {row.embedder}, but the embedder is now "
+                    f"{found.fingerprint}; install the version it was made with, or change the "
+                    "recipe's embedding so that it is embedded again"
+                )
+            self._embedder = found
+        return self._embedder
+
+    def _current(self) -> KnowledgeBaseRow:
+        with self._resources.database.read() as connection:
+            return registry.get_by_id(connection, self.id)

@@ -1,0 +1,113 @@
+"""Answers out of a knowledge base."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from kbkit.knowledge_base.opened import Opened
+from kbkit.models import (
+    Filters,
+    Hits,
+    Mode,
+)
+from kbkit.recipes import (
+    RetrievalSpec,
+)
+from kbkit.retrieval.retriever import Query, Retriever, search
+
+if TYPE_CHECKING:
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.tools import FunctionTool
+
+
+class Searched(Opened):
+    """A knowledge base to search."""
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """What finds candidates in it; `Workspace.search` ranks those of several together."""
+        resources = self._resources
+        return Retriever(
+            database=resources.database,
+            vectors=resources.vectors,
+            snapshots=resources.snapshots,
+            warmer=resources.warmer,
+            kb_id=self.id,
+            embedder=self._embedder_of,
+        )
+
+    def search(
+        self,
+        query: str,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        *,
+        filters: Filters | Mapping[str, Any] | None = None,
+        settings: RetrievalSpec | None = None,
+    ) -> Hits:
+        """The chunks that answer a query, best first.
+
+        Args:
+            query: A question or some words.
+            limit: Most hits.
+            mode: ``hybrid``, ``dense`` (by meaning only) or ``lexical`` (by words only).
+            filters: What a document must be, as `Filters` or as a mapping of its attributes, such
+                as ``{"document_type": "manual", "tags": ["api"]}``.
+            settings: How to rank, in place of the recipe's ``retrieval`` part.
+
+        Raises:
+            ConfigError: The query is empty, or limit, mode or a filter is wrong.
+            EmbedderError: The embedder failed.
+            NotFoundError: The knowledge base was deleted.
+        """
+        return search([self.retriever], Query.of(query, limit, mode, filters, settings))
+
+    def as_retriever(
+        self,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        *,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> BaseRetriever:
+        """The search as a llama-index retriever, for its query engines and agents.
+
+        Takes what `search` takes. The id of a node is its chunk's, and its metadata is what a hit
+        says of itself.
+
+        Raises:
+            ConfigError: Limit, mode or a filter is wrong.
+        """
+        from kbkit.retrieval.llamaindex import KbkitRetriever
+
+        asked = Query.of("anything", limit, mode, filters)
+        return KbkitRetriever(
+            lambda text: self.search(text, asked.limit, asked.mode, filters=asked.filters)
+        )
+
+    def as_tool(
+        self, limit: int = 5, *, filters: Filters | Mapping[str, Any] | None = None
+    ) -> FunctionTool:
+        """The search as a llama-index tool, for agents.
+
+        It gives passages with their sources, marked as quoted material.
+
+        Args:
+            limit: Passages where the agent does not say how many, 1 to 20.
+            filters: What a document must be.
+
+        Raises:
+            ConfigError: The limit or a filter is wrong.
+        """
+        from kbkit.retrieval.llamaindex import search_tool
+
+        asked = Filters.of(filters)
+        about = self.describe().description
+        return search_tool(
+            f"search_{self.name.replace('-', '_')}",
+            f"Search the knowledge base {self.name!r}{about and ': '}{about}\n"
+            "Gives passages of its documents, best first, each with its source.",
+            lambda text, most: self.search(text, most, filters=asked),
+            limit,
+        )
