@@ -86,7 +86,6 @@ def _marks() -> str:
 
 @cache
 def _token() -> re.Pattern[str]:
-    marks = rf"(?:(?![\0-\u02ff])[{_marks()}]+\w*)*"
     joint = r"(?:[.\-'’]|(?:::?|->|[/@])(?=[^\W\d]))"
     return re.compile(
         r"(?:[`@#$.\-](?:"
@@ -95,7 +94,7 @@ def _token() -> re.Pattern[str]:
         r"))?\w++"
         # one look ahead spares most words all that follows
         r"(?:(?=[.\-'’:/@+#`\u0300-\U000e0fff])"
-        rf"{marks}(?:{joint}\w+{marks})*"
+        rf"(?:{joint}\w+|(?![\0-\u02ff])[{_marks()}]+\w*)*"
         rf"(?:\+\+(?:\d\d?)?(?!\w)|(?<=(?<!\w){_LETTER})#(?!\w))?`?)?"
     )
 
@@ -119,15 +118,16 @@ _SPACELESS = re.compile(
 # In English questions: a function word right after an article, or one that names a kind of
 # statement, is not used but spoken of.
 _SPOKEN_OF = re.compile(
-    r"\b(?:an?|the)\s+(?!(?:above|below|few|further|more|most|only|other|own|same|so|such|then|too"
-    r"|under|used?|very)\b)(\w+)(?![.\-'’:/@]?\w)"
-    r"|\b(for|while)(?=\s+loops?\b)"
-    r"|\b(if|with|while)(?=\s+statements?\b)"
-    r"|\b(from|having|where)(?=\s+clauses?\b)"
-    r"|\b(and|between|in|is|not|or)(?=\s+operators?\b)",
+    r"(?<!\S)(?:"
+    r"(?:an?|the)\s+(?!(?:above|below|few|further|more|most|only|other|own|same|so|such|then|too"
+    r"|under|used?|very)\b)(\w+)(?=[,;.!?)]*(?:\s|$))"
+    r"|(for|while)(?=\s+loops?\b)"
+    r"|(if|with|while)(?=\s+statements?\b)"
+    r"|(from|having|where)(?=\s+clauses?\b)"
+    r"|(and|between|in|is|not|or)(?=\s+operators?\b))",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"[\"'“„‘«](\w+)[\"'”“’»]")
+_QUOTED = re.compile(r"(?<!\w)[\"'“„‘«](\w+)[\"'”“’»](?!\w)")
 _WORD = re.compile(r"\w+")
 
 
@@ -207,11 +207,11 @@ class Analyzer:
             return self._word(folded, len(token) > 1 and token.isupper())
         if not token.isascii() and _SPACELESS.search(token):
             return self._spaceless(token)
-        if len(token) <= _LONGEST_TERM and (contraction := _CONTRACTION.fullmatch(token)):
-            return self._memory[contraction[1]]
+        if "'" in folded and len(token) <= _LONGEST_TERM and (cut := _CONTRACTION.fullmatch(token)):
+            return self._memory[cut[1]]
         body = token.lstrip("-@#$.")
         sign = token[: len(token) - len(body)]
-        end = "".join(_END.findall(body))
+        end = "".join(_END.findall(body)) if "+" in body or "#" in body else ""
         segments = [s for s in _JOINT.split(body[: len(body) - len(end)]) if s.strip("_-'’")]
         if not segments:
             return ()
