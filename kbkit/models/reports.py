@@ -74,7 +74,8 @@ class Progress:
     """How far long work has come; handed to ``on_progress`` callbacks.
 
     Attributes:
-        stage: ``crawl``, ``store``, ``embed``, ``index``, ``evaluate``, ``export`` or ``site``.
+        stage: ``crawl``, ``store``, ``embed``, ``index``, ``evaluate``, ``candidates`` and ``tune``
+            (of `KnowledgeBase.tune`), ``export`` or ``site``.
         done: Units done.
         total: Units in all as far as known, or ``None``.
         message: What is being worked on.
