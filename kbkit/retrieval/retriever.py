@@ -17,7 +17,14 @@ from kbkit.errors import ConfigError, EmbedderError
 from kbkit.models import Chunk, Document, Filters, Hit, Hits, Mode
 from kbkit.recipes import KnowledgeBaseConfig, RetrievalSpec
 from kbkit.retrieval.bm25 import bm25_scores
-from kbkit.retrieval.candidates import Candidates, View, Wanted, from_catalog, from_snapshot
+from kbkit.retrieval.candidates import (
+    Candidates,
+    View,
+    Wanted,
+    from_catalog,
+    from_snapshot,
+    is_small,
+)
 from kbkit.retrieval.encoding import Encoded, QueryEncoding
 from kbkit.retrieval.fusion import Scores, rating_prior
 from kbkit.retrieval.postprocess import postprocessed, seen
@@ -142,7 +149,11 @@ class Retriever:
                     continue  # another process has changed the embedder
             # the vector comes first, since a model may take long
             with self.database.read() as connection:
-                row = self._known = registry.get_by_id(connection, self.kb_id)
+                if known is None:
+                    row = registry.get_by_id(connection, self.kb_id)
+                else:
+                    row = registry.renewed(connection, known)
+                self._known = row
                 if known is not None and known.embedder == row.embedder:
                     return self._pool(connection, row, query, encoded)
 
@@ -172,7 +183,8 @@ class Retriever:
         )
         totals = ratings.totals(connection, row.id)
         snapshot = self.snapshots.get(row)
-        self.warmer.searched(row.id, ready=snapshot is not None and self.vectors.is_open(row))
+        ready = snapshot is not None and (is_small(snapshot) or self.vectors.is_open(row))
+        self.warmer.searched(row.id, ready=ready)
         view = View(connection, row, self.vectors, totals)
         if snapshot is None and query.filters:
             snapshot = self.snapshots.made(connection, row)

@@ -70,17 +70,29 @@ def plain(markdown: str) -> str:
     return " ".join(" ".join(text).split()) or " ".join(_inline(" ".join(headings)).split())
 
 
+_BEGINNING = 3
+"""Letters of a term that words with that term hold, but for rare forms such as "lie" and "lying"."""
+_SIGNS = "-@#$._"
+"""What terms may begin with that words write otherwise."""
+
+
 class Matches(dict[str, frozenset[str]]):
     """The terms of a query that each word holds, found out once for all hits of the query.
 
     Args:
         terms: Analyzer terms of the query.
         analyzer: What made them.
+
+    Attributes:
+        signs: Finds what a word with one of them holds: its first letters, which stemming leaves.
+            Words without are not looked at.
     """
 
     def __init__(self, terms: Collection[str], analyzer: Analyzer) -> None:
         super().__init__()
         self._terms = frozenset(terms)
+        beginnings = sorted({re.escape(term.lstrip(_SIGNS)[:_BEGINNING]) for term in terms})
+        self.signs = re.compile("|".join(beginnings) if beginnings else "(?!)", re.IGNORECASE)
         self._analyzer = analyzer
 
     def __missing__(self, word: str) -> frozenset[str]:
@@ -147,15 +159,20 @@ def _end_of(pattern: re.Pattern[str], line: str) -> int:
 def _found(text: str, matches: Matches, long: int) -> list[tuple[int, frozenset[str]]]:
     """Where words with wanted terms stand; in a long word, where the terms themselves do."""
     found: list[tuple[int, frozenset[str]]] = []
-    start = 0
-    for word in text.split(" "):  # as `plain` leaves it: single spaces
+    end = 0
+    for sign in matches.signs.finditer(text):
+        if sign.start() < end:
+            continue
+        start = text.rfind(" ", 0, sign.start()) + 1  # `plain` leaves single spaces
+        end = text.find(" ", sign.end())
+        end = end if end >= 0 else len(text)
+        word = text[start:end]
         hit = matches[word]
         if hit and len(word) > long:
             folded = word.casefold()
             found += sorted((start + max(0, folded.find(t)), frozenset({t})) for t in hit)
         elif hit:
             found.append((start, hit))
-        start += len(word) + 1
     return found
 
 

@@ -14,7 +14,6 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,7 +66,6 @@ class VectorIndex:
         self._database = database
         self._locks = locks
         self._chroma = ChromaFolder.of(folder)
-        self._asking = ThreadPoolExecutor(1, "kbkit-chroma")  # starts a thread when first used
 
     @property
     def folder(self) -> Path:
@@ -76,7 +74,6 @@ class VectorIndex:
 
     def close(self) -> None:
         """Let go of Chroma."""
-        self._asking.shutdown()
         self._chroma.release()
 
     def apply(self, kb_id: str, on_progress: Callable[[int], None] | None = None) -> int:
@@ -164,12 +161,6 @@ class VectorIndex:
             ids = self._query(row, query, k)
             known = self._chroma.opened_at.get(row.id, 0) if self._usable(row) else 0
             return Answer(ids, known)
-
-    def ask_beside(
-        self, row: KnowledgeBaseRow, query: NDArray[np.float32], k: int
-    ) -> Future[Answer]:
-        """`ask` in a thread of its own: Chroma works while the caller goes on."""
-        return self._asking.submit(self.ask, row, query, k)
 
     def is_open(self, row: KnowledgeBaseRow) -> bool:
         """Whether this process has the collection open, so that asking it takes no time."""
