@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, overload
@@ -65,8 +65,14 @@ class Hit:
     title: str
     document_type: DocumentType
     tags: tuple[str, ...]
-    snippet: str
     fetched_at: datetime
+    cut: Callable[[], str] = field(repr=False, compare=False)
+    """Cuts the snippet. Not every reader wants one, and it takes longer than finding the hit."""
+
+    @property
+    def snippet(self) -> str:
+        """The part of the chunk that shows why it was found, on one line of plain text."""
+        return self.cut()
 
     @property
     def url(self) -> str:

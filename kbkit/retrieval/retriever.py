@@ -29,7 +29,7 @@ from kbkit.retrieval.encoding import Encoded, QueryEncoding
 from kbkit.retrieval.fusion import Scores, rating_prior
 from kbkit.retrieval.postprocess import postprocessed, seen
 from kbkit.retrieval.ranking import Pool, Ranked, rank
-from kbkit.retrieval.snippet import Matches, snippet
+from kbkit.retrieval.snippet import Snippet
 from kbkit.stores import contents, ratings, registry
 from kbkit.stores.database import Database
 from kbkit.stores.ratings import Total, Totals
@@ -247,15 +247,12 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
         retriever.chunks([place.seq for place in ranked if place.pool is pool])
         for retriever, pool in zip(retrievers, pools, strict=True)
     ]
-    by_pool = {
-        id(pool): (chunks, Matches(pool.terms, analyzer(pool.language)))
-        for pool, chunks in zip(pools, found, strict=True)
-    }
-    hits = []
-    for place in ranked:
-        chunks, matches = by_pool[id(place.pool)]
-        if place.seq in chunks:
-            hits.append(_hit(place, *chunks[place.seq], matches))
+    by_pool = {id(pool): chunks for pool, chunks in zip(pools, found, strict=True)}
+    hits = [
+        _hit(place, *by_pool[id(place.pool)][place.seq])
+        for place in ranked
+        if place.seq in by_pool[id(place.pool)]
+    ]
     shown = postprocessed(hits, query.text, last, query.limit)
     notes = tuple(dict.fromkeys(note for pool in pools for note in pool.notes))
     return Hits(query.text, shown, time.perf_counter() - start, notes)
@@ -311,7 +308,7 @@ def _rated(candidates: Candidates, totals: Totals) -> tuple[Scores, Scores]:
     )
 
 
-def _hit(place: Ranked, chunk: Chunk, document: Document, matches: Matches) -> Hit:
+def _hit(place: Ranked, chunk: Chunk, document: Document) -> Hit:
     return Hit(
         kb=place.pool.kb,
         score=place.parts.total,
@@ -321,6 +318,6 @@ def _hit(place: Ranked, chunk: Chunk, document: Document, matches: Matches) -> H
         title=document.title,
         document_type=document.document_type,
         tags=document.tags,
-        snippet=snippet(chunk.text, matches),
         fetched_at=document.fetched_at,
+        cut=Snippet(chunk.text, place.pool.terms, place.pool.language),
     )

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 from functools import lru_cache
 
-from kbkit.text import Analyzer, without_link_targets
+from kbkit.text import Analyzer, analyzer, without_link_targets
 
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}(?=\s|$)")
@@ -71,7 +72,7 @@ def plain(markdown: str) -> str:
 
 
 _BEGINNING = 3
-"""Letters of a term that words with that term hold, but for rare forms such as "lie" and "lying"."""
+"""Letters of a term that words with it hold, but for rare forms such as "lie" and "lying"."""
 _SIGNS = "-@#$._"
 """What terms may begin with that words write otherwise."""
 
@@ -125,6 +126,30 @@ def snippet(markdown: str, matches: Matches, length: int = 240) -> str:
         space = text.rfind(" ", max(start + 1, last), end + 1)
         end = space if space > 0 else end
     return ("… " if start else "") + text[start:end] + (" …" if end < len(text) else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """A snippet that is cut when it is asked for.
+
+    Attributes:
+        markdown: The chunk.
+        terms: Analyzer terms of the query.
+        language: Of the analyzer.
+    """
+
+    markdown: str
+    terms: tuple[str, ...]
+    language: str
+
+    def __call__(self) -> str:
+        """The snippet."""
+        return snippet(self.markdown, _matches(self.terms, self.language))
+
+
+@lru_cache(maxsize=64)
+def _matches(terms: tuple[str, ...], language: str) -> Matches:
+    return Matches(terms, analyzer(language))
 
 
 def _inline(text: str) -> str:

@@ -31,7 +31,9 @@ def make_hit(**changes):
         "snippet": "How to read files",
         "fetched_at": datetime(2026, 1, 2, tzinfo=UTC),
     }
-    return Hit(**{**values, **changes})
+    given = {**values, **changes}
+    text = given.pop("snippet")
+    return Hit(**given, cut=lambda: text)
 
 
 class Seen(HTMLParser):
