@@ -10,7 +10,7 @@ import yaml
 
 import kbkit
 from kbkit.builder import build
-from kbkit.errors import ConflictError, RecipeError
+from kbkit.errors import RecipeError
 from kbkit.models import IngestReport, Problem
 from kbkit.testing import serve_folder
 
@@ -193,18 +193,19 @@ def test_new_chunking_cuts_what_is_stored_and_fetches_nothing(house):
         assert kb.search("how long does black tea steep")
 
 
-def test_another_embedding_is_refused_and_nothing_is_touched(house):
+def test_another_embedding_takes_over_without_anything_being_read_again(house):
     before = house.build().info
     house.values["embedding"] = {
         "type": "llama-index",
         "model": "llama_index.core.embeddings.mock_embed_model:MockEmbedding",
         "arguments": {"embed_dim": 8},
     }
-    del house.values["sources"][0]
-    with pytest.raises(ConflictError, match="kbkit delete house"):
-        house.build()
+    report = house.build()
+    assert (before.dimensions, report.info.dimensions) == (256, 8)
+    assert report.ingest.chunks_embedded > 0
+    assert (report.ingest.new, report.ingest.changed) == (0, 0)
     with house.open() as workspace:
-        assert workspace["house"].describe() == before
+        assert workspace["house"].search("how long does black tea steep")
 
 
 def test_a_new_description_is_taken_over(house):

@@ -10,7 +10,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -18,11 +18,6 @@ from kbkit.models import Chunk, Document, DocumentState
 from kbkit.stores import contents, lexical, registry
 from kbkit.stores.contents import in_parts
 from kbkit.stores.schema import chunks, documents, outbox, vectors
-
-_T = TypeVar("_T")
-
-_VARIABLES = 5_000
-"""Values bound in one statement; SQLite allows 32,766."""
 
 
 @dataclass(frozen=True, slots=True)
