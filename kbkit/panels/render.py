@@ -133,7 +133,7 @@ def card(
         kb: Say which knowledge base it comes from.
         mine: What the reader has said about it; a rating for another query is mentioned.
     """
-    terms = frozenset(analyzer.terms(query))
+    terms = frozenset(analyzer.query_terms(query))
     title = plain(hit.title, TITLE_LENGTH) or place(hit.uri) or "Untitled"
     heading = f"<bdi>{highlighted(title, terms, analyzer)}</bdi>"
     if address := web_address(hit.url):
