@@ -51,6 +51,9 @@ _SPECIAL_TOKENS = ("<unk>", "<s>", "</s>")
 _SPECIAL = re.compile("(<unk>|</?s>)")
 
 
+_Table = NDArray[np.float16] | NDArray[np.float32]
+
+
 class StaticEmbedder:
     """Means of static token vectors. Offline, thread-safe, thousands of texts a second.
 
@@ -59,7 +62,7 @@ class StaticEmbedder:
     """
 
     def __init__(self) -> None:
-        self._vectors, self._tokens = _load(
+        self._packed, self._tokens = _load(
             _find(_WEIGHTS, "weights"), _find(_TOKENIZER, "tokenizer")
         )
 
@@ -71,26 +74,31 @@ class StaticEmbedder:
     @property
     def dimensions(self) -> int:
         """256."""
-        return int(self._vectors.shape[1])
+        return int(self._packed.shape[1])
 
     @property
     def token_vectors(self) -> NDArray[np.float32]:
         """The vector of each token, by token id; shape ``(32000, 256)``, read-only."""
-        return self._vectors
+        return _widened(_find(_WEIGHTS, "weights"), _find(_TOKENIZER, "tokenizer"))
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """Embed texts; see `Embedder.embed_passages`."""
         result = np.zeros((len(texts), self.dimensions), np.float32)
+        vectors = self.token_vectors
         for start in range(0, len(texts), _BATCH):
-            self._embed_into(result[start : start + _BATCH], texts[start : start + _BATCH])
+            part = slice(start, start + _BATCH)
+            self._embed_into(result[part], texts[part], vectors)
         return result
 
     def embed_query(self, text: str) -> Vector:
         """Embed a question the same way as a passage."""
-        vector: Vector = self.embed_passages([text])[0]
+        rows = np.zeros((1, self.dimensions), np.float32)
+        # who only asks need not wait until the whole table is widened
+        self._embed_into(rows, [text], self._packed)
+        vector: Vector = rows[0]
         return vector
 
-    def _embed_into(self, rows: Matrix, texts: Sequence[str]) -> None:
+    def _embed_into(self, rows: Matrix, texts: Sequence[str], vectors: _Table) -> None:
         # Encoding "" and " " would differ by a lone word mark; both say nothing.
         full = [row for row, text in enumerate(texts) if text and not text.isspace()]
         if not full:
@@ -105,18 +113,23 @@ class StaticEmbedder:
         # One small buffer for all texts: fresh memory for each costs ten times as much.
         slab = np.empty((_SLAB, self.dimensions), np.float32)
         for row, ids in zip(full, tokens, strict=True):
-            self._sum_into(rows[row], np.array(ids, np.intp), slab)
+            _sum_into(rows[row], np.array(ids, np.intp), vectors, slab)
         # Sums point where means do.
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         np.divide(rows, norms, out=rows, where=norms > 0)
 
-    def _sum_into(self, row: Vector, tokens: NDArray[np.intp], slab: Matrix) -> None:
-        for start in range(0, len(tokens), _SLAB):
-            part = tokens[start : start + _SLAB]
-            vectors = slab[: len(part)]
+
+def _sum_into(row: Vector, tokens: NDArray[np.intp], vectors: _Table, slab: Matrix) -> None:
+    """Add the vectors of tokens to a row, as float32."""
+    for start in range(0, len(tokens), _SLAB):
+        part = tokens[start : start + _SLAB]
+        taken = slab[: len(part)]
+        if vectors.dtype == taken.dtype:
             # mode "clip" spares numpy a copy; every id is inside the vocabulary
-            self._vectors.take(part, axis=0, out=vectors, mode="clip")
-            row += np.add.reduce(vectors, axis=0)
+            vectors.take(part, axis=0, out=taken, mode="clip")
+        else:
+            taken[:] = vectors[part]
+        row += np.add.reduce(taken, axis=0)
 
 
 class _Tokens(dict[str, tuple[int, ...]]):
@@ -169,8 +182,16 @@ def _find(name: str, what: str) -> Path:
 
 
 @lru_cache(maxsize=1)
-def _load(weights: Path, tokenizer: Path) -> tuple[NDArray[np.float32], _Tokens]:
-    """Read and check both files, once a process."""
+def _widened(weights: Path, tokenizer: Path) -> NDArray[np.float32]:
+    """The table of vectors as it is computed with, once a process."""
+    vectors = _load(weights, tokenizer)[0].astype(np.float32)
+    vectors.flags.writeable = False
+    return vectors
+
+
+@lru_cache(maxsize=1)
+def _load(weights: Path, tokenizer: Path) -> tuple[_Table, _Tokens]:
+    """Read and check both files, once a process; vectors stay as they lie there."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
@@ -178,7 +199,7 @@ def _load(weights: Path, tokenizer: Path) -> tuple[NDArray[np.float32], _Tokens]
     check_sha256(weights, frozenset({WEIGHTS_SHA256}), _MEND)
     check_sha256(tokenizer, TOKENIZER_SHA256, _MEND)
     try:
-        vectors = load_file(weights)["embedding.weight"].astype(np.float32)
+        vectors = load_file(weights)["embedding.weight"]
         encoder = Tokenizer.from_file(str(tokenizer))
     except (OSError, KeyError, SafetensorError) as error:
         raise EmbedderError(f"{weights.parent}: cannot be loaded ({error}); {_MEND}") from error
