@@ -5,8 +5,8 @@ alone and kbkit's fusion; cosines and BM25 of all chunks, so that nothing depend
 The model's own term vectors as a prior are shown for the smaller collection only, and for a part
 of it: they cost an embedding a term, and are meant for few chunks.
 
-Run from the project's root: ``python benchmarks/fitted.py [CORPUS ...]``. Takes about six
-minutes on two idle cores, nearly all of it MiniLM's.
+Run from the project's root: ``python benchmarks/fitted.py [CORPUS ...]``. Takes some
+minutes, nearly all of them MiniLM's.
 """
 
 from __future__ import annotations

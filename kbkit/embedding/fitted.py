@@ -2,9 +2,9 @@
 
 An embedding model turned every chunk into a vector; which analyzer terms a chunk has is known
 too. A ridge regression from the terms to the vectors gives each term a vector E[t], and the
-vector of a query is ``sum of idf[t] * E[t]`` over its terms, scaled to length 1. That needs no
-model, no network and no key, takes microseconds, and works for the vectors of any model, since
-only what the knowledge base holds anyway is looked at.
+vector of a query is ``sum of idf[t] ** 0.75 * E[t]`` over its terms, scaled to length 1. That
+needs no model, no network and no key, takes microseconds, and works for the vectors of any
+model, since only what the knowledge base holds anyway is looked at.
 
 The regression has a row for each chunk, with ``(1 + ln tf) * idf`` of its first 256 terms scaled
 to length 1, and the chunk's vector, less the mean of all, as its target. It has another row for
@@ -46,7 +46,9 @@ PRIOR_BELOW = 1_000
 _MOST_TERMS = 100_000
 """Terms that get a vector: the commonest, so that the table stays below 80 MB."""
 _HEADING_WEIGHT = 0.7
-_LAMBDAS = (0.1, 0.2, 0.4, 0.8)
+_IDF_POWER = 0.75
+"""Below 1, as questions have common words that say much; rows of the regression have idf itself."""
+_LAMBDAS = (0.2, 0.4, 0.8)
 _USUAL_LAMBDA = 0.4
 """Where there is too little to choose by."""
 _SAMPLE = 2_500
@@ -140,7 +142,7 @@ def fit(
     _check(vectors, chunk_terms, heading_terms)
     problem = _Problem.of(vectors, chunk_terms, heading_terms, prior)
     chosen, report = _choose(problem, chunk_terms, heading_terms, seed)
-    table = problem.solve(chosen) * problem.idf[:, None]
+    table = problem.solve(chosen) * problem.idf[:, None] ** _IDF_POWER
     return FittedEncoder(
         embedder=embedder,
         terms=tuple(problem.vocabulary),
@@ -333,7 +335,7 @@ def _choose(
     place = {i: row for row, i in enumerate(order)}
     wanted = [[place[i] for i in chunks] for chunks in held_out.values()]
     asking = _rows(held_out, part.vocabulary, part.idf)
-    asking.data[:] = part.idf[asking.indices]
+    asking.data[:] = part.idf[asking.indices] ** _IDF_POWER
     scores = {
         strength: _reciprocal_rank(asking @ part.solve(strength) @ vectors[order].T, wanted)
         for strength in _LAMBDAS
