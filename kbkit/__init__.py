@@ -13,8 +13,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kbkit.builder import BuildReport, build
     from kbkit.errors import KbkitError
+    from kbkit.feedback.judgements import Judgements
     from kbkit.knowledge_base import KnowledgeBase
-    from kbkit.models import Chunk, Document, DocumentType, Hit, Hits, IngestReport, Mode
+    from kbkit.models import (
+        Chunk,
+        Document,
+        DocumentType,
+        Filters,
+        Hit,
+        Hits,
+        IngestReport,
+        Mode,
+    )
     from kbkit.recipes import (
         CrawlSource,
         FilesSource,
@@ -24,7 +34,9 @@ if TYPE_CHECKING:
         OpenApiSource,
         PackageSource,
         PageSource,
+        Question,
         Recipe,
+        RetrievalSpec,
         load_recipe,
     )
     from kbkit.sources.measuring import FidelityReport, fidelity
@@ -40,10 +52,12 @@ _HOME = {
     "DocumentType": "models",
     "FidelityReport": "sources.measuring",
     "FilesSource": "recipes",
+    "Filters": "models",
     "Hit": "models",
     "Hits": "models",
     "IngestReport": "models",
     "JsonlSource": "recipes",
+    "Judgements": "feedback.judgements",
     "KbkitError": "errors",
     "KnowledgeBase": "knowledge_base",
     "KnowledgeBaseConfig": "recipes",
@@ -52,7 +66,9 @@ _HOME = {
     "OpenApiSource": "recipes",
     "PackageSource": "recipes",
     "PageSource": "recipes",
+    "Question": "recipes",
     "Recipe": "recipes",
+    "RetrievalSpec": "recipes",
     "Workspace": "workspace",
     "build": "builder",
     "fidelity": "sources.measuring",
@@ -67,10 +83,12 @@ __all__ = [
     "DocumentType",
     "FidelityReport",
     "FilesSource",
+    "Filters",
     "Hit",
     "Hits",
     "IngestReport",
     "JsonlSource",
+    "Judgements",
     "KbkitError",
     "KnowledgeBase",
     "KnowledgeBaseConfig",
@@ -79,7 +97,9 @@ __all__ = [
     "OpenApiSource",
     "PackageSource",
     "PageSource",
+    "Question",
     "Recipe",
+    "RetrievalSpec",
     "Workspace",
     "build",
     "fidelity",

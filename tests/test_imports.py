@@ -20,6 +20,7 @@ PUBLIC = {
     "FilesSource", "Hit",
     "Hits", "IngestReport", "JsonlSource", "KbkitError", "KnowledgeBase", "KnowledgeBaseConfig",
     "MirrorSource", "Mode", "OpenApiSource", "PackageSource", "PageSource", "Recipe", "Workspace",
+    "Filters", "Judgements", "Question", "RetrievalSpec",
     "build", "fidelity", "load_recipe", "open",
 }  # fmt: skip
 
