@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from kbkit.ingest.markdown import outline
-from kbkit.ingest.spans import cut, strategy_for
 from kbkit.models import ChunkSpan, DocumentType
 from kbkit.recipes import ChunkingSpec
 from kbkit.text import without_link_targets
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
+
+    from kbkit.ingest.parser import SpanParser
 
 _PAGE_SIZE = 3000
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -25,9 +30,7 @@ _UNDERLINE = re.compile(r"\n[ ]{0,3}(?:=+|-{2,})[ \t]*$", re.MULTILINE)
 def chunk(
     content: str, document_type: DocumentType, spec: ChunkingSpec, form: str = ""
 ) -> list[ChunkSpan]:
-    """Cut a document into chunks.
-
-    `kbkit.ingest.parser.SpanParser` does the same as a llama-index node parser.
+    """Cut a document into chunks with a llama-index node parser, `kbkit.ingest.parser.SpanParser`.
 
     A chunk that opens with headings stands under the last of them: ``heading_path`` and
     ``anchor`` are that heading's. Headings without an anchor of their own get the one that
@@ -44,13 +47,14 @@ def chunk(
     """
     if not content or content.isspace():
         return []
-    # What is stored has no lone surrogates; one character for another keeps offsets.
+    from llama_index.core.schema import Document, TextNode
+
+    # The parser's models refuse lone surrogates; one character for another keeps offsets.
     text = _SURROGATE.sub("\ufffd", content)
-    structure = outline(text)
-    auto = spec.strategy == "auto"
-    strategy = strategy_for(structure, document_type, form) if auto else spec.strategy
-    size = size_for(spec, form)
-    return list(cut(text, structure, strategy, size, spec.overlap, lines=auto))
+    about = {"document_type": document_type.value, "format": form}
+    parser = _parser(spec.strategy, size_for(spec, form), spec.overlap)
+    nodes = parser.get_nodes_from_documents([Document(id_="document", text=text, metadata=about)])
+    return [_span(node) for node in nodes if isinstance(node, TextNode)]
 
 
 def size_for(spec: ChunkingSpec, form: str) -> int:
@@ -60,6 +64,21 @@ def size_for(spec: ChunkingSpec, form: str) -> int:
     """
     default = spec.strategy == "auto" and spec.size == ChunkingSpec().size
     return _PAGE_SIZE if default and form == "pdf" else spec.size
+
+
+@lru_cache(maxsize=16)
+def _parser(strategy: str, size: int, overlap: int) -> SpanParser:
+    from kbkit.ingest.parser import SpanParser
+
+    return SpanParser(strategy=strategy, size=size, overlap=overlap, include_prev_next_rel=False)
+
+
+def _span(node: TextNode) -> ChunkSpan:
+    start, end = node.start_char_idx, node.end_char_idx
+    assert start is not None  # the parser sets both
+    assert end is not None
+    place = node.metadata
+    return ChunkSpan(start, end, tuple(place["heading_path"]), place["anchor"], place["page"])
 
 
 def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:

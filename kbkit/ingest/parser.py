@@ -1,4 +1,4 @@
-"""A llama-index node parser that cuts as kbkit does, for pipelines of one's own."""
+"""The llama-index node parser that cuts documents; it may stand in pipelines of one's own too."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, NodeRelationship, TextNode
 
-from kbkit.ingest.markdown import outline
-from kbkit.ingest.spans import cut
+from kbkit.ingest.markdown import Outline, outline
+from kbkit.ingest.spans import cut, strategy_for
+from kbkit.models import DocumentType
 
 
 class SpanParser(NodeParser):
     """Cuts Markdown into nodes; ``start_char_idx`` and ``end_char_idx`` are always exact.
 
     The text of a node is ``document.text[start_char_idx:end_char_idx]``; its metadata hold
-    ``heading_path``, ``anchor`` and ``page``. It may stand in any llama-index pipeline.
+    ``heading_path``, ``anchor`` and ``page``. With the strategy ``auto`` it chooses by
+    ``document_type`` and ``format`` in a document's metadata and by what the text is like.
     """
 
-    strategy: str = "headings"
+    strategy: str = "auto"
     size: int = 1000
     overlap: int = 0
-    whole_lines: bool = False
-    """Let ``fixed`` cut at line ends where it can."""
 
     @classmethod
     def class_name(cls) -> str:
@@ -37,10 +37,10 @@ class SpanParser(NodeParser):
         for node in nodes:
             source = node.as_related_node_info()
             content = node.get_content()
-            spans = cut(
-                content, outline(content), self.strategy, self.size, self.overlap,
-                lines=self.whole_lines,
-            )  # fmt: skip
+            structure = outline(content)
+            auto = self.strategy == "auto"
+            strategy = _chosen(structure, node) if auto else self.strategy
+            spans = cut(content, structure, strategy, self.size, self.overlap, lines=auto)
             for span in spans:
                 result.append(
                     TextNode(
@@ -69,3 +69,10 @@ class SpanParser(NodeParser):
             if node.start_char_idx != start:
                 node.start_char_idx, node.end_char_idx = start, end
         return nodes
+
+
+def _chosen(structure: Outline, node: BaseNode) -> str:
+    """The strategy for what a document's metadata and its text say of it."""
+    named = node.metadata.get("document_type")
+    document_type = DocumentType(named) if named in set(DocumentType) else DocumentType.OTHER
+    return strategy_for(structure, document_type, str(node.metadata.get("format", "")))
