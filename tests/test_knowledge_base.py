@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import kbkit
-from kbkit.errors import ConfigError, ConflictError, NotFoundError
+from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import DocumentState
 from kbkit.recipes import ChunkingSpec, JsonlSource, KnowledgeBaseConfig, StorageSpec
 from kbkit.stores import vectors as vector_store
