@@ -33,7 +33,7 @@ from kbkit.retrieval.fusion import Features, Weights, fuse
 from kbkit.text import analyzer
 
 DEPTH = 10
-PART = 300
+PART = 200
 """Abstracts of the small knowledge base."""
 
 
@@ -173,7 +173,7 @@ def rows_of(
     priors: list[tuple[str, Callable[[], Mapping[str, Vector] | None]]] = [
         ("MiniLM, queries fitted", lambda: None)
     ]
-    if len(collection.texts) < 2 * PRIOR_BELOW:
+    if len(collection.texts) < 4 * PRIOR_BELOW:
         terms_of = analyzer("english").terms
         priors.append(
             (
@@ -209,7 +209,7 @@ def main() -> None:
         collection = read(name)
         vectors = {label: model.embed_passages(collection.texts) for label, model in models.items()}
         rows += rows_of(f"{name}, {len(collection.texts)}", collection, vectors, models)
-        if len(collection.texts) < 2 * PRIOR_BELOW:
+        if len(collection.texts) < 4 * PRIOR_BELOW:
             part = collection.part(PART)
             kept = {text: row for row, text in enumerate(collection.texts)}
             chosen = [kept[text] for text in part.texts]
