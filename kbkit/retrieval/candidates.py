@@ -178,8 +178,6 @@ def _answered(snapshot: Snapshot, answer: Answer, vector: Vector, most: int) -> 
     first = int(np.searchsorted(snapshot.seqs, answer.known, "right"))
     if len(named) < min(most, first):
         return named[:0]
-    if first == len(snapshot):
-        return named
     new = first + _best(snapshot.vectors[first:] @ vector, most)
     rows = np.array(sorted({*named.tolist(), *new.tolist()}), np.int64)
     return rows[_best(snapshot.vectors[rows] @ vector, most)]

@@ -30,6 +30,12 @@ def texts(count, seed=0):
     return [" ".join(rng.choices(WORDS, k=rng.randint(3, 40))) for _ in range(count)]
 
 
+@pytest.fixture(autouse=True)
+def large(monkeypatch):
+    """Chroma is asked as if there were too many vectors to scan."""
+    monkeypatch.setattr("kbkit.retrieval.candidates._SCANNED", 0)
+
+
 @pytest.fixture(scope="module")
 def kb(tmp_path_factory):
     """A knowledge base of 60 random documents, with a snapshot, and open in Chroma."""

@@ -14,6 +14,12 @@ from kbkit.recipes import KnowledgeBaseConfig, RetrievalSpec
 from kbkit.retrieval.retriever import LONGEST_QUERY, Query, Retriever, search
 
 
+@pytest.fixture(autouse=True)
+def large(monkeypatch):
+    """Chroma is asked as if there were too many vectors to scan."""
+    monkeypatch.setattr("kbkit.retrieval.candidates._SCANNED", 0)
+
+
 @pytest.fixture
 def workspace(tmp_path):
     with kbkit.open(tmp_path / "kb") as opened:

@@ -21,6 +21,12 @@ print(sorted(sys.modules))
 """
 
 
+@pytest.fixture(autouse=True)
+def large(monkeypatch):
+    """Chroma is asked as if there were too many vectors to scan."""
+    monkeypatch.setattr("kbkit.retrieval.candidates._SCANNED", 0)
+
+
 @pytest.fixture
 def folder(tmp_path):
     """A workspace with a knowledge base that was ingested, as the next process finds it."""
@@ -112,3 +118,13 @@ def test_a_first_search_loads_nothing_heavy_where_a_snapshot_lies_ready(folder):
     ended = run(folder, 1)
     loaded = {name.partition(".")[0] for name in eval(ended.stdout)}
     assert loaded & heavy == set()
+
+
+def test_few_vectors_need_no_chroma(folder, monkeypatch):
+    monkeypatch.setattr("kbkit.retrieval.candidates._SCANNED", 1000)
+    with kbkit.open(folder) as workspace:
+        kb = workspace["drinks"]
+        for _ in range(3):
+            assert kb.search("green tea")[0].title == "green tea"
+        assert not warmers()
+        assert ready(kb) == (True, False)
