@@ -27,7 +27,8 @@ Rows = NDArray[np.int64]
 _SCANNED = 8_000_000
 """Numbers that a scan reads in less time than Chroma takes to answer: 31,000 vectors of 256.
 
-Measured with queries that were not asked before: a scan of 20,000 took 1.4 ms, Chroma 2.5 to 3.
+Measured with queries that were not asked before: a scan of 20,000 took 0.4 to 2 ms, as the machine
+was busy or not, Chroma 2.2 to 3.
 """
 
 Postings = tuple[NDArray[np.int32], NDArray[np.uint16]]
