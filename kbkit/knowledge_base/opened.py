@@ -64,6 +64,11 @@ class Opened:
         """Its slug."""
         return self._row.name
 
+    @property
+    def folder(self) -> Path:
+        """The folder of its workspace."""
+        return self._resources.folder
+
     def config(self) -> KnowledgeBaseConfig:
         """How it works: chunking, embedding, retrieval, storage, site."""
         return KnowledgeBaseConfig.model_validate(self._current().config)

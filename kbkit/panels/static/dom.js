@@ -1,0 +1,126 @@
+// What the views of all panels are made of. Text is only ever put into text nodes and attributes
+// that cannot run anything, so nothing that a document says is read as HTML.
+
+/**
+ * @typedef {string | number | Node | null | undefined | false} Child
+ * @typedef {Array<[string, boolean]>} Segments  pieces of text, and whether each is marked
+ */
+
+const SAFE_ATTRIBUTES =
+  /^(class|id|for|role|type|name|value|title|dir|lang|tabindex|placeholder|min|max|step|rows|colspan|rowspan|scope|viewBox|d|x|y|x1|x2|y1|y2|cx|cy|r|width|height|fill|points|aria-[a-z]+|data-[a-z-]+)$/;
+
+/**
+ * An element.
+ *
+ * @param {string} tag
+ * @param {Record<string, any>} [attributes]  names with `on` take functions; `true` sets a bare
+ *   attribute, `false`, `null` and `undefined` none; `style` takes an object of properties
+ * @param {...(Child | Child[])} children  strings become text
+ * @returns {HTMLElement}
+ */
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  setAll(element, attributes);
+  element.append(...nodes(children));
+  return element;
+}
+
+/** The same for SVG. */
+export function makeSvg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  setAll(element, attributes);
+  element.append(...nodes(children));
+  return element;
+}
+
+function nodes(children) {
+  return children
+    .flat()
+    .filter((child) => child !== null && child !== undefined && child !== false)
+    .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
+}
+
+function setAll(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on") && typeof value === "function") {
+      element.addEventListener(name.slice(2), value);
+    } else if (name === "style") {
+      Object.assign(element.style, value);
+    } else if (["checked", "disabled", "hidden", "open", "selected"].includes(name)) {
+      element[name] = Boolean(value);
+    } else if (!SAFE_ATTRIBUTES.test(name)) {
+      throw new Error(`${name}: not an attribute that views set`);
+    } else if (value !== false && value !== null && value !== undefined) {
+      element.setAttribute(name, value === true ? "" : String(value));
+    }
+  }
+}
+
+/**
+ * A link that opens beside the notebook, or plain text where the address is none of the web.
+ *
+ * @param {string} address
+ * @param {Record<string, any>} attributes
+ * @param {...(Child | Child[])} children
+ */
+export function makeLink(address, attributes, ...children) {
+  let url = null;
+  try {
+    url = new URL(address);
+  } catch {
+    // no address at all
+  }
+  if (url === null || !["http:", "https:"].includes(url.protocol)) {
+    return make("span", attributes, ...children);
+  }
+  const link = make("a", attributes, ...children);
+  link.setAttribute("href", url.href);
+  link.setAttribute("target", "_blank");
+  link.setAttribute("rel", "noopener noreferrer nofollow");
+  return link;
+}
+
+/**
+ * Text with marked pieces.
+ *
+ * @param {Segments} segments
+ */
+export function marked(segments) {
+  return segments.map(([text, hit]) => (hit ? make("mark", {}, text) : text));
+}
+
+/**
+ * Copy text for the clipboard; where the page may not, the text is selected in a prompt-free way.
+ *
+ * @param {string} text
+ * @returns {Promise<boolean>} whether it was copied
+ */
+export async function copied(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = make("textarea", { style: { position: "fixed", opacity: "0" } });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}
+
+/**
+ * Draw a view now and whenever its state changes.
+ *
+ * @param {{model: any, el: HTMLElement}} widget  what anywidget gives
+ * @param {(state: any, send: (event: string, more?: object) => void) => void} draw
+ * @returns {() => void} ends it; what anywidget's `render` is to return
+ */
+export function drawn({ model }, draw) {
+  const send = (event, more = {}) => model.send({ ...more, event });
+  const update = () => draw(model.get("state"), send);
+  model.on("change:state", update);
+  update();
+  return () => model.off("change:state", update);
+}

@@ -1,0 +1,82 @@
+"""View: the part of a panel that ipywidgets has no widget for, drawn by an ES module of kbkit.
+
+Python gives a view its ``state``, plain JSON values, and the module draws it; what a reader does
+there comes back as an *event*: a message ``{"event": name, ...}``. Modules build the page from text
+nodes only (``dom.js``), so text of documents is never read as HTML.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import anywidget
+import traitlets
+
+Handler = Callable[[Mapping[str, Any]], None]
+
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w-]+\.js)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=function|const|class|async)", re.MULTILINE)
+
+
+class View(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget's base has no types
+    """What one ES module of ``panels/static`` draws.
+
+    A kind of view names its module: ``class Cards(View, module="cards.js")``. The module's default
+    export is what anywidget asks for: an object with a function ``render({model, el})``.
+
+    Attributes:
+        state: What to draw, as JSON values; setting it draws it.
+    """
+
+    state = traitlets.Dict(help="What to draw, as JSON values.").tag(sync=True)
+
+    def __init_subclass__(cls, *, module: str = "", **kwargs: Any) -> None:
+        if module:
+            cls._esm = bundled(module)
+        super().__init_subclass__(**kwargs)
+
+    def __init__(self, handlers: Mapping[str, Handler] | None = None, **kwargs: Any) -> None:
+        """Make a view.
+
+        Args:
+            handlers: What to call with the message of each event, by the event's name. They do
+                not raise: a panel shows what went wrong.
+            kwargs: Values of traits.
+        """
+        self._handlers = dict(handlers or {})
+        super().__init__(**kwargs)
+        self.on_msg(self._received)
+
+    def _received(self, _view: object, content: object, _buffers: object) -> None:
+        """Hand an event to its handler; what a stranger's page sends is left aside."""
+        if not isinstance(content, dict):
+            return
+        handler = self._handlers.get(str(content.get("event")))
+        if handler is not None:
+            handler(content)
+
+
+@cache
+def bundled(module: str) -> str:
+    """A module with the modules that it imports, as one text, since anywidget takes one.
+
+    Modules name what they import from each other in one line each, ``import { a, b } from
+    "./dom.js";``, and no name is used twice among modules that come together.
+    """
+    parts: dict[str, str] = {}
+
+    def read(name: str) -> None:
+        if name in parts:
+            return
+        text = resources.files("kbkit.panels").joinpath("static", name).read_text("utf-8")
+        for imported in _IMPORT.findall(text):
+            read(imported)
+        body = _IMPORT.sub("", text)
+        parts[name] = body if name == module else _EXPORT.sub("", body)
+
+    read(module)
+    return "\n".join(parts.values())
