@@ -22,7 +22,7 @@ _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w-]+\.js)";\n', re.MULTILIN
 _EXPORT = re.compile(r"^export (?=function|const|class|async)", re.MULTILINE)
 
 
-class View(anywidget.AnyWidget):  # type: ignore[misc]  # anywidget's base has no types
+class View(anywidget.AnyWidget):
     """What one ES module of ``panels/static`` draws.
 
     A kind of view names its module: ``class Cards(View, module="cards.js")``. The module's default
