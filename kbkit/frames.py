@@ -1,61 +1,199 @@
-"""What a knowledge base holds, as pandas DataFrames and as HTML for notebooks."""
+"""What a knowledge base holds, as pandas DataFrames and as HTML for notebooks.
+
+Columns have the same types in a knowledge base that holds nothing: text is ``string``, numbers
+that may be missing are ``Int64``, times are UTC, and kinds are categories.
+"""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
-from kbkit.models import Chunk, Document, KnowledgeBaseInfo, Rating
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.models import Chunk, Document, DocumentState, DocumentType, KnowledgeBaseInfo, Rating
+from kbkit.models.typed import TIME, typed_frame
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_TYPES = [kind.value for kind in DocumentType]
+_STATES = [state.value for state in DocumentState]
+_NO_FOLDER = "(top)"
+_SNIPPET = 160
+
+
+def workspace_frame(infos: Iterable[KnowledgeBaseInfo]) -> pd.DataFrame:
+    """Knowledge bases as a DataFrame, one row each, indexed by name.
+
+    ``documents`` are those that are searched: ``current`` and ``stale`` ones. ``gone`` ones are
+    kept beside. ``pending`` chunks are searched, but not in Chroma yet.
+    """
+    types = {
+        "name": "string", "description": "string", "documents": "Int64", "chunks": "Int64",
+        "current": "Int64", "stale": "Int64", "gone": "Int64", "pending": "Int64",
+        "source_types": "object", "embedder": "string", "dimensions": "Int64",
+        "created_at": TIME, "updated_at": TIME,
+    }  # fmt: skip
+    rows = [
+        asdict(info) | {state: info.states.get(state, 0) for state in _STATES} for info in infos
+    ]
+    return typed_frame(rows, types).set_index("name")
+
 
 def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
-    """Documents as a DataFrame, indexed by id; ``content`` is the Markdown."""
-    import pandas as pd
+    """Documents as a DataFrame, indexed by id.
 
-    columns = [
-        "id", "uri", "title", "document_type", "tags", "state", "fetched_at", "metadata", "content",
-    ]  # fmt: skip
-    rows = [document.to_dict() for document in documents]
-    frame = pd.DataFrame(rows, columns=columns).set_index("id")
-    frame["fetched_at"] = pd.to_datetime(frame["fetched_at"], utc=True)
-    for name in ("document_type", "state"):
-        frame[name] = frame[name].astype("category")
-    return frame
+    ``content`` is the Markdown and ``length`` its characters, ``folder`` where it lies
+    (see `folders`), ``fetched_at`` when the source was last seen to say this.
+    """
+    types = {
+        "id": "string", "uri": "string", "title": "string", "document_type": _TYPES,
+        "state": _STATES, "fetched_at": TIME, "folder": "category", "tags": "object",
+        "length": "Int64", "metadata": "object", "content": "string",
+    }  # fmt: skip
+    held = list(documents)
+    rows = [
+        document.to_dict()
+        | {"fetched_at": document.fetched_at, "folder": name, "length": len(document.content)}
+        for document, name in zip(held, folders([d.uri for d in held]), strict=True)
+    ]
+    return typed_frame(rows, types).set_index("id")
 
 
 def chunks_frame(chunks: Iterable[Chunk]) -> pd.DataFrame:
-    """Chunks as a DataFrame, indexed by id."""
-    import pandas as pd
+    """Chunks as a DataFrame, indexed by id, in document order.
 
-    columns = [
-        "id", "document_id", "position", "start", "end", "heading_path", "anchor", "page", "text",
-    ]  # fmt: skip
-    frame = pd.DataFrame([asdict(chunk) for chunk in chunks], columns=columns)
-    frame["page"] = frame["page"].astype("Int64")
-    return frame.set_index("id")
+    ``start`` and ``end`` are offsets of characters in the document, ``length`` is their distance,
+    ``page`` counts from 1 and is missing where the source has no pages.
+    """
+    types = {
+        "id": "string", "document_id": "string", "position": "Int64", "heading_path": "object",
+        "anchor": "string", "page": "Int64", "start": "Int64", "end": "Int64", "length": "Int64",
+        "text": "string",
+    }  # fmt: skip
+    rows = [asdict(chunk) | {"length": chunk.end - chunk.start} for chunk in chunks]
+    return typed_frame(rows, types).set_index("id")
 
 
 def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
-    """Ratings as a DataFrame, indexed by id.
+    """Ratings as a DataFrame, oldest first, indexed by id.
 
     ``average`` and ``raters`` tell what all ratings of the target come to, where the last one of
     each rater counts.
     """
-    import pandas as pd
-
-    columns = ["id", "target", "target_type", "score", "query", "rater", "note", "created_at"]
-    frame = pd.DataFrame([asdict(rating) for rating in ratings], columns=columns).set_index("id")
-    frame["created_at"] = pd.to_datetime(frame["created_at"], utc=True)
+    types = {
+        "id": "Int64", "target": "string", "target_type": ["chunk", "document"], "score": "Int64",
+        "query": "string", "rater": "string", "note": "string", "created_at": TIME,
+    }  # fmt: skip
+    frame = typed_frame([asdict(rating) for rating in ratings], types).set_index("id")
     last = frame.drop_duplicates(["target", "rater"], keep="last").groupby("target")["score"]
-    frame["average"] = frame["target"].map(last.mean()).astype(float)
-    frame["raters"] = frame["target"].map(last.size()).astype(int)
+    frame["average"] = frame["target"].map(last.mean()).astype("Float64")
+    frame["raters"] = frame["target"].map(last.size()).astype("Int64")
     return frame
+
+
+def map_frame(
+    found: Sequence[tuple[Chunk, Document]], vectors: NDArray[np.float32]
+) -> pd.DataFrame:
+    """Chunks with their places on a plane, indexed by chunk id.
+
+    The plane is the one that shows most of the vectors' variance (PCA, Pearson 1901); the share
+    that each axis shows is in ``frame.attrs["variance"]``.
+
+    Args:
+        found: Chunks with their documents.
+        vectors: Their vectors, shape ``(len(found), dimensions)``.
+    """
+    types = {
+        "id": "string", "x": "float64", "y": "float64", "title": "string", "section": "string",
+        "snippet": "string", "document_type": _TYPES, "folder": "category", "uri": "string",
+    }  # fmt: skip
+    places, variance = _principal_plane(vectors)
+    rows = [
+        {
+            "id": chunk.id,
+            "x": float(x),
+            "y": float(y),
+            "title": document.title or document.uri,
+            "section": " › ".join(chunk.heading_path),
+            "snippet": " ".join(chunk.text[: 2 * _SNIPPET].split())[:_SNIPPET],
+            "document_type": document.document_type.value,
+            "folder": name,
+            "uri": document.uri,
+        }
+        for (chunk, document), (x, y), name in zip(
+            found, places, folders([document.uri for _, document in found]), strict=True
+        )
+    ]
+    frame = typed_frame(rows, types).set_index("id")
+    frame.attrs["variance"] = variance
+    return frame
+
+
+def _principal_plane(
+    vectors: NDArray[np.float32],
+) -> tuple[NDArray[np.float64], tuple[float, float]]:
+    """Vectors on their first two principal axes, shape ``(n, 2)``, and what share each shows."""
+    centred = vectors.astype(np.float64)
+    if len(centred):
+        centred -= centred.mean(axis=0)
+    covariance = centred.T @ centred
+    total = float(np.trace(covariance))
+    if total <= 1e-12 or len(covariance) < 2:  # nothing, one chunk, or all alike
+        return np.zeros((len(vectors), 2)), (0.0, 0.0)
+    from scipy.linalg import eigh
+
+    size = len(covariance)
+    values, axes = eigh(covariance, subset_by_index=(size - 2, size - 1))
+    axes = axes[:, ::-1]
+    # an axis may point either way; so it points where its largest part is positive
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), (0, 1)])
+    first, second = (max(0.0, float(value)) / total for value in values[::-1])
+    return centred @ axes, (first, second)
+
+
+def folders(uris: Sequence[str]) -> list[str]:
+    """For each URI a folder to group it by: the first one in which those of its site differ.
+
+    The modules of a package are its folders. What lies beside the folders is named after the
+    folder that holds all, or after the host.
+    """
+    split = [_site_and_path(uri) for uri in uris]
+    shared: dict[str, tuple[str, ...]] = {}
+    for site, path in split:
+        if path:
+            shared[site] = _common(shared.get(site, path), path)
+    named = []
+    for site, path in split:
+        common = shared.get(site, ())
+        host = site.partition("://")[2]
+        named.append((path[len(common) :] or common[-1:] or (host or _NO_FOLDER,))[0])
+    return named
+
+
+def _site_and_path(uri: str) -> tuple[str, tuple[str, ...]]:
+    """Scheme and host of a URI, and the folders above what it names."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return "", ()
+    if parts.scheme == "python":
+        return "python:" + parts.path.partition(".")[0], tuple(parts.path.split(".")[:-1])
+    path = tuple(unquote(part) for part in parts.path.split("/")[:-1] if part)
+    return f"{parts.scheme}://{parts.netloc}", path
+
+
+def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    """What two paths begin with."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return tuple(part for part, _ in same)
 
 
 def info_html(info: KnowledgeBaseInfo) -> str:

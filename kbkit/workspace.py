@@ -14,6 +14,7 @@ from kbkit.config import Settings
 from kbkit.embedding import open_embedder
 from kbkit.embedding.base import Embedder
 from kbkit.errors import ConflictError, InvalidNameError, NotFoundError, WorkspaceError
+from kbkit.frames import workspace_frame
 from kbkit.knowledge_base import KnowledgeBase, Resources
 from kbkit.models import Filters, Hits, KnowledgeBaseInfo, Mode
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseConfig, RetrievalSpec, check_name
@@ -27,6 +28,7 @@ from kbkit.stores.warming import Warmer
 from kbkit.text import analyzer
 
 if TYPE_CHECKING:
+    import pandas as pd
     from llama_index.core.base.base_retriever import BaseRetriever
 
 
@@ -139,6 +141,10 @@ class Workspace:
         """Figures of all knowledge bases, in order of name."""
         with self._resources.database.read() as connection:
             return registry.describe_all(connection)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Figures of all knowledge bases as a DataFrame, indexed by name."""
+        return workspace_frame(self.list())
 
     def delete(self, name: str) -> None:
         """Delete a knowledge base: its documents, chunks, vectors, ratings and collection.

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kbkit.frames import info_html
-from kbkit.knowledge_base.judged import Judged
+from kbkit.knowledge_base.plotted import Plotted
 from kbkit.progress import OnProgress
 
 if TYPE_CHECKING:
     from kbkit.export.report import ExportReport
 
 
-class KnowledgeBase(Judged):
+class KnowledgeBase(Plotted):
     """One knowledge base of a workspace; `Workspace` makes these."""
 
     def export(

@@ -1,0 +1,245 @@
+"""Plots of what a knowledge base holds, made with Altair from DataFrames.
+
+They fetch nothing: where JupyterLab or Notebook shows them, its own Vega draws them; elsewhere
+(Voilà, exported pages) their SVG does, made by vl-convert. Text of documents is data of a plot,
+which Vega draws as text. No colour is set for text and lines, so that they follow the theme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import altair as alt
+    import pandas as pd
+
+_SHOWN_BY_JUPYTER = "application/vnd.vegalite.v5+json"
+"""JupyterLab 4 and Notebook 7 draw Vega-Lite 3 to 5 and, under their names, nothing newer."""
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
+"""Names the version; nothing is fetched from there."""
+_WIDTH = 520
+_FRESHNESS = {"today": 1, "this week": 7, "this month": 30, "this quarter": 90, "this year": 365}
+_OLDER = "older"
+_BINS = 40
+_FOLDERS = 9
+_OTHERS = "others"
+_PALETTE: Final = "tableau10"
+
+
+class Plot:
+    """A picture: shown at the end of a cell, or taken as SVG.
+
+    Attributes:
+        chart: The Altair chart, to change or to combine with others.
+    """
+
+    def __init__(self, chart: alt.Chart) -> None:
+        self.chart = chart
+
+    def svg(self, ink: str = "currentColor") -> str:
+        """The picture as the text of an SVG.
+
+        Args:
+            ink: CSS colour of text and lines. By default the colour of the text around, so that
+                an SVG inside a page follows its theme; a file of its own is black then.
+        """
+        import vl_convert
+
+        specification = self.to_dict()
+        specification["config"] = specification.get("config", {}) | _inked(ink)
+        return vl_convert.vegalite_to_svg(specification, vl_version="5.20")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The Vega-Lite 5 specification, with its data."""
+        import altair as alt
+
+        # a plot has its data with it; their number is bounded here
+        with alt.data_transformers.enable("default", max_rows=None):
+            specification: dict[str, Any] = self.chart.to_dict()
+        specification["$schema"] = _SCHEMA
+        return specification
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        return {
+            _SHOWN_BY_JUPYTER: self.to_dict(),
+            "image/svg+xml": self.svg(),
+            "text/plain": repr(self),
+        }
+
+    def __repr__(self) -> str:
+        return f"<Plot: {self.to_dict().get('description', 'an Altair chart')}>"
+
+
+def documents_by_type(documents: pd.DataFrame, now: datetime | None = None) -> Plot:
+    """Bars of how many documents there are of each type, by how long ago they were fetched.
+
+    Documents that are gone from their source are left out.
+
+    Args:
+        documents: What `kbkit.frames.documents_frame` gives.
+        now: What ages are counted from; by default the present.
+    """
+    import altair as alt
+
+    held = documents[documents["state"] != "gone"]
+    ages = ((now or datetime.now(UTC)) - held["fetched_at"]).dt.days
+    fresh = ages.map(_freshness).astype("string").rename("fetched")
+    kinds = held["document_type"].astype("string").str.replace("_", " ")
+    counts = held.groupby([kinds, fresh]).size().rename("documents").reset_index()
+    order = [*_FRESHNESS, _OLDER]
+    counts["age"] = counts["fetched"].map(order.index)
+    chart = (
+        alt.Chart(_data(counts.to_dict("records")))
+        .mark_bar()
+        .encode(
+            x=alt.X("documents:Q", title="documents", axis=alt.Axis(tickMinStep=1)),
+            y=alt.Y("document_type:N", title=None, sort="-x"),
+            color=alt.Color(
+                "fetched:N", title="fetched", sort=order,
+                scale=alt.Scale(domain=order, range=_FRESH_TO_OLD),
+            ),
+            order=alt.Order("age:Q"),
+            tooltip=["document_type:N", "fetched:N", "documents:Q"],
+        )
+    )  # fmt: skip
+    return _plot(chart, "Documents by type and freshness", f"{len(held):,} documents")
+
+
+def chunk_lengths(chunks: pd.DataFrame) -> Plot:
+    """A histogram of the chunks' lengths in characters.
+
+    Args:
+        chunks: What `kbkit.frames.chunks_frame` gives.
+    """
+    import altair as alt
+    import numpy as np
+
+    lengths = chunks["length"].to_numpy(dtype=np.int64)
+    edges = np.histogram_bin_edges(lengths, bins=min(_BINS, max(1, int(lengths.max(initial=1)))))
+    numbers, edges = np.histogram(lengths, bins=edges)
+    bars = [
+        {"from": round(float(low)), "to": round(float(high)), "chunks": int(number)}
+        for low, high, number in zip(edges[:-1], edges[1:], numbers, strict=True)
+        if number
+    ]
+    chart = (
+        alt.Chart(_data(bars))
+        .mark_bar(binSpacing=1)
+        .encode(
+            x=alt.X("from:Q", title="characters", bin=alt.BinParams(binned=True)),
+            x2="to:Q",
+            y=alt.Y("chunks:Q", title="chunks", axis=alt.Axis(tickMinStep=1)),
+            tooltip=["from:Q", "to:Q", "chunks:Q"],
+        )
+    )
+    middle = f", median {np.median(lengths):,.0f} characters" if len(lengths) else ""
+    return _plot(chart, "Lengths of chunks", f"{len(lengths):,} chunks{middle}")
+
+
+def rating_histogram(ratings: pd.DataFrame) -> Plot:
+    """Bars of how often each score from 1 to 5 was given.
+
+    Of each rater the last rating of a target for a query counts.
+
+    Args:
+        ratings: What `kbkit.frames.ratings_frame` gives.
+    """
+    import altair as alt
+
+    last = ratings.drop_duplicates(["target", "rater", "query"], keep="last")
+    counts = last.value_counts(["score", "target_type"]).rename("ratings").reset_index()
+    bars = counts.rename(columns={"target_type": "of"}).to_dict("records")
+    chart = (
+        alt.Chart(_data(bars))
+        .mark_bar()
+        .encode(
+            x=alt.X(
+                "score:O", title="stars", scale=alt.Scale(domain=[1, 2, 3, 4, 5]),
+                axis=alt.Axis(labelAngle=0),
+            ),
+            y=alt.Y("ratings:Q", title="ratings", axis=alt.Axis(tickMinStep=1)),
+            color=alt.Color("of:N", title="of a", scale=alt.Scale(scheme=_PALETTE)),
+            tooltip=["score:O", "of:N", "ratings:Q"],
+        )
+    )  # fmt: skip
+    raters = last["rater"].nunique()
+    people = f"{raters:,} {'person' if raters == 1 else 'people'}"
+    return _plot(chart, "Ratings", f"{len(last):,} ratings by {people}")
+
+
+def embedding_map(points: pd.DataFrame, colour: str = "document_type") -> Plot:
+    """Chunks as points on a plane, with their text when pointed at.
+
+    Args:
+        points: What `kbkit.frames.map_frame` gives.
+        colour: The column that colours tell apart; beside the nine most frequent values the rest
+            is one.
+    """
+    import altair as alt
+
+    shown = points[["x", "y", "title", "section", "snippet"]].copy()
+    kinds = points[colour].astype("string").str.replace("_", " ")
+    frequent = kinds.value_counts().index[:_FOLDERS]
+    shown["colour"] = kinds.where(kinds.isin(frequent), _OTHERS)
+    shares = points.attrs.get("variance", (0.0, 0.0))
+    axis: dict[str, Any] = {"grid": False, "labels": False, "ticks": False}
+    chart = (
+        alt.Chart(_data(shown.round(4).to_dict("records")))
+        .mark_circle(size=22, opacity=0.65)
+        .encode(
+            x=alt.X("x:Q", title=f"{shares[0]:.0%} of the variance", axis=alt.Axis(**axis)),
+            y=alt.Y("y:Q", title=f"{shares[1]:.0%} of the variance", axis=alt.Axis(**axis)),
+            color=alt.Color(
+                "colour:N", title=colour.replace("_", " "), scale=alt.Scale(scheme=_PALETTE)
+            ),
+            tooltip=["title:N", "section:N", "snippet:N"],
+        )
+        .properties(height=380)
+        .interactive()
+    )
+    chunks = points.attrs.get("chunks", len(points))
+    drawn = f", drawn at random from {chunks:,}" if chunks > len(points) else ""
+    return _plot(chart, "Chunks by what they mean", f"{len(points):,} chunks{drawn}")
+
+
+_FRESH_TO_OLD = ["#1b9e77", "#66b32e", "#c8b400", "#e69100", "#d95f02", "#a0522d"]
+"""From green to brown; all are seen on white and on black."""
+
+
+def _freshness(days: float) -> str:
+    return next((name for name, most in _FRESHNESS.items() if days < most), _OLDER)
+
+
+def _data(rows: Sequence[Mapping[Any, Any]]) -> alt.Data:
+    import altair as alt
+
+    return alt.Data(values=rows)  # type: ignore[no-untyped-call]
+
+
+def _plot(chart: alt.Chart, title: str, subtitle: str) -> Plot:
+    """A chart with its title and the looks that all share."""
+    import altair as alt
+
+    return Plot(
+        chart.properties(
+            title=alt.TitleParams(title, subtitle=subtitle, anchor="start"),
+            width=_WIDTH,
+            background="transparent",
+            description=f"{title}: {subtitle}",
+        ).configure_view(strokeOpacity=0)
+    )
+
+
+def _inked(ink: str) -> dict[str, Any]:
+    """What makes text and lines of one colour, lines paler."""
+    text = {"labelColor": ink, "titleColor": ink}
+    return {
+        "axis": text | {
+            "domainColor": ink, "tickColor": ink, "gridColor": ink,
+            "gridOpacity": 0.15, "domainOpacity": 0.5, "tickOpacity": 0.5,
+        },
+        "legend": text,
+        "title": {"color": ink, "subtitleColor": ink},
+    }  # fmt: skip
