@@ -7,7 +7,6 @@ which Vega draws as text. No colour is set for text and lines, so that they foll
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +19,8 @@ _SHOWN_BY_JUPYTER = "application/vnd.vegalite.v5+json"
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 """Names the version; nothing is fetched from there."""
 _WIDTH = 520
+_SPARE = 24
+"""Pixels on the right, since the reader's letters may be wider than those that were measured."""
 _FRESHNESS = {"today": 1, "this week": 7, "this month": 30, "this quarter": 90, "this year": 365}
 _OLDER = "older"
 _BINS = 40
@@ -91,10 +92,10 @@ def documents_by_type(documents: pd.DataFrame, now: datetime | None = None) -> P
     order = [*_FRESHNESS, _OLDER]
     counts["age"] = counts["fetched"].map(order.index)
     chart = (
-        alt.Chart(_data(counts.to_dict("records")))
+        alt.Chart(counts)
         .mark_bar()
         .encode(
-            x=alt.X("documents:Q", title="documents", axis=alt.Axis(tickMinStep=1)),
+            x=alt.X("documents:Q", title="documents", axis=_whole(counts["documents"].max())),
             y=alt.Y("document_type:N", title=None, sort="-x"),
             color=alt.Color(
                 "fetched:N", title="fetched", sort=order,
@@ -115,22 +116,21 @@ def chunk_lengths(chunks: pd.DataFrame) -> Plot:
     """
     import altair as alt
     import numpy as np
+    import pandas as pd
 
     lengths = chunks["length"].to_numpy(dtype=np.int64)
     edges = np.histogram_bin_edges(lengths, bins=min(_BINS, max(1, int(lengths.max(initial=1)))))
     numbers, edges = np.histogram(lengths, bins=edges)
-    bars = [
-        {"from": round(float(low)), "to": round(float(high)), "chunks": int(number)}
-        for low, high, number in zip(edges[:-1], edges[1:], numbers, strict=True)
-        if number
-    ]
+    bars = pd.DataFrame(
+        {"from": edges[:-1].round(), "to": edges[1:].round(), "chunks": numbers}
+    ).query("chunks > 0")
     chart = (
-        alt.Chart(_data(bars))
+        alt.Chart(bars)
         .mark_bar(binSpacing=1)
         .encode(
             x=alt.X("from:Q", title="characters", bin=alt.BinParams(binned=True)),
             x2="to:Q",
-            y=alt.Y("chunks:Q", title="chunks", axis=alt.Axis(tickMinStep=1)),
+            y=alt.Y("chunks:Q", title="chunks", axis=_whole(numbers.max())),
             tooltip=["from:Q", "to:Q", "chunks:Q"],
         )
     )
@@ -150,16 +150,16 @@ def rating_histogram(ratings: pd.DataFrame) -> Plot:
 
     last = ratings.drop_duplicates(["target", "rater", "query"], keep="last")
     counts = last.value_counts(["score", "target_type"]).rename("ratings").reset_index()
-    bars = counts.rename(columns={"target_type": "of"}).to_dict("records")
+    given = counts[counts["ratings"] > 0].rename(columns={"target_type": "of"})
     chart = (
-        alt.Chart(_data(bars))
+        alt.Chart(given)
         .mark_bar()
         .encode(
             x=alt.X(
                 "score:O", title="stars", scale=alt.Scale(domain=[1, 2, 3, 4, 5]),
                 axis=alt.Axis(labelAngle=0),
             ),
-            y=alt.Y("ratings:Q", title="ratings", axis=alt.Axis(tickMinStep=1)),
+            y=alt.Y("ratings:Q", title="ratings", axis=_whole(counts["ratings"].max())),
             color=alt.Color("of:N", title="of a", scale=alt.Scale(scheme=_PALETTE)),
             tooltip=["score:O", "of:N", "ratings:Q"],
         )
@@ -186,8 +186,8 @@ def embedding_map(points: pd.DataFrame, colour: str = "document_type") -> Plot:
     shares = points.attrs.get("variance", (0.0, 0.0))
     axis: dict[str, Any] = {"grid": False, "labels": False, "ticks": False}
     chart = (
-        alt.Chart(_data(shown.round(4).to_dict("records")))
-        .mark_circle(size=22, opacity=0.65)
+        alt.Chart(shown.round(4))
+        .mark_circle(size=22, opacity=0.65, aria=False)  # thousands would be read aloud
         .encode(
             x=alt.X("x:Q", title=f"{shares[0]:.0%} of the variance", axis=alt.Axis(**axis)),
             y=alt.Y("y:Q", title=f"{shares[1]:.0%} of the variance", axis=alt.Axis(**axis)),
@@ -212,10 +212,11 @@ def _freshness(days: float) -> str:
     return next((name for name, most in _FRESHNESS.items() if days < most), _OLDER)
 
 
-def _data(rows: Sequence[Mapping[Any, Any]]) -> alt.Data:
+def _whole(most: float) -> alt.Axis:
+    """An axis of whole numbers up to that."""
     import altair as alt
 
-    return alt.Data(values=rows)  # type: ignore[no-untyped-call]
+    return alt.Axis(format=",d", tickCount=int(min(10, max(1, most if most > 0 else 1))))
 
 
 def _plot(chart: alt.Chart, title: str, subtitle: str) -> Plot:
@@ -227,6 +228,7 @@ def _plot(chart: alt.Chart, title: str, subtitle: str) -> Plot:
             title=alt.TitleParams(title, subtitle=subtitle, anchor="start"),
             width=_WIDTH,
             background="transparent",
+            padding={"left": 5, "top": 5, "right": _SPARE, "bottom": 5},
             description=f"{title}: {subtitle}",
         ).configure_view(strokeOpacity=0)
     )
