@@ -9,7 +9,7 @@ what lies further down.
 
 from __future__ import annotations
 
-import random
+import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
@@ -114,40 +114,52 @@ def pool(
         unshown: Candidates drawn from what hybrid search finds further down.
         seed: Another one gives another order and draws others.
         ratings: Of the knowledge base, oldest first.
-        rater: Whose ratings are marked.
+        rater: Whose ratings are marked; each rater has an order of their own, of the same
+            candidates.
 
     Raises:
         ConfigError: The query is empty, or a number is out of range.
     """
     depth, unshown = whole("depth", depth, 1, DEEPEST), whole("unshown", unshown, 0, DEEPEST)
     seed = whole("seed", seed, 0, 2**63 - 1)
-    query = text("query", query)
-    chance = random.Random(f"{seed}\n{folded(query)}")  # noqa: S311 - to shuffle, no secret
+    query, rater = text("query", query), text("rater", rater)
+    # what a rater says must not change what is there to be said, nor count where it is measured
+    settings = kb.config().retrieval.model_copy(update={"rating_weight": 0.0})
     hits: dict[str, Hit] = {}
     found_by: dict[str, list[str]] = {}
     further: list[Hit] = []
     for mode in Mode:
         hybrid = mode is Mode.HYBRID and unshown > 0
-        found = kb.search(query, depth + _FURTHER if hybrid else depth, mode)
+        found = kb.search(query, depth + _FURTHER if hybrid else depth, mode, settings=settings)
         further += found[depth:]
         for hit in found[:depth]:
             hits.setdefault(hit.chunk.id, hit)
             found_by.setdefault(hit.chunk.id, []).append(mode.value)
-    unseen = [hit for hit in further if hit.chunk.id not in hits]
-    for hit in chance.sample(unseen, min(unshown, len(unseen))):
-        hits[hit.chunk.id] = hit
+    drawn = _by_chance((hit.chunk.id for hit in further), seed, query)
+    unseen = {hit.chunk.id: hit for hit in further if hit.chunk.id not in hits}
+    for known in [known for known in drawn if known in unseen][:unshown]:
+        hits[known] = unseen[known]
     said = _said(ratings, query)
-    candidates = [
+    candidates = tuple(
         Candidate(
-            hit=hit,
+            hit=hits[known],
             found_by=tuple(found_by.get(known, ())),
             score=said.get(known, {}).get(rater),
             raters=len(said.get(known, ())),
         )
-        for known, hit in hits.items()
-    ]
-    chance.shuffle(candidates)
-    return JudgingPool(query, tuple(candidates))
+        for known in _by_chance(hits, seed, query, rater)
+    )
+    return JudgingPool(query, candidates)
+
+
+def _by_chance(ids: Iterable[str], seed: int, query: str, rater: str = "") -> list[str]:
+    """Ids in an order by chance that lasts: when some come or go, the others keep theirs."""
+    start = f"{seed}\n{folded(query)}\n{rater}\n".encode("utf-8", "replace")
+
+    def place(known: str) -> bytes:
+        return hashlib.sha256(start + known.encode()).digest()
+
+    return sorted(ids, key=place)
 
 
 def _said(ratings: Iterable[Rating], query: str) -> dict[str, dict[str, int]]:

@@ -6,13 +6,17 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kbkit.feedback.agreement import Agreement, agreement
+from kbkit.feedback.checks import text
 from kbkit.feedback.evaluate import Evaluation, evaluate
 from kbkit.feedback.judgements import Judgements
+from kbkit.feedback.judging import Judging
 from kbkit.feedback.pooling import JudgingPool, pool
+from kbkit.feedback.queries import Queries, queries_of
 from kbkit.feedback.rating import judgements_of, rate, rating_of, unrate
 from kbkit.feedback.tune import TuneReport, tune
 from kbkit.frames import ratings_frame
-from kbkit.knowledge_base.ingested import Ingested
+from kbkit.knowledge_base.edited import Edited
 from kbkit.knowledge_base.searched import Searched
 from kbkit.models import (
     Mode,
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Judged(Searched, Ingested):
+class Judged(Searched, Edited):
     """A knowledge base to rate, measure and tune."""
 
     def rate(
@@ -162,8 +166,9 @@ class Judged(Searched, Ingested):
     ) -> JudgingPool:
         """Candidates for judging a query: what every mode finds, and some of what none shows.
 
-        They come in an order that does not tell how they were found, the same each time, so that
-        ratings do not only confirm what search shows.
+        They come in an order that does not tell how they were found, the same each time for the
+        same rater, so that ratings do not only confirm what search shows. Ratings that there are
+        do not move them.
 
         Args:
             query: What is asked.
@@ -181,3 +186,42 @@ class Judged(Searched, Ingested):
         return pool(
             self, query, depth=depth, unshown=unshown, seed=seed, ratings=given, rater=rater
         )
+
+    def judging(
+        self,
+        queries: Queries,
+        depth: int = 10,
+        *,
+        unshown: int = 5,
+        seed: int = 0,
+        rater: str = "",
+    ) -> Judging:
+        """A round of judging: the pools of some queries, what a rater said, and what is left.
+
+        What `kbkit.panels.JudgePanel` shows. What was said before counts, so it goes on where it
+        was left.
+
+        Args:
+            queries: Texts, golden questions, judgements, a recipe, or the path of a file (a recipe,
+                a TSV file of questions, or one query a line).
+            depth: As `pool` takes it, like what follows.
+            unshown: Candidates drawn from further down.
+            seed: Another one gives another order and draws others.
+            rater: Who judges; by default ``KBKIT_RATER`` or the login name.
+
+        Raises:
+            ConfigError: There are no queries, or a number is out of range.
+            RecipeError: A file cannot be read or has a wrong line.
+        """
+        rater = text("rater", rater) or self._resources.settings.rater
+        return Judging(
+            self, queries_of(queries), depth=depth, unshown=unshown, seed=seed, rater=rater
+        )
+
+    def agreement(self) -> Agreement:
+        """How far people agree who rated the same chunks for the same queries.
+
+        Krippendorff's alpha for the order of the stars, of all raters and of each two, and the
+        passages that they differ on most.
+        """
+        return agreement(self.iter_ratings())

@@ -1,0 +1,69 @@
+"""The queries that somebody hands in, in whichever form they have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from kbkit.errors import ConfigError
+from kbkit.feedback.checks import text
+from kbkit.feedback.judgements import Judgements, folded
+from kbkit.recipes import Question, Recipe, golden_questions, load_questions, load_recipe
+from kbkit.retrieval.retriever import LONGEST_QUERY
+
+Queries = Iterable[str | Question] | Recipe | Judgements | str | Path
+"""Queries, golden questions, judgements, a recipe, or the path of a file with one of them."""
+
+
+def queries_of(given: Queries) -> tuple[str, ...]:
+    """The queries themselves, each once; case and white space do not tell two apart.
+
+    Args:
+        given: Texts and questions, judgements (their queries), a recipe (its golden questions),
+            or a path: of a recipe (``.yaml``), of questions (``.tsv``), or of any other file with
+            one query a line, where lines that begin with ``#`` are left out.
+
+    Raises:
+        ConfigError: There are none, or something else was given.
+        RecipeError: A file cannot be read or has a wrong line.
+    """
+    found: dict[str, str] = {}
+    for query in _texts(given):
+        cut = " ".join(query.split())[:LONGEST_QUERY]  # as search and ratings have it
+        found.setdefault(folded(cut), cut)
+    found.pop("", None)
+    if not found:
+        raise ConfigError("queries: there are none; give some texts, questions, or a file of them")
+    return tuple(found.values())
+
+
+def _texts(given: Queries) -> list[str]:
+    if isinstance(given, Judgements):
+        return list(given.queries.values())
+    if isinstance(given, Recipe):
+        return [question.question for question in golden_questions(given)]
+    if isinstance(given, (str, Path)):
+        return _of_file(Path(given))
+    if not isinstance(given, Iterable):
+        raise ConfigError(f"queries={given!r}: give a list of texts or questions, or a file's path")
+    return [one.question if isinstance(one, Question) else text("query", one) for one in given]
+
+
+def _of_file(path: Path) -> list[str]:
+    suffix = path.suffix.lower()
+    if suffix in (".yaml", ".yml"):
+        return _texts(load_recipe(path))
+    if suffix == ".tsv":
+        return [question.question for question in load_questions(path)]
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError, ValueError) as error:
+        raise ConfigError(
+            f"{str(path)[:200]}: cannot be read as a file of queries ({_why(error)}); give a list "
+            "of texts, or a file with one query a line"
+        ) from None
+    return [line for line in lines if not line.lstrip().startswith("#")]
+
+
+def _why(error: Exception) -> str:
+    return error.strerror or "no file" if isinstance(error, OSError) else "not UTF-8 text"

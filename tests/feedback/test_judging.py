@@ -1,0 +1,133 @@
+"""Rounds of judging: what is left, what was said, how well search does on it."""
+
+import pytest
+
+from kbkit.errors import ConfigError, KbkitError, NotFoundError
+from kbkit.feedback.judgements import Judgements
+from kbkit.feedback.queries import queries_of
+from kbkit.recipes import Question
+
+QUERIES = ["how long does bread rise", "milk in tea"]
+
+
+def test_a_round_goes_on_where_it_was_left(kb):
+    first = kb.judging(QUERIES, rater="ann")
+    assert (first.pooled(0), first.judged(0), first.is_done(0)) == (None, 0, False)
+    for one in first.pool(0):
+        first.judge(0, one.hit.chunk.id, 3)
+    assert first.is_done(0)
+    first.judge(1, first.pool(1)[0].hit.chunk.id, 5)
+    again = kb.judging(QUERIES, rater="ann")
+    assert again.is_done(0)
+    assert not again.is_done(1)
+    assert again.scores(1) == {first.pool(1)[0].hit.chunk.id: 5}
+    assert kb.judging(QUERIES, rater="bob").judged(0) == 0
+    frame = again.to_frame()
+    assert frame["judged"].tolist() == [again.pooled(0), 1]
+    assert frame["ndcg@10"].between(0, 1).all()
+
+
+def test_what_is_taken_back_is_as_if_it_was_never_said(kb):
+    judging = kb.judging(QUERIES, rater="ann")
+    target = judging.pool(0)[0].hit.chunk.id
+    kb.rate(target, 2, query=QUERIES[0].upper(), rater="ann")
+    kb.rate(target, 2, query=QUERIES[0], rater="bob")
+    judging.reread()
+    judging.judge(0, target, 4)
+    assert judging.take_back(0, target)
+    assert not judging.take_back(0, target)
+    assert judging.judged(0) == 0
+    assert kb.ratings()["rater"].tolist() == ["bob"]
+
+
+def test_ratings_do_not_change_what_is_there_to_be_judged(kb):
+    before = [one.hit.chunk.id for one in kb.pool(QUERIES[0], depth=1, unshown=1, rater="ann")]
+    for chunk in kb.iter_chunks():
+        kb.rate(chunk.id, 1 if chunk.id in before else 5, query=QUERIES[0], rater="ann")
+    after = [one.hit.chunk.id for one in kb.pool(QUERIES[0], depth=1, unshown=1, rater="ann")]
+    assert after == before
+
+
+def test_each_rater_has_an_order_of_their_own(shared):
+    orders = {
+        tuple(one.hit.chunk.id for one in shared.pool(QUERIES[0], rater=f"rater {number}"))
+        for number in range(8)
+    }
+    assert len(orders) > 1
+    assert len({frozenset(order) for order in orders}) == 1
+
+
+def test_the_standing_is_what_evaluate_says(kb):
+    judging = kb.judging(QUERIES, rater="ann")
+    assert judging.standing() is None
+    for place in range(2):
+        for number, one in enumerate(judging.pool(place)):
+            judging.judge(place, one.hit.chunk.id, 5 if number == 0 else 1)
+            if (place, number) == (0, 0):
+                assert judging.standing().queries == 1
+    standing = judging.standing()
+    assert standing.ndcg == pytest.approx(kb.evaluate().ndcg)
+    assert (standing.queries, standing.judged) == (2, kb.evaluate().answers[0].judged)
+    for number, one in enumerate(judging.pool(1)):
+        judging.judge(1, one.hit.chunk.id, 1 if number == 0 else 5)
+    assert judging.standing().ndcg == pytest.approx(kb.evaluate().ndcg)
+    assert judging.standing() != standing
+
+
+def test_others_are_heard_when_they_are_asked_for(kb):
+    judging = kb.judging(QUERIES, rater="ann")
+    target = judging.pool(0)[0].hit.chunk.id
+    judging.judge(0, target, 4)
+    kb.rate(target, 4, query=QUERIES[0], rater="bob")
+    assert judging.agreement().passages == ()
+    judging.reread()
+    assert judging.agreement().raters == ("ann", "bob")
+
+
+def test_pools_are_made_anew_when_many_were_asked_for(kb):
+    judging = kb.judging([f"bread {number}" for number in range(40)], rater="ann")
+    ids = [one.hit.chunk.id for one in judging.pool(0)]
+    for place in range(40):
+        judging.pool(place)
+    assert len(judging._pools) < 40
+    assert [one.hit.chunk.id for one in judging.pool(0)] == ids
+    assert judging.pooled(20)
+
+
+def test_queries_come_in_many_forms(tmp_path):
+    wanted = ("how to read", "how to write")
+    questions = [Question(question=text, relevant=("x",)) for text in wanted]
+    (tmp_path / "q.tsv").write_text("how to read\tx\nhow  to write\tx,y\n")
+    (tmp_path / "q.txt").write_text("# queries\nhow to read\n\n  HOW to read\nhow to write\n")
+    (tmp_path / "r.yaml").write_text(
+        "name: r\nsources: [{type: package, name: json}]\nquestions: q.tsv\n"
+    )
+    judgements = Judgements.of({text: {"a": 1} for text in wanted})
+    forms = [wanted, questions, judgements, tmp_path / "q.tsv", str(tmp_path / "q.txt"),
+             tmp_path / "r.yaml", iter(wanted)]  # fmt: skip
+    for form in forms:
+        assert queries_of(form) == wanted
+
+
+@pytest.mark.parametrize(
+    "given",
+    [[], ["", " "], "no/such/file.txt", "how to read", 7, None, [7], "no.yaml", "x" * 5000, "\0"],
+    ids=lambda value: repr(value)[:20],
+)
+def test_what_is_no_query_is_one_clear_error(given):
+    with pytest.raises(KbkitError) as raised:
+        queries_of(given)
+    assert len(str(raised.value)) < 400
+
+
+@pytest.mark.parametrize("arguments", [{"depth": 0}, {"unshown": -1}, {"seed": 1.5}, {"rater": 3}])
+def test_wrong_numbers_are_refused_at_once(shared, arguments):
+    with pytest.raises(ConfigError):
+        shared.judging(QUERIES, **arguments)
+
+
+def test_a_chunk_that_is_gone_cannot_be_judged(kb):
+    judging = kb.judging(QUERIES)
+    with pytest.raises(NotFoundError):
+        judging.judge(0, "no such chunk", 3)
+    assert judging.judged(0) == 0
