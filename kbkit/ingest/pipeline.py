@@ -104,15 +104,17 @@ class Pipeline:
                 if run.on_progress is not None:
                     run.on_progress(Progress("store", done, None, event.uri, tally.report()))
 
-    def store(self, document: SourceDocument) -> tuple[str, IngestReport]:
-        """Store one document that belongs to no source.
+    def store(
+        self, document: SourceDocument, origin: Origin | None = None
+    ) -> tuple[str, IngestReport]:
+        """Store one document, which belongs to no source where none is named.
 
         Returns:
             Its id, and what was done.
         """
         tally = Tally()
         with self._storing(tally) as storing:
-            document_id = storing.add(document, Origin())
+            document_id = storing.add(document, origin or Origin())
         self._index(tally, None)
         return document_id, tally.report()
 
@@ -135,7 +137,7 @@ class Pipeline:
                     document.uri, document.title, document.content, document.document_type,
                     document.tags, document.metadata,
                 )  # fmt: skip
-                storing.add(source_document, Origin(source_id, run_id))
+                storing.add(source_document, Origin(source_id, run_id, stored=document))
                 if on_progress is not None:
                     on_progress(Progress("store", done, len(ids), document.uri))
         self._index(tally, on_progress)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,7 @@ from kbkit.ingest.reembed import reembed
 from kbkit.ingest.storing import Place
 from kbkit.knowledge_base.opened import Opened
 from kbkit.models import (
-    DocumentType,
     IngestReport,
-    SourceDocument,
 )
 from kbkit.progress import OnProgress, shown
 from kbkit.recipes import (
@@ -27,7 +25,7 @@ from kbkit.recipes import (
 )
 from kbkit.sources import open_source
 from kbkit.sources.base import SourceEvent
-from kbkit.stores import catalog, contents, registry, runs
+from kbkit.stores import catalog, registry, runs
 from kbkit.stores.runs import SourceRow
 from kbkit.stores.vectors import restart
 from kbkit.text import REVISION
@@ -47,19 +45,6 @@ _PLACE = {
     "plugin": ("name", "options"),
 }
 """Which options of a source say where it is; the others say how to read it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """What adding a document by hand gave.
-
-    Attributes:
-        document_id: Id of the document.
-        chunks: Number of its chunks.
-    """
-
-    document_id: str
-    chunks: int
 
 
 class Ingested(Opened):
@@ -135,93 +120,6 @@ class Ingested(Opened):
                 f"{self.name}: has no sources to refresh; add one with `kbkit add {self.name}`"
             )
         return self._run(rows, on_progress, stop)
-
-    def add(
-        self,
-        title: str,
-        content: str,
-        *,
-        source: str = "",
-        document_type: DocumentType | str | None = None,
-        tags: Sequence[str] = (),
-        metadata: Mapping[str, Any] | None = None,
-    ) -> Added:
-        """Add one document of Markdown text, or replace the one with the same source.
-
-        It is searchable when the call returns.
-
-        Args:
-            title: Its title.
-            content: Its text, Markdown.
-            source: URI of where it comes from, which identifies it; by default ``text:`` and the
-                title.
-            document_type: Its type; detected by default.
-            tags: Free labels.
-            metadata: JSON values to keep with it.
-
-        Raises:
-            ConfigError: Title or content is empty, or the type is unknown.
-            EmbedderError: The embedder failed.
-        """
-        document = SourceDocument(
-            uri=source or f"text:{title.strip()}",
-            title=title.strip(),
-            content=content,
-            document_type=_known_type(document_type),
-            tags=tuple(tags),
-            metadata=metadata or {},
-        )
-        return self._put(document)
-
-    def update(
-        self,
-        document: str,
-        *,
-        title: str | None = None,
-        content: str | None = None,
-        document_type: DocumentType | str | None = None,
-        tags: Sequence[str] | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> Added:
-        """Change a document, given by id or URI; what is not named stays.
-
-        The change is searchable when the call returns. A document of a crawled or read source is
-        what its source says again when that source next changes it.
-
-        Raises:
-            ConfigError: Title or content is empty, or the type is unknown.
-            NotFoundError: There is no such document.
-            EmbedderError: The embedder failed.
-        """
-        old = self.document(document)
-        new_type = _known_type(document_type)
-        return self._put(
-            SourceDocument(
-                uri=old.uri,
-                title=old.title if title is None else title.strip(),
-                content=old.content if content is None else content,
-                document_type=old.document_type if new_type is None else new_type,
-                tags=old.tags if tags is None else tuple(tags),
-                metadata=old.metadata if metadata is None else metadata,
-            )
-        )
-
-    def _put(self, document: SourceDocument) -> Added:
-        if not document.title or not document.content.strip():
-            raise ConfigError("a document needs a title and content; give both")
-        document_id, _ = self._pipeline().store(document)
-        return Added(document_id, sum(1 for _ in self.iter_chunks(document_id)))
-
-    def delete_document(self, document: str) -> None:
-        """Delete a document, given by id or URI.
-
-        Raises:
-            NotFoundError: There is no such document.
-        """
-        with self._resources.database.write() as connection:
-            found = contents.get_document(connection, self.id, document)
-            catalog.delete_document(connection, self.id, found.id)
-        self._resources.vectors.apply(self.id)
 
     def reconfigure(
         self,
@@ -378,13 +276,3 @@ class Ingested(Opened):
             report = self._pipeline().run(pairs, handed, on_progress=tell, stop=stop)
         self._resources.snapshots.save(self.id)
         return self._with_encoder(report)
-
-
-def _known_type(document_type: DocumentType | str | None) -> DocumentType | None:
-    if document_type is None:
-        return None
-    try:
-        return DocumentType(document_type)
-    except ValueError:
-        types = ", ".join(DocumentType)
-        raise ConfigError(f"document_type={document_type!r}: choose one of {types}") from None

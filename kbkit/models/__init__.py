@@ -7,6 +7,7 @@ from kbkit.models.documents import (
     DocumentState,
     DocumentType,
     Json,
+    Labels,
     PageVisit,
     SourceDocument,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "IngestReport",
     "Json",
     "KnowledgeBaseInfo",
+    "Labels",
     "Mode",
     "PageVisit",
     "Problem",

@@ -119,6 +119,19 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class Labels:
+    """What a person said of a document; ``None`` leaves it to the document's source.
+
+    Attributes:
+        document_type: Its type.
+        tags: Its tags.
+    """
+
+    document_type: DocumentType | None = None
+    tags: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ChunkSpan:
     """A span of a document's Markdown, as a chunker cuts it.
 

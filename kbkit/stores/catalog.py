@@ -14,7 +14,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.models import Chunk, Document, DocumentState
+from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels
 from kbkit.stores import contents, lexical, registry
 from kbkit.stores.contents import in_parts
 from kbkit.stores.schema import chunks, documents, outbox, vectors
@@ -44,12 +44,23 @@ class NewDocument:
         chunks: All of its chunks, in order.
         source_id: The source it comes from, if any.
         run_id: The run that read it, if any.
+        labels: What a person said of it; its type and tags follow that already.
     """
 
     document: Document
     chunks: Sequence[NewChunk]
     source_id: str | None
     run_id: int | None
+    labels: Labels
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What tells whether a stored document has to be stored again."""
+
+    content_hash: str
+    state: DocumentState
+    labels: Labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +78,39 @@ def states(connection: sa.Connection, document_ids: Sequence[str]) -> dict[str, 
     return {row.id: DocumentState(row.state) for row in rows}
 
 
-def content_hashes(
-    connection: sa.Connection, document_ids: Collection[str]
-) -> dict[str, tuple[str, DocumentState]]:
-    """Hash and state of those documents that are there, by id."""
+def known_documents(connection: sa.Connection, document_ids: Collection[str]) -> dict[str, Known]:
+    """Those documents that are there, by id."""
+    columns = documents.c
     rows = connection.execute(
-        sa.select(documents.c.id, documents.c.content_hash, documents.c.state).where(
-            documents.c.id.in_(listed(document_ids))
-        )
+        sa.select(
+            columns.id, columns.content_hash, columns.state, columns.given_type, columns.given_tags
+        ).where(columns.id.in_(listed(document_ids)))
     )
-    return {row.id: (row.content_hash, DocumentState(row.state)) for row in rows}
+    return {
+        row.id: Known(
+            row.content_hash,
+            DocumentState(row.state),
+            _labels(row),
+        )
+        for row in rows
+    }
+
+
+def labels(connection: sa.Connection, kb_id: str, uri: str) -> Labels:
+    """What a person said of a document; nothing where it is not there."""
+    row = connection.execute(
+        sa.select(documents.c.given_type, documents.c.given_tags).where(
+            documents.c.kb_id == kb_id, documents.c.uri == uri
+        )
+    ).first()
+    return Labels() if row is None else _labels(row)
+
+
+def _labels(row: Any) -> Labels:
+    return Labels(
+        None if row.given_type is None else DocumentType(row.given_type),
+        None if row.given_tags is None else tuple(row.given_tags),
+    )
 
 
 def listed(values: Collection[str]) -> sa.Select[tuple[Any]]:
@@ -158,6 +192,8 @@ def _values(kb_id: str, new: NewDocument) -> dict[str, Any]:
         "state": document.state.value,
         "fetched_at": document.fetched_at,
         "content_hash": document.content_hash,
+        "given_type": new.labels.document_type,
+        "given_tags": None if new.labels.tags is None else list(new.labels.tags),
     }
 
 

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0005"
+HEAD = "0007"
 """Revision of the newest migration."""
 
 
@@ -143,10 +143,19 @@ documents = Table(
     Column("fetched_at", UtcDateTime, nullable=False),
     # of title, content, type, tags, metadata and chunking: equal hashes, nothing to do
     Column("content_hash", String, nullable=False),
+    # what a person said of it, which holds whatever its source says; empty where nothing was said
+    Column("given_type", String),
+    Column("given_tags", JSON(none_as_null=True)),
     UniqueConstraint("kb_id", "uri"),
     Index("documents_by_source", "source_id"),
     # state and type come behind the text, which may be long, in a row
     Index("documents_by_type", "kb_id", "state", "document_type"),
+    # all that hits and filters read, so that they need not walk through the text
+    Index(
+        "documents_shown",
+        *("kb_id", "id", "uri", "title", "document_type", "tags", "state", "fetched_at"),
+        *("content_hash", "metadata"),
+    ),
 )
 
 chunks = Table(
