@@ -16,6 +16,8 @@
     ├── EmbedderError             an embedder cannot be loaded, or failed
     │   └── EmbedderUnreachableError  it is asked over a network, and did not answer
     ├── PostprocessorError        a postprocessor cannot be opened, or failed
+    ├── LanguageModelError        a language model failed
+    ├── NotebookError             a notebook cannot be written, or one of its cells failed
     └── ExportError               a site cannot be written or built
 
 A message says what is wrong, where, and how to mend it. Interfaces turn errors into exit codes
@@ -83,6 +85,14 @@ class EmbedderError(KbkitError):
 
 class PostprocessorError(KbkitError):
     """A postprocessor that a recipe names cannot be opened, or failed."""
+
+
+class LanguageModelError(KbkitError):
+    """A language model that was asked to answer failed."""
+
+
+class NotebookError(KbkitError):
+    """A notebook cannot be written, or one of its cells failed."""
 
 
 class EmbedderUnreachableError(EmbedderError):

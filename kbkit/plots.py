@@ -187,7 +187,7 @@ def embedding_map(points: pd.DataFrame, colour: str = "document_type") -> Plot:
     axis: dict[str, Any] = {"grid": False, "labels": False, "ticks": False}
     chart = (
         alt.Chart(shown.round(4))
-        .mark_circle(size=22, opacity=0.65, aria=False)  # thousands would be read aloud
+        .mark_circle(size=30, opacity=0.8, aria=False)  # thousands would be read aloud
         .encode(
             x=alt.X("x:Q", title=f"{shares[0]:.0%} of the variance", axis=alt.Axis(**axis)),
             y=alt.Y("y:Q", title=f"{shares[1]:.0%} of the variance", axis=alt.Axis(**axis)),
