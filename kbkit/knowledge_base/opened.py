@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kbkit.config import Settings
 from kbkit.embedding.base import Embedder
-from kbkit.errors import EmbedderError
+from kbkit.errors import ConfigError, EmbedderError
 from kbkit.frames import chunks_frame, documents_frame
 from kbkit.models import (
     Chunk,
@@ -20,8 +20,9 @@ from kbkit.recipes import (
     AnyEmbedding,
     KnowledgeBaseConfig,
 )
-from kbkit.stores import contents, registry
+from kbkit.stores import contents, ratings, registry
 from kbkit.stores.database import Database
+from kbkit.stores.listing import iter_listed
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.registry import KnowledgeBaseRow
 from kbkit.stores.snapshots import Snapshots
@@ -92,10 +93,53 @@ class Opened:
         with self._resources.database.read() as connection:
             yield from contents.iter_documents(connection, self.id, gone=gone)
 
+    def list_documents(self) -> list[Document]:
+        """All documents in order of URI, quickly: the ``content`` of each is left empty."""
+        with self._resources.database.read() as connection:
+            return list(iter_listed(connection, self.id))
+
     def iter_chunks(self, document_id: str | None = None) -> Iterator[Chunk]:
         """All chunks, or those of one document, in document order."""
         with self._resources.database.read() as connection:
             yield from contents.iter_chunks(connection, self.id, document_id)
+
+    def context(self, chunk_id: str, before: int = 1, after: int = 1) -> list[Chunk]:
+        """A chunk with those before and after it in its document, in document order.
+
+        Args:
+            chunk_id: Of the chunk.
+            before: Most chunks before it, 0 or more.
+            after: Most chunks after it, 0 or more.
+
+        Raises:
+            ConfigError: A number is below 0.
+            NotFoundError: There is no such chunk.
+        """
+        for name, number in (("before", before), ("after", after)):
+            if not isinstance(number, int) or number < 0:
+                raise ConfigError(f"{name}={number!r}: give a whole number, 0 or more")
+        with self._resources.database.read() as connection:
+            return contents.neighbours(connection, self.id, chunk_id, before, after)
+
+    def tags(self) -> dict[str, int]:
+        """How many of its documents have each tag, the most used first."""
+        with self._resources.database.read() as connection:
+            return contents.tag_counts(connection, self.id)
+
+    def folders(self, depth: int = 2) -> dict[str, int]:
+        """How many of its documents lie in each folder of their URIs' paths, sorted by folder.
+
+        Args:
+            depth: Folders within folders that are counted apart.
+        """
+        with self._resources.database.read() as connection:
+            return contents.folder_counts(connection, self.id, depth)
+
+    def revision(self) -> tuple[int, int, int]:
+        """Numbers that change when its documents or ratings change, whoever changes them."""
+        with self._resources.database.read() as connection:
+            version = registry.get_by_id(connection, self.id).version
+            return version, *ratings.extent(connection, self.id)
 
     def documents(self) -> pd.DataFrame:
         """All documents as a DataFrame, indexed by id; ``content`` is the Markdown."""

@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, overload
 
-from kbkit.models.documents import Chunk, DocumentType
+from kbkit.models.documents import Chunk, DocumentState, DocumentType
+from kbkit.models.typed import TIME, typed_frame
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_COLUMNS: dict[str, str | list[str]] = {
+    "score": "float64", "kb": "category", "title": "string", "heading_path": "object",
+    "snippet": "string", "url": "string", "document_type": [kind.value for kind in DocumentType],
+    "tags": "object", "cosine": "float64", "bm25": "float64", "dense": "float64",
+    "lexical": "float64", "document": "float64", "title_match": "float64",
+    "heading_match": "float64", "rating": "float64", "uri": "string", "anchor": "string",
+    "document_id": "string", "chunk_id": "string", "start": "Int64", "end": "Int64",
+    "page": "Int64", "fetched_at": TIME, "state": [state.value for state in DocumentState],
+    "text": "string",
+}  # fmt: skip
+"""Columns of `Hits.to_frame` and their types."""
+
+
+# What Markdown reads as markup: anywhere in a line, or at its start.
+_MARKUP = re.compile(r"[\\`*_\[\]<>&~|$!#]|^[-+=]|^[0-9]{1,9}[.)]")
 
 
 class Mode(StrEnum):
@@ -68,6 +87,8 @@ class Hit:
     fetched_at: datetime
     cut: Callable[[], str] = field(repr=False, compare=False)
     """Cuts the snippet. Not every reader wants one, and it takes longer than finding the hit."""
+    state: DocumentState = DocumentState.CURRENT
+    """How the document relates to its source."""
 
     @property
     def snippet(self) -> str:
@@ -80,6 +101,21 @@ class Hit:
         if not self.chunk.anchor or "#" in self.uri:
             return self.uri
         return f"{self.uri}#{self.chunk.anchor}"
+
+    def citation(self) -> str:
+        """The snippet as a Markdown quotation with title, headings, link and day of fetching.
+
+        What the document says stays text: no character of it is read as markup.
+        """
+        path = self.chunk.heading_path
+        named = [self.title or self.uri, *(path[1:] if path[:1] == (self.title,) else path)]
+        name = _escaped(" › ".join(named))
+        if self.uri.startswith(("http://", "https://")):
+            address = "".join(_ENCODED.get(character, character) for character in self.url)
+            name = f"[{name}](<{address}>)"
+        page = "" if self.chunk.page is None else f", page {self.chunk.page}"
+        source = f"{name}{page}, fetched {self.fetched_at:%Y-%m-%d}"
+        return f"> {_escaped(self.snippet)}\n>\n> {source}\n"
 
     def to_dict(self) -> dict[str, Any]:
         """The hit as JSON values; the one shape that every interface gives."""
@@ -101,6 +137,7 @@ class Hit:
             "end": self.chunk.end,
             "page": self.chunk.page,
             "fetched_at": self.fetched_at.isoformat(),
+            "state": self.state.value,
             "parts": asdict(self.parts),
         }
 
@@ -148,24 +185,16 @@ class Hits(Sequence[Hit]):
         The score's parts are columns of their own: ``cosine``, ``bm25``, ``dense``, ``lexical``,
         ``document``, ``title_match``, ``heading_match``, ``rating``.
         """
-        import pandas as pd
+        from pandas import RangeIndex
 
         rows = []
-        for values in self.to_dicts():
+        for hit, values in zip(self.hits, self.to_dicts(), strict=True):
             parts = values.pop("parts")
             parts["title_match"] = parts.pop("title")  # "title" is the document's
             parts["heading_match"] = parts.pop("heading")
-            rows.append({**values, **parts})
-        columns = [
-            "score", "kb", "title", "heading_path", "snippet", "url", "document_type", "tags",
-            "cosine", "bm25", "dense", "lexical", "document", "title_match", "heading_match",
-            "rating", "uri", "anchor", "document_id", "chunk_id", "start", "end", "page",
-            "fetched_at", "text",
-        ]  # fmt: skip
-        frame = pd.DataFrame(rows, columns=columns)
-        frame.index = pd.RangeIndex(1, len(frame) + 1, name="rank")
-        frame["fetched_at"] = pd.to_datetime(frame["fetched_at"], utc=True)
-        frame["page"] = frame["page"].astype("Int64")
+            rows.append({**values, **parts, "fetched_at": hit.fetched_at})
+        frame = typed_frame(rows, _COLUMNS)
+        frame.index = RangeIndex(1, len(frame) + 1, name="rank")
         return frame
 
     def _repr_html_(self) -> str:
@@ -173,7 +202,7 @@ class Hits(Sequence[Hit]):
             "<tr>"
             f"<td style='text-align:right'>{rank}</td>"
             f"<td style='text-align:right'>{hit.score:.3f}</td>"
-            f"<td style='text-align:left'>{_link(hit)}<br>"
+            f"<td style='text-align:left'>{linked(hit)}<br>"
             f"<small>{html.escape(' › '.join(hit.chunk.heading_path))}</small></td>"
             f"<td style='text-align:left'>{html.escape(hit.snippet)}</td>"
             "</tr>"
@@ -189,7 +218,19 @@ class Hits(Sequence[Hit]):
         )
 
 
-def _link(hit: Hit) -> str:
+# What would end a link's address, or be read as something else in it.
+_ENCODED = {
+    character: f"%{ord(character):02X}" for character in (*map(chr, range(33)), "<", ">", "\\")
+} | {"&": "&amp;"}
+
+
+def _escaped(text: str) -> str:
+    """Text as one line of Markdown that shows it as it is."""
+    line = " ".join(text.split())
+    return _MARKUP.sub(lambda match: f"{match[0][:-1]}\\{match[0][-1]}", line)
+
+
+def linked(hit: Hit) -> str:
     """A link to the hit's place, or its plain title where the URI is not a web address."""
     title = html.escape(hit.title or hit.uri)
     if hit.uri.startswith(("http://", "https://")):

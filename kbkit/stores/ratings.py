@@ -59,6 +59,16 @@ def listed(
     return [Rating(**row._mapping) for row in rows]
 
 
+def extent(connection: sa.Connection, kb_id: str) -> tuple[int, int]:
+    """Largest id of a rating of a knowledge base, and number of ratings."""
+    last, count = connection.execute(
+        sa.select(sa.func.coalesce(sa.func.max(ratings.c.id), 0), sa.func.count()).where(
+            ratings.c.kb_id == kb_id
+        )
+    ).one()
+    return last, count
+
+
 def remove(connection: sa.Connection, kb_id: str, rating_id: int) -> bool:
     """Remove a rating; whether it was there."""
     target = connection.execute(
