@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
     from kbkit.builder import BuildReport, build
     from kbkit.errors import KbkitError
     from kbkit.feedback.judgements import Judgements
@@ -120,6 +122,16 @@ def open(path: str | Path | None = None) -> Workspace:
     from kbkit.workspace import Workspace
 
     return Workspace(path)
+
+
+def load_ipython_extension(shell: InteractiveShell) -> None:
+    """What ``%load_ext kbkit`` calls: the magics ``%kb`` and ``%%kb``."""
+    import_module("kbkit.ipython").load(shell)
+
+
+def unload_ipython_extension(shell: InteractiveShell) -> None:
+    """What ``%unload_ext kbkit`` calls."""
+    import_module("kbkit.ipython").unload(shell)
 
 
 def __getattr__(name: str) -> Any:

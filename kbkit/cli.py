@@ -427,6 +427,33 @@ def fidelity(
 
 
 @app.command()
+def notebook(
+    context: typer.Context,
+    recipe: Annotated[Path, typer.Argument(help="A recipe file.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The notebook (default: NAME.ipynb, after the recipe).",
+                     show_default=False),
+    ] = None,
+    workspace: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the workspace that it builds into.", show_default=False),
+    ] = None,
+    run: Annotated[bool, typer.Option("--run", help="Run it too, and keep the output.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
+) -> None:  # fmt: skip
+    """Write the notebook of a recipe: it builds the recipe and looks at what came of it."""
+    from kbkit.notebook import run_notebook, write_notebook
+
+    path = write_notebook(recipe, output, workspace=workspace or context.obj, force=force)
+    say(f"wrote {path}")
+    if run:
+        with progress() as on_progress:
+            run_notebook(path, on_progress=on_progress)
+        say("ran it; open it in Jupyter to see what it found")
+
+
+@app.command()
 def export(
     context: typer.Context,
     name: Name,

@@ -17,7 +17,9 @@ from kbkit.errors import ConflictError, InvalidNameError, NotFoundError, Workspa
 from kbkit.frames import workspace_frame
 from kbkit.knowledge_base import KnowledgeBase, Resources
 from kbkit.models import Filters, Hits, KnowledgeBaseInfo, Mode
+from kbkit.models.answers import Answer
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseConfig, RetrievalSpec, check_name
+from kbkit.retrieval.asking import ask
 from kbkit.retrieval.retriever import Query, search
 from kbkit.stores import registry
 from kbkit.stores.database import Database
@@ -30,6 +32,7 @@ from kbkit.text import analyzer
 if TYPE_CHECKING:
     import pandas as pd
     from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.llms import LLM
 
 
 class Workspace:
@@ -192,6 +195,26 @@ class Workspace:
             )
         asked = Query.of(query, limit, mode, filters, settings)
         return search([self[name].retriever for name in names], asked)
+
+    def ask(
+        self,
+        question: str,
+        kbs: Sequence[str] | None = None,
+        limit: int = 5,
+        *,
+        llm: LLM | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Answer:
+        """What a language model makes of the passages that answer a question best.
+
+        See `KnowledgeBase.ask`; ``kbs`` are names, by default all.
+
+        Raises:
+            ConfigError: The question is empty, or the limit or a filter is wrong.
+            NotFoundError: A name is not there, or the workspace is empty.
+            LanguageModelError: The model failed.
+        """
+        return ask(self.search(question, kbs, limit, filters=filters), llm)
 
     def as_retriever(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from kbkit.models.hits import Hit, Hits, linked
 
@@ -29,7 +30,7 @@ class Answer:
 
     @property
     def cited(self) -> tuple[int, ...]:
-        """Places of the passages that the text cites, ascending; others it makes up are left out."""
+        """Places of the passages that the text cites, ascending; made-up ones are left out."""
         named = {
             int(number) for group in _NUMBERS.findall(self.text) for number in group.split(",")
         }
@@ -42,6 +43,9 @@ class Answer:
             if not self.text:
                 lines.append(f"    {hit.snippet}")
         return "\n".join(lines).rstrip()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
 
     def _repr_html_(self) -> str:
         """The answer as text, whatever markup it may have, and its sources."""

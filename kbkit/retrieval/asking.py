@@ -44,7 +44,9 @@ def ask(hits: Hits, llm: LLM | None = None) -> Answer:
         ChatMessage(role=MessageRole.SYSTEM, content=_TASK),
         ChatMessage(role=MessageRole.USER, content=f"{quoted(hits)}\n\nThe question: {hits.query}"),
     ]
-    name = llm.metadata.model_name or type(llm).__name__
+    name = llm.metadata.model_name
+    if name in ("", "unknown"):  # what llama-index calls models that do not say
+        name = type(llm).__name__
     try:
         text = llm.chat(messages).message.content or ""
     except Exception as error:  # a model may raise anything

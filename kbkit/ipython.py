@@ -1,0 +1,274 @@
+"""The IPython extension: ``%load_ext kbkit`` brings ``%kb`` and ``%%kb``.
+
+A thin interface: it reads a line, calls a workspace, and gives back what that returns, so that
+``hits = %kb search words`` is the same `Hits` as in Python.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from IPython.core.completer import SimpleCompletion, context_matcher
+from IPython.core.error import UsageError
+from IPython.core.magic import Magics, line_cell_magic, magics_class
+
+from kbkit.config import Settings
+from kbkit.errors import KbkitError, NotFoundError
+from kbkit.models import Hits, Mode, Rating
+from kbkit.workspace import Workspace
+
+if TYPE_CHECKING:
+    from IPython.core.completer import CompletionContext, SimpleMatcherResult
+    from IPython.core.interactiveshell import InteractiveShell
+
+_OPTIONS = ("-k", "-n", "-m")
+_AT_KB = re.compile(r"\s*(?:\w+\s*=\s*)?%{1,2}kb\s+(.*)")
+_WHERE = "ws"
+"""The variable that notebooks keep their workspace in."""
+
+
+@magics_class
+class KbMagics(Magics):
+    """``%kb`` and ``%%kb``."""
+
+    def __init__(self, shell: InteractiveShell) -> None:
+        super().__init__(shell)
+        self._variables = shell.user_ns
+        self.matcher: Callable[[CompletionContext], SimpleMatcherResult] | None = None
+        self._opened: Workspace | None = None
+        self._used: list[str] = []
+        self._hits: Hits | None = None
+        self._rated: Rating | None = None
+        self._commands: dict[str, Callable[[str], object]] = {
+            "list": self._list,
+            "open": self._open,
+            "use": self._use,
+            "show": self._show,
+            "documents": self._documents,
+            "search": self._search,
+            "ask": self._ask,
+            "rate": self._rate,
+            "unrate": self._unrate,
+            "help": self._help,
+        }
+
+    @line_cell_magic
+    def kb(self, line: str, cell: str | None = None) -> object:
+        """Search knowledge bases, ask them and rate what is found.
+
+        ::
+
+            %kb                        the knowledge bases of the workspace
+            %kb open FOLDER            use another workspace (made when missing)
+            %kb use NAME [NAME ...]    search these from now on; without a name, all
+            %kb show [NAME]            figures of a knowledge base
+            %kb documents [NAME]       its documents as a DataFrame
+            %kb search [-k NAME] [-n 5] [-m hybrid|dense|lexical] WORDS
+            %kb ask [-k NAME] [-n 5] QUESTION
+            %kb rate RANK STARS [NOTE] rate a result of the last search, 1 to 5
+            %kb unrate                 take the last rating back
+            %kb help                   this text
+
+        ``%%kb search`` and ``%%kb ask`` take their words from the cell. What a command gives can be
+        kept: ``hits = %kb search words``. The workspace is the one that ``%kb open`` named, else
+        the variable ``ws``, else ``KBKIT_WORKSPACE`` or ``./kb``. ``ask`` answers with the
+        llama-index model in ``Settings.llm``; without one it shows the passages.
+        """
+        name, _, rest = line.strip().partition(" ")
+        command = self._commands.get(name or "list")
+        if command is None:
+            raise UsageError(
+                f"%kb {name}: no such command; there are {', '.join(self._commands)}. "
+                f"To search, write %kb search {line.strip()}"
+            )
+        if cell is not None:
+            if name not in ("search", "ask"):
+                raise UsageError("%%kb takes its words from the cell: %%kb search or %%kb ask")
+            rest = f"{rest.strip()} {' '.join(cell.split())}"
+        try:
+            return command(rest.strip())
+        except KbkitError as error:
+            raise UsageError(str(error)) from None
+
+    def close(self) -> None:
+        """Let go of the workspace that was opened here."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def complete(self, context: CompletionContext) -> SimpleMatcherResult:
+        """Commands, options, modes and names of knowledge bases, for the tab key."""
+        found = _AT_KB.match(context.line_with_cursor[: context.cursor_position])
+        if found is None:
+            return {"completions": []}
+        *before, typed = found[1].split(" ")
+        texts = [text for text in self._fitting([*filter(None, before)], typed) if text != typed]
+        return {
+            "completions": [SimpleCompletion(text) for text in texts if text.startswith(typed)],
+            "matched_fragment": typed,
+            "suppress": bool(texts),  # Python's own words have no place here
+            "ordered": True,
+        }
+
+    def _fitting(self, before: list[str], typed: str) -> list[str]:
+        """What may stand behind some words."""
+        if not before:
+            return list(self._commands)
+        if before[-1] == "-m":
+            return [mode.value for mode in Mode]
+        command = before[0]
+        if before[-1] == "-k" or command in ("use", "show", "documents"):
+            return self._names()
+        if command in ("search", "ask") and typed.startswith("-"):
+            return [*_OPTIONS]
+        return []
+
+    def _workspace(self) -> Workspace:
+        if self._opened is not None:
+            return self._opened
+        held = self._variables.get(_WHERE)
+        if isinstance(held, Workspace):
+            return held
+        folder = Settings.from_environment().workspace
+        if not folder.is_dir():
+            raise NotFoundError(
+                f"{folder}: there is no workspace here; name its folder with %kb open FOLDER"
+            )
+        self._opened = Workspace(folder)
+        return self._opened
+
+    def _names(self) -> list[str]:
+        try:
+            return list(self._workspace())
+        except KbkitError:  # nobody wants an error for pressing the tab key
+            return []
+
+    def _list(self, _: str) -> Workspace:
+        return self._workspace()
+
+    def _open(self, folder: str) -> Workspace:
+        if not folder:
+            raise UsageError("%kb open FOLDER: name the folder of a workspace")
+        opened = Workspace(Path(folder.strip("\"'")).expanduser())
+        self.close()
+        self._opened, self._used, self._hits, self._rated = opened, [], None, None
+        return opened
+
+    def _use(self, names: str) -> None:
+        workspace = self._workspace()
+        wanted = names.split()
+        for name in wanted:
+            workspace[name]
+        self._used = wanted
+        print("searching", ", ".join(wanted) or "all knowledge bases")  # noqa: T201
+
+    def _one(self, name: str) -> str:
+        """The knowledge base meant where one is."""
+        names = [name] if name else self._used or self._names()
+        if len(names) != 1:
+            raise UsageError(f"name one of the knowledge bases: {', '.join(names) or 'none yet'}")
+        return names[0]
+
+    def _show(self, name: str) -> object:
+        return self._workspace()[self._one(name)]
+
+    def _documents(self, name: str) -> object:
+        return self._workspace()[self._one(name)].documents().drop(columns=["content", "metadata"])
+
+    def _options(self, line: str) -> tuple[list[str], int | None, str, str]:
+        """Knowledge bases, limit, mode and words of a command.
+
+        Raises:
+            UsageError: An option is unknown, or there are no words.
+        """
+        names: list[str] = []
+        limit, mode, words = None, Mode.HYBRID.value, line.strip()
+        while words.startswith("-"):
+            option, _, rest = words.partition(" ")
+            if option == "--":  # what follows are words, whatever they begin with
+                words = rest.strip()
+                break
+            value, _, words = rest.strip().partition(" ")
+            words = words.strip()
+            if option == "-k":
+                names.append(value)
+            elif option == "-n" and value.isdecimal():
+                limit = int(value)
+            elif option == "-m":
+                mode = value
+            else:
+                raise UsageError(
+                    f"{option} {value}: options are -k NAME, -n NUMBER and -m MODE; write -- "
+                    "before words that begin with a hyphen"
+                )
+        if not words:
+            raise UsageError("what for? Write some words behind the command")
+        return names or self._used, limit, mode, words
+
+    def _search(self, line: str) -> Hits:
+        names, limit, mode, words = self._options(line)
+        self._hits = self._workspace().search(words, names, 10 if limit is None else limit, mode)
+        return self._hits
+
+    def _ask(self, line: str) -> object:
+        names, limit, mode, words = self._options(line)
+        if mode != Mode.HYBRID:
+            raise UsageError("-m goes with search")
+        answer = self._workspace().ask(words, names, 5 if limit is None else limit)
+        self._hits = answer.hits
+        return answer
+
+    def _rate(self, line: str) -> None:
+        rank, _, rest = line.partition(" ")
+        stars, _, note = rest.strip().partition(" ")
+        if not (rank.isdecimal() and stars.isdecimal()):
+            raise UsageError("%kb rate RANK STARS: the place of a result, and 1 to 5 stars")
+        hits = self._hits
+        if hits is None or not 1 <= int(rank) <= len(hits):
+            found = len(hits) if hits is not None else 0
+            raise UsageError(f"%kb rate {rank}: the last search has {found} results")
+        hit = hits[int(rank) - 1]
+        self._rated = self._workspace()[hit.kb].rate(
+            hit.chunk.id, int(stars), query=hits.query, note=note.strip()
+        )
+        print(f"{stars} of 5 for {hit.title or hit.uri!r}; %kb unrate takes it back")  # noqa: T201
+
+    def _unrate(self, _: str) -> None:
+        if self._rated is None:
+            raise UsageError("%kb unrate: nothing was rated here")
+        self._workspace()[self._rated.kb].unrate(self._rated.id)
+        self._rated = None
+        print("taken back")  # noqa: T201
+
+    def _help(self, _: str) -> None:
+        from inspect import getdoc
+
+        print(getdoc(type(self).kb))  # noqa: T201
+
+
+def load(shell: InteractiveShell) -> None:
+    """Give a shell ``%kb`` and the completion of what stands behind it."""
+    magics = KbMagics(shell)
+    shell.register_magics(magics)
+    if shell.Completer is not None:
+
+        @context_matcher()  # type: ignore[untyped-decorator]
+        def complete_kb(context: CompletionContext) -> SimpleMatcherResult:
+            return magics.complete(context)
+
+        magics.matcher = complete_kb
+        shell.Completer.custom_matchers.append(complete_kb)
+
+
+def unload(shell: InteractiveShell) -> None:
+    """Close the workspace that ``%kb`` opened, and take ``%kb`` away."""
+    magics = shell.magics_manager.registry.pop("KbMagics", None)
+    if isinstance(magics, KbMagics):
+        magics.close()
+        if shell.Completer is not None:
+            shell.Completer.custom_matchers.remove(magics.matcher)
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop("kb", None)
