@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -115,3 +116,11 @@ def test_tags_are_a_list(kb):
     kb.add("Tea", "Steep it.", source=URI)
     with pytest.raises(ConfigError, match="list of labels"):
         kb.update(URI, tags="one")
+
+
+def test_documents_are_listed_without_their_text(kb, tmp_path):
+    read(kb, tmp_path / "a.jsonl", "Steep it.")
+    kb.add("Zen", "Breathe.", tags=["calm"], metadata={"by": "me"})
+    listed = kb.list_documents()
+    assert listed == [replace(document, content="") for document in kb.iter_documents()]
+    assert [document.title for document in listed] == ["Tea", "Zen"]
