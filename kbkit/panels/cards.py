@@ -1,115 +1,180 @@
-"""One result of a search as a card with stars."""
+"""What the cards of a search panel show, as plain JSON values for the view that draws them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
-import ipywidgets as widgets
-from traitlets import Bunch
-
-from kbkit.models import Hit, Rating
+from kbkit.models import Chunk, DocumentState, Hit
+from kbkit.panels import render
+from kbkit.panels.own import OwnRating
+from kbkit.panels.view import View
+from kbkit.text import Analyzer
 
 MEANINGS = ("not useful", "slightly useful", "useful", "very useful", "the answer")
 """What 1 to 5 stars say."""
 
+_PASSAGE_LENGTH = 6000
+"""Most characters of a passage that are shown in context."""
 
-# ipywidgets has no types, so its classes are `Any` to the type checker.
-class ResultCard(widgets.VBox):  # type: ignore[misc]
-    """A result, 1 to 5 stars to rate it with, and a button that takes the rating back.
+_SHARES = (
+    ("dense", "from meaning (cosine {parts.cosine:.2f})"),
+    ("lexical", "from words (BM25 {parts.bm25:.1f})"),
+    ("document", "from other passages of the document"),
+    ("title", "from words in its title"),
+    ("heading", "from words in the headings above it"),
+    ("rating", "from ratings"),
+)
 
-    A panel keeps its cards and fills them anew for each search, since making widgets costs far
-    more than changing them, and a card that stays in place makes nothing jump.
+
+class Cards(View, module="cards.js"):
+    """The results of a search, with what a reader can do about them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A hit among the passages around it.
 
     Attributes:
-        hit: What the card shows, or ``None`` while it is hidden.
-        stars: Radio buttons whose value is the score, or ``None``.
-        undo: Takes the last change of the stars back.
+        reach: How many passages are shown before and after it.
+        chunks: They and the hit's own, in document order.
+        more: Whether the document has more on either side.
     """
 
-    def __init__(
-        self, rate: Callable[[Hit, int], Rating | None], take_back: Callable[[Hit, Rating], bool]
-    ) -> None:
-        """Make a hidden card.
-
-        Args:
-            rate: Stores a score for a hit; returns the rating, or ``None`` when that failed.
-            take_back: Removes a stored rating of a hit; returns whether it is gone.
-        """
-        self.hit: Hit | None = None
-        self._rate = rate
-        self._take_back = take_back
-        # Ratings that this card stored, with the score that stood before each.
-        self._history: list[tuple[Rating, int | None]] = []
-        self._score: int | None = None
-        self._filling = False
-        self._body = widgets.HTML()
-        self.stars = widgets.RadioButtons(
-            options=[(_label(score), score) for score in range(1, 6)],
-            index=None,
-            orientation="horizontal",
-            layout=widgets.Layout(width="auto"),
-        ).add_class("kbkit-stars")
-        self.stars.observe(self._starred, "value")
-        self.undo = widgets.Button(
-            description="Undo",
-            tooltip="Take back the last change of this rating",
-            layout=widgets.Layout(width="auto", visibility="hidden"),
-        ).add_class("kbkit-undo")
-        self.undo.on_click(lambda _button: self.take_back())
-        actions = widgets.HBox([self.stars, self.undo]).add_class("kbkit-actions")
-        super().__init__([self._body, actions], layout=widgets.Layout(display="none"))
-        self.add_class("kbkit-card")
-
-    def show(self, hit: Hit, html: str, score: int | None) -> None:
-        """Fill the card.
-
-        Args:
-            hit: What it shows.
-            html: How that looks.
-            score: The score that the reader has given it for this query, if any.
-        """
-        if self.hit is None or self.hit.chunk.id != hit.chunk.id or self._score != score:
-            self._history = []
-        self.hit = hit
-        self._body.value = html
-        self._display(score)
-        self.layout.display = None
-
-    def hide(self) -> None:
-        """Show nothing."""
-        self.hit = None
-        self._history = []
-        self.layout.display = "none"
-
-    def take_back(self) -> None:
-        """Undo the last change of the rating, if this card made one."""
-        if self.hit is None or not self._history:
-            return
-        rating, before = self._history[-1]
-        if self._take_back(self.hit, rating):
-            self._history.pop()
-            self._display(before)
-
-    def _starred(self, change: Bunch) -> None:
-        if self._filling or self.hit is None or change["new"] is None:
-            return
-        rating = self._rate(self.hit, change["new"])
-        if rating is None:
-            self._display(self._score)
-        else:
-            self._history.append((rating, self._score))
-            self._display(rating.score)
-
-    def _display(self, score: int | None) -> None:
-        self._score = score
-        self._filling = True
-        try:
-            self.stars.value = score
-        finally:
-            self._filling = False
-        # Hidden, not gone: the row keeps its height.
-        self.undo.layout.visibility = "visible" if self._history else "hidden"
+    reach: int
+    chunks: tuple[Chunk, ...]
+    more: bool
 
 
-def _label(score: int) -> str:
-    return f"{score} {'star' if score == 1 else 'stars'}, {MEANINGS[score - 1]}"
+@dataclass(frozen=True, slots=True)
+class Marking:
+    """What is marked in a text: the words that share a term with the query."""
+
+    terms: AbstractSet[str]
+    analyzer: Analyzer
+
+    def __call__(self, text: str) -> list[tuple[str, bool]]:
+        """The text in pieces, each with whether it is marked."""
+        return render.segments(text, self.terms, self.analyzer)
+
+
+def card(
+    hit: Hit,
+    rank: int,
+    marking: Marking,
+    now: datetime,
+    *,
+    kb: bool = False,
+    own: OwnRating = OwnRating(),  # noqa: B008 - frozen
+    undo: bool = False,
+    selected: bool = False,
+    context: Context | None = None,
+) -> dict[str, Any]:
+    """What one card shows.
+
+    Args:
+        hit: The result.
+        rank: Its place, from 1.
+        marking: What is marked in it.
+        now: The time that its age is counted from.
+        kb: Say which knowledge base it comes from.
+        own: What readers said about it.
+        undo: Whether the reader can take back a rating.
+        selected: Whether the reader has selected it.
+        context: What stands around it, where the reader asked for that.
+    """
+    name = render.plain(hit.title, render.TITLE_LENGTH) or render.place(hit.uri) or "Untitled"
+    return {
+        "id": identity(hit),
+        "rank": rank,
+        "name": name,
+        "title": marking(name),
+        "link": render.web_address(hit.url),
+        "badges": _badges(hit, kb=kb),
+        "path": _path(hit.chunk, name),
+        "place": render.place(hit.uri),
+        "fresh": {
+            "text": f"fetched {render.ago(hit.fetched_at, now)}",
+            "exact": f"Fetched {hit.fetched_at:%Y-%m-%d %H:%M} UTC",
+        },
+        "score": score(hit),
+        "snippet": marking(render.plain(hit.snippet, render.SNIPPET_LENGTH)),
+        "stars": own.here or 0,
+        "rated": _rated(own),
+        "undo": undo,
+        "selected": selected,
+        "citation": hit.citation(),
+        "context": context and _context(hit, context, name, marking),
+    }
+
+
+def identity(hit: Hit) -> str:
+    """What names a hit among those of several knowledge bases."""
+    return f"{hit.kb}/{hit.chunk.id}"
+
+
+def score(hit: Hit) -> dict[str, Any]:
+    """The score of a hit as a number, the shares of its parts, and the same said in words."""
+    parts = hit.parts
+    values = {name: getattr(parts, name) for name, _ in _SHARES}
+    scale = 100 / max(1.0, sum(max(0.0, value) for value in values.values()))
+    said = [
+        f"{values[name]:.2f} {words.format(parts=parts)}"
+        for name, words in _SHARES
+        if values[name] or name in {"dense", "lexical"}
+    ]
+    return {
+        "total": f"{hit.score:.2f}",
+        "said": f"Score {hit.score:.2f}: {', '.join(said)}",
+        "shares": [
+            {"name": name, "percent": round(max(0.0, value) * scale, 1)}
+            for name, value in values.items()
+        ],
+    }
+
+
+def _badges(hit: Hit, *, kb: bool) -> Sequence[dict[str, str]]:
+    found = [("type", hit.document_type.value.replace("_", " "))]
+    if kb:
+        found.append(("kb", render.plain(hit.kb, 63)))
+    if hit.state is not DocumentState.CURRENT:
+        found.append((hit.state.value, hit.state.value))
+    return [{"kind": kind, "text": text} for kind, text in found]
+
+
+def _path(chunk: Chunk, title: str) -> str:
+    headings = [render.plain(heading, render.PATH_LENGTH) for heading in chunk.heading_path]
+    if headings and headings[0] == title:
+        del headings[0]  # a page's first heading is its title, which the card begins with
+    return render.plain(" › ".join(headings), render.PATH_LENGTH)
+
+
+def _rated(own: OwnRating) -> str:
+    said = []
+    if own.other_score is not None:
+        other = render.plain(own.other_query, 80)
+        said.append(f"you: {own.other_score} of 5{other and f' for “{other}”'}")
+    if own.average is not None and (own.raters > 1 or own.here is own.other_score is None):
+        people = "1 reader" if own.raters == 1 else f"{own.raters} readers"
+        said.append(f"average {own.average:.1f} of {people}")
+    return " · ".join(said)
+
+
+def _context(hit: Hit, context: Context, title: str, marking: Marking) -> dict[str, Any]:
+    above = hit.chunk.heading_path
+    passages = []
+    for chunk in context.chunks:
+        mine = chunk.id == hit.chunk.id
+        text = render.lines(chunk.text, _PASSAGE_LENGTH).strip("\n")
+        passages.append(
+            {
+                "text": "" if mine else text,
+                "own": marking(text) if mine else None,
+                "path": "" if chunk.heading_path == above else _path(chunk, title),
+            }
+        )
+        above = chunk.heading_path
+    return {"reach": context.reach, "passages": passages, "more": context.more}

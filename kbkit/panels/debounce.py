@@ -31,8 +31,11 @@ class Debouncer:
         return self._timer is not None
 
     def later(self) -> None:
-        """Run the action after the delay, counted from this call."""
+        """Run the action after the delay, counted from this call; without a delay, at once."""
         self.cancel()
+        if self.delay <= 0:
+            self._action()
+            return
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:

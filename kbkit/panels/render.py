@@ -1,8 +1,8 @@
-"""The HTML that panels show. Everything that comes from a document is made harmless here.
+"""Text and HTML that panels show. Everything that comes from a document is made harmless here.
 
-ipywidgets puts the HTML of a widget into the page as it is, so escaping is the whole defence:
-a value from outside reaches the page through `plain` (as text) or `web_address` (as the address
-of a link), and in no other way.
+A value from outside reaches the page through `plain` or `lines` (as text) or `web_address` (as the
+address of a link), and in no other way. ipywidgets puts the HTML of a widget into the page as it
+is, so escaping is the whole defence of what this module gives as HTML; views take text.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
+from datetime import datetime
+from functools import cache, lru_cache
 from html import escape
 from importlib import resources
+from itertools import groupby
+from operator import itemgetter
 from urllib.parse import urlsplit
 
 from kbkit.errors import KbkitError
-from kbkit.models import Hit, IngestReport, Problem
-from kbkit.panels.own import OwnRating
+from kbkit.models import IngestReport, Problem
 from kbkit.text import Analyzer
 
 TITLE_LENGTH = 160
@@ -78,8 +80,25 @@ def place(uri: str) -> str:
     return plain(re.sub(r"^https?://", "", uri, flags=re.IGNORECASE), PATH_LENGTH // 3)
 
 
-def highlighted(text: str, terms: AbstractSet[str], analyzer: Analyzer) -> str:
-    """Escaped text in which words that share a term with the query are marked.
+def lines(text: str, length: int) -> str:
+    """Visible text with its lines and indentation, cut to a length, not yet escaped.
+
+    Args:
+        text: Any text.
+        length: Most characters to keep.
+    """
+    visible = "".join(
+        character
+        if character == "\n" or unicodedata.category(character) not in _NOT_SHOWN
+        or character in _JOINERS
+        else " "
+        for character in text[:length].replace("\r\n", "\n")
+    )  # fmt: skip
+    return visible if len(text) <= length else visible.rstrip() + "…"
+
+
+def segments(text: str, terms: AbstractSet[str], analyzer: Analyzer) -> list[tuple[str, bool]]:
+    """Text in pieces, each with whether it shares a term with the query, for a view to mark.
 
     Words are compared as the search compares them: after stemming, and by the parts of
     identifiers.
@@ -89,114 +108,56 @@ def highlighted(text: str, terms: AbstractSet[str], analyzer: Analyzer) -> str:
         terms: Terms of the query.
         analyzer: The analyzer that made them.
     """
-    pieces = []
+    if not terms:
+        return [(text, False)]
+    found: list[tuple[str, bool]] = []
     end = 0
     for match in _WORD.finditer(text):
-        pieces.append(escape(text[end : match.start()]))
-        pieces.append(_marked(match[0], terms, analyzer))
+        found.append((text[end : match.start()], False))
+        found += _marked(match[0], terms, analyzer)
         end = match.end()
-    pieces.append(escape(text[end:]))
-    return "".join(pieces)
+    found.append((text[end:], False))
+    return [
+        ("".join(piece for piece, _ in group), hit)
+        for hit, group in groupby(filter(itemgetter(0), found), itemgetter(1))
+    ]
 
 
-def _marked(word: str, terms: AbstractSet[str], analyzer: Analyzer) -> str:
+def _marked(word: str, terms: AbstractSet[str], analyzer: Analyzer) -> list[tuple[str, bool]]:
     """A word, marked as a whole if it is what was asked for, else in the parts that are."""
-    found = analyzer.terms(word)
+    found = _terms_of(word, analyzer)
     if terms.isdisjoint(found):
-        return escape(word)
+        return [(word, False)]
     parts = _JOINT.split(word)
-    hits = [not terms.isdisjoint(analyzer.terms(part)) for part in parts]
+    hits = [not terms.isdisjoint(_terms_of(part, analyzer)) for part in parts]
     if found[0] in terms or not any(hits):
-        return f"<mark>{escape(word)}</mark>"
-    return "".join(
-        f"<mark>{escape(part)}</mark>" if hit else escape(part)
-        for part, hit in zip(parts, hits, strict=True)
-    )
+        return [(word, True)]
+    return list(zip(parts, hits, strict=True))
 
 
-def card(
-    hit: Hit,
-    rank: int,
-    query: str,
-    analyzer: Analyzer,
-    *,
-    kb: bool = False,
-    mine: OwnRating = OwnRating(),  # noqa: B008 - frozen
-) -> str:
-    """The HTML of one result.
-
-    Args:
-        hit: The result.
-        rank: Its place, from 1.
-        query: What was asked; its words are marked.
-        analyzer: The analyzer of the knowledge base.
-        kb: Say which knowledge base it comes from.
-        mine: What the reader has said about it; a rating for another query is mentioned.
-    """
-    terms = frozenset(analyzer.query_terms(query))
-    title = plain(hit.title, TITLE_LENGTH) or place(hit.uri) or "Untitled"
-    heading = f"<bdi>{highlighted(title, terms, analyzer)}</bdi>"
-    if address := web_address(hit.url):
-        heading = (
-            f'<a href="{escape(address)}" target="_blank" '
-            f'rel="noopener noreferrer nofollow">{heading}</a>'
-        )
-    headings = [plain(heading, PATH_LENGTH) for heading in hit.chunk.heading_path]
-    if headings and headings[0] == title:
-        del headings[0]  # a page's first heading is its title, which the card begins with
-    path = plain(" › ".join(headings), PATH_LENGTH)
-    where = [
-        f'<span class="kbkit-badge">{escape(hit.document_type.value.replace("_", " "))}</span>'
-    ]
-    if kb:
-        where.append(f'<span class="kbkit-badge kbkit-kb">{escape(plain(hit.kb, 63))}</span>')
-    if path:
-        where.append(f'<bdi class="kbkit-path" title="{escape(path)}">{escape(path)}</bdi>')
-    where.append(f'<bdi class="kbkit-place">{escape(place(hit.uri))}</bdi>')
-    if mine.other_score is not None:
-        rated = f"rated {mine.other_score} of 5"
-        if other := plain(mine.other_query, 80):
-            rated += f" for “{other}”"
-        rated = escape(rated)
-        where.append(f'<bdi class="kbkit-rated" title="{rated}">{rated}</bdi>')
-    snippet = highlighted(plain(hit.snippet, SNIPPET_LENGTH), terms, analyzer)
-    return (
-        f'<article class="kbkit-hit" aria-label="Result {rank}: {escape(title)}">'
-        f'<header><span class="kbkit-rank" aria-hidden="true">{rank}</span>'
-        f'<h4 title="{escape(title)}">{heading}</h4>{score(hit)}</header>'
-        f'<div class="kbkit-where">{"".join(where)}</div>'
-        f'<p class="kbkit-snippet" dir="auto">{snippet}</p></article>'
-    )
+@lru_cache(maxsize=20_000)
+def _terms_of(word: str, analyzer: Analyzer) -> tuple[str, ...]:
+    return tuple(analyzer.terms(word))
 
 
-def score(hit: Hit) -> str:
-    """The score of a hit as a number and a bar of its shares, with the same said in words."""
-    parts = hit.parts
-    shares = {
-        "dense": max(0.0, parts.dense),
-        "lexical": max(0.0, parts.lexical),
-        "document": max(0.0, parts.document),
-        "title": max(0.0, parts.title),
-    }
-    scale = 100 / max(1.0, sum(shares.values()))
-    said = [
-        f"{parts.dense:.2f} from meaning (cosine {parts.cosine:.2f})",
-        f"{parts.lexical:.2f} from words (BM25 {parts.bm25:.1f})",
-    ]
-    if parts.document:
-        said.append(f"{parts.document:.2f} from other passages of the document")
-    if parts.title:
-        said.append(f"{parts.title:.2f} from words in its title")
-    words = f"Score {hit.score:.2f}: {', '.join(said)}"
-    bar = "".join(
-        f'<span class="kbkit-{name}" style="width:{share * scale:.1f}%"></span>'
-        for name, share in shares.items()
-    )
-    return (
-        f'<span class="kbkit-score" role="img" aria-label="{words}" title="{words}">'
-        f'<span class="kbkit-bar">{bar}</span>'
-        f"<span>{hit.score:.2f}</span></span>"
-    )
+def ago(then: datetime, now: datetime) -> str:
+    """How long ago something was, in words: ``3 days ago``."""
+    seconds = (now - then).total_seconds()
+    for name, length in _SPANS:
+        number = int(seconds // length)
+        if number > 0:
+            return f"{number} {name}{'' if number == 1 else 's'} ago"
+    return "just now"
+
+
+_SPANS = (
+    ("year", 365.25 * 86_400),
+    ("month", 30.44 * 86_400),
+    ("week", 7 * 86_400),
+    ("day", 86_400),
+    ("hour", 3_600),
+    ("minute", 60),
+)
 
 
 def status(text: str) -> str:
@@ -204,15 +165,19 @@ def status(text: str) -> str:
     return f'<div class="kbkit-status" role="status">{escape(plain(text, 480))}</div>'
 
 
-def problem(error: BaseException) -> str:
+def problem_line(error: BaseException) -> str:
     """An error as one line: its message if kbkit raised it, else its kind and its first line."""
-    lines = str(error).strip().splitlines()
-    message = lines[0] if lines else "no message"
+    said = str(error).strip().splitlines()
+    message = said[0] if said else "no message"
     if not isinstance(error, KbkitError):
         message = f"{type(error).__name__}: {message}"
-    return (
-        f'<div class="kbkit-status kbkit-problem" role="alert">{escape(plain(message, 300))}</div>'
-    )
+    return plain(message, 300)
+
+
+def problem(error: BaseException) -> str:
+    """`problem_line` as HTML; screen readers read it at once."""
+    said = escape(problem_line(error))
+    return f'<div class="kbkit-status kbkit-problem" role="alert">{said}</div>'
 
 
 def notice(title: str, text: str) -> str:

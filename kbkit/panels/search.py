@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
-from traitlets import Any, Bunch, Unicode
+import traitlets
+from traitlets import Bunch, Unicode
 
 from kbkit.config import Settings
-from kbkit.errors import KbkitError
-from kbkit.models import Hit, Hits, Mode, Rating
+from kbkit.models import Filters, Hits, Mode
 from kbkit.panels import render
-from kbkit.panels.cards import MEANINGS, ResultCard
 from kbkit.panels.debounce import Debouncer
-from kbkit.panels.own import OwnRating, own_ratings
-from kbkit.text import Analyzer, analyzer
+from kbkit.panels.filters import FilterBox
+from kbkit.panels.results import Origin, Results, Shown
+from kbkit.panels.step import listen
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.workspace import Workspace
-
-_log = logging.getLogger(__name__)
 
 _MODES = (
     ("Meaning and words", Mode.HYBRID.value),
     ("Meaning", Mode.DENSE.value),
     ("Words", Mode.LEXICAL.value),
 )
+_Asked = tuple[str, str, str, Filters]
 _ALL = ("All", "")  # not None, which would say that nothing is selected
 _LONGEST_QUERY = 1000
+_AT_ONCE = 0.08
+"""Seconds that a search may take to be done for every keystroke, without waiting for a pause."""
+_LONGEST_WAIT = 0.4
 
 
 class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
@@ -42,30 +44,33 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         panel = SearchPanel(workspace)   # or one knowledge base
         panel                            # at the end of a cell: shows it
         panel.hits.to_frame()            # in the next cell: what it found
+        panel.selection.to_frame()       # and what you selected
 
-    Typing searches after a short pause, Enter at once. Errors appear in the status line.
-    ``query`` and ``hits`` can be observed like every trait of a widget.
+    Typing searches at once; where searches take long, after a pause. Errors appear in the status
+    line. ``query``, ``hits`` and ``selection`` can be observed like every trait of a widget.
 
     Attributes:
-        query: The query that `hits` answers; setting it searches at once.
-        hits: The results of the last search.
-        error: What went wrong last, or ``None``.
+        query: The query that was asked last; setting it searches at once.
+        hits: The results that are shown: of that query, or what is like one of them.
+        selection: The hits that the reader selected, over all searches, in that order.
         rater: The name that stars are stored under.
         query_box: Where to type.
         kb_box: Which knowledge base to search; ``None`` when the panel has but one.
         mode_box: How to search.
-        cards: The result cards, best first; those that show nothing have no ``hit``.
+        filter_box: Which documents to find.
+        cards: The view of the results.
     """
 
-    query = Unicode(help="The query that hits answers; setting it searches at once.")
-    hits = Any(Hits("", ()), help="The results of the last search.")
+    query = Unicode(help="The query that was asked last; setting it searches at once.")
+    hits = traitlets.Any(Hits("", ()), help="The results that are shown.")
+    selection = traitlets.Any(Hits("", ()), help="The hits that the reader selected.")
 
     def __init__(
         self,
         target: Workspace | KnowledgeBase,
         *,
         limit: int = 10,
-        debounce: float = 0.2,
+        debounce: float | None = None,
         rater: str = "",
     ) -> None:
         """Make a panel.
@@ -73,19 +78,24 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         Args:
             target: What to search: a knowledge base, or a workspace with all of its own.
             limit: Most results to show.
-            debounce: Seconds of quiet after a keystroke before a search runs.
+            debounce: Seconds of quiet after a keystroke before a search runs; by default none
+                where searches are quick, else as long as one takes.
             rater: Who rates; by default ``KBKIT_RATER`` or the login name.
         """
         from kbkit.workspace import Workspace
 
-        self._debouncer = Debouncer(debounce, self._search)
         self._workspace = target if isinstance(target, Workspace) else None
         self._kb = None if isinstance(target, Workspace) else target
         self._limit = limit
+        self._debouncer = Debouncer(debounce or 0.0, self._search)
+        self._adapts = debounce is None
         self.rater = rater or Settings.from_environment().rater
-        self._asked: tuple[str, str, str] | None = None
+        self._asked: _Asked | None = None
+        self._last: _Asked | None = None
+        self._before: list[Shown] = []
+        self._known: tuple[object, object] = ((), ())
         self._quiet = False
-        self.error: Exception | None = None
+        self._loop = _running_loop()
 
         self.query_box = widgets.Text(
             description="Search", placeholder="Ask in your own words, or type a name"
@@ -98,29 +108,50 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         if self._workspace is not None:
             self.kb_box = widgets.Dropdown(description="Knowledge base", options=[_ALL])
             self.kb_box.observe(self._chosen, "value")
-        controls = [box for box in (self.query_box, self.kb_box, self.mode_box) if box is not None]
-        for box in controls:
+        boxes = [box for box in (self.query_box, self.kb_box, self.mode_box) if box is not None]
+        for box in boxes:
             box.layout = widgets.Layout(width="auto")
-        self._status = widgets.HTML()
-        self._notice = widgets.HTML()
-        self.cards = tuple(ResultCard(self._rate, self._take_back) for _ in range(limit))
-        self._results = widgets.VBox([self._notice, *self.cards]).add_class("kbkit-results")
-        super().__init__(
-            [
-                widgets.HTML(render.stylesheet(), layout=widgets.Layout(display="none")),
-                widgets.HBox(controls).add_class("kbkit-controls"),
-                self._status,
-                self._results,
-            ]
+        self.filter_box = FilterBox(self._bases)
+        self.filter_box.observe(self._chosen, "value")
+        self._results = Results(
+            self._knowledge_base,
+            self.rater,
+            owner=self,
+            on_selection=self._selected,
+            handlers={"more": self._more_like, "back": self._back, "look": self._look},
         )
-        self.add_class("kbkit-panel")
+        self.cards = self._results.view
+        controls = widgets.HBox([*boxes, self.filter_box.toggle]).add_class("kbkit-controls")
+        style = widgets.HTML(render.stylesheet(), layout=widgets.Layout(display="none"))
+        super().__init__([style, controls, self.filter_box, self.cards])
+        self.add_class("kbkit-panel").add_class("kbkit-search")
         self.observe(self._set_from_python, "query")
+        listen(target.path if isinstance(target, Workspace) else target.folder, self._heard)
         self.refresh()
 
     @property
     def mode(self) -> Mode:
         """How the panel searches."""
         return Mode(self.mode_box.value)
+
+    @property
+    def filters(self) -> Filters:
+        """Which documents the panel finds; may be set to `Filters` or a mapping of conditions.
+
+        Raises:
+            ConfigError: A condition is unknown, or its value cannot be one.
+        """
+        chosen: Filters = self.filter_box.value
+        return chosen
+
+    @filters.setter
+    def filters(self, conditions: Filters | Mapping[str, Any] | None) -> None:
+        self.filter_box.value = Filters.of(conditions)
+
+    @property
+    def error(self) -> Exception | None:
+        """What went wrong last, or ``None``."""
+        return self._results.error
 
     def search(self, query: str) -> Hits:
         """Search at once, as if the query had been typed and Enter been pressed.
@@ -167,6 +198,9 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         if not self._quiet:
             self.search(change["new"])
 
+    def _selected(self, selection: Hits) -> None:
+        self.selection = selection
+
     @contextmanager
     def _silence(self) -> Iterator[None]:
         """Change controls and traits without searching because of it."""
@@ -196,67 +230,67 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         try:
             self._offer_knowledge_bases()
             kb = self.kb_box.value if self.kb_box is not None else ""
-            asked = (query, kb, self.mode_box.value)
+            asked = (query, kb, self.mode_box.value, self.filters)
             if asked == self._asked:
                 return
-            self._show(self._find(query, kb) if query else Hits("", ()))
+            hits = self._find(query, kb) if query else Hits("", ())
+            self._adapt(hits.seconds)
+            self._before = []
+            several = self.kb_box is not None and not kb
+            self._show(Shown(hits, query, query, several), fresh=asked != self._last)
+            self._last = asked
+            with self._silence():
+                self.query = query
             self._asked = asked
+            self._known = self._state()
+            self.filter_box.offer()
         except Exception as error:  # a panel has nobody to raise to: it shows what is wrong
-            self._fail(error)
+            self._asked = None
+            self._results.fail(error)
 
     def _find(self, query: str, kb: str) -> Hits:
         if self._kb is not None:
-            return self._kb.search(query, limit=self._limit, mode=self.mode)
+            return self._kb.search(query, self._limit, self.mode, filters=self.filters)
         assert self._workspace is not None
-        kbs = [kb] if kb else None
-        return self._workspace.search(query, kbs=kbs, limit=self._limit, mode=self.mode)
+        names = [kb] if kb else None
+        return self._workspace.search(query, names, self._limit, self.mode, filters=self.filters)
 
-    def _show(self, hits: Hits) -> None:
-        own = self._own_ratings(hits)
-        words = {name: self._analyzer(name) for name in {hit.kb for hit in hits}}
-        several = self.kb_box is not None and not self.kb_box.value
-        for rank, (card, hit) in enumerate(zip(self.cards, hits, strict=False), 1):
-            mine = own.get((hit.kb, hit.chunk.id), OwnRating())
-            html = render.card(hit, rank, hits.query, words[hit.kb], kb=several, mine=mine)
-            card.show(hit, html, mine.here)
-        for card in self.cards[len(hits) :]:
-            card.hide()
-        self._tell(hits)
-        self.error = None
-        self._scroll_to_top()
+    def _adapt(self, seconds: float) -> None:
+        """Wait for a pause in the typing where searches take long: a model far away, say."""
+        if self._adapts and seconds:
+            slow = min(seconds, self._debouncer.delay or seconds) > _AT_ONCE
+            self._debouncer.delay = min(seconds, _LONGEST_WAIT) if slow else 0.0
+
+    def _show(self, shown: Shown, *, fresh: bool = True) -> None:
+        status, notice = self._said_of(shown)
+        self._results.show(shown, status, notice, fresh=fresh, depth=len(self._before))
         with self._silence():
-            self.query = hits.query
-            self.hits = hits
+            self.hits = shown.hits
 
-    def _tell(self, hits: Hits) -> None:
-        """Say how many hits there are, and what to do where there are none."""
-        asked = f"for “{render.plain(hits.query, 80)}” in {hits.seconds * 1000:.0f} ms"
-        asked = ". ".join([asked, *hits.notes])
-        if hits:
-            found = "1 hit" if len(hits) == 1 else f"{len(hits)} hits"
-            self._status.value = render.status(f"{found} {asked}")
-            self._notice.value = ""
-        elif hits.query:
-            self._status.value = render.status(f"No hits {asked}")
-            self._notice.value = render.notice(
-                f"Nothing found for “{hits.query}”",
-                "Try other words, or search by meaning and words in all knowledge bases.",
-            )
-        else:
-            self._status.value = render.status(self._contents())
-            self._notice.value = render.notice(
+    def _said_of(self, shown: Shown) -> tuple[str, tuple[str, str] | None]:
+        """How many hits there are, and what to do where there are none."""
+        hits = shown.hits
+        if not hits.query:
+            return self._contents(), (
                 "What would you like to know?",
                 "Results appear as you type. Stars say how well one answers, and are kept.",
             )
+        word = "like" if shown.origin else "for"
+        count = sum(bool(getattr(self.filters, name)) for name in Filters.__slots__)
+        filtered = f" with {count} filter{'s' if count > 1 else ''}" if count else ""
+        milliseconds = f"{hits.seconds * 1000:.0f} ms"
+        asked = f"{word} “{render.plain(hits.query, 80)}”{filtered} in {milliseconds}"
+        asked = ". ".join([asked, *hits.notes])
+        if hits:
+            return f"{'1 hit' if len(hits) == 1 else f'{len(hits)} hits'} {asked}", None
+        advice = "Try other words, or search by meaning and words in all knowledge bases."
+        if count:
+            advice = "Try other words, or remove a filter."
+        return f"No hits {asked}", (f"Nothing found {word} “{hits.query}”", advice)
 
     def _contents(self) -> str:
         """What there is to search, in a sentence."""
-        if self._kb is not None:
-            infos = [self._kb.describe()]
-        else:
-            assert self._workspace is not None
-            chosen = "" if self.kb_box is None else self.kb_box.value
-            infos = [info for info in self._workspace.list() if chosen in ("", info.name)]
+        infos = [kb.describe() for kb in self._bases()]
         if not infos:
             return "This workspace has no knowledge base yet: make one with kbkit.build()."
         documents = sum(info.documents for info in infos)
@@ -264,39 +298,56 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         name = infos[0].name if len(infos) == 1 else f"{len(infos)} knowledge bases"
         return f"{name}: {documents:,} documents in {chunks:,} passages"
 
-    def _fail(self, error: Exception) -> None:
-        """Show an error in the status line; what was found before stays."""
-        self.error = error
-        self._asked = None
-        if not isinstance(error, KbkitError):
-            _log.debug("unexpected error in a search panel", exc_info=error)
-        self._status.value = render.problem(error)
+    # Similar passages, and back
 
-    def _scroll_to_top(self) -> None:
-        # Each of the two classes starts an animation of the stylesheet that scrolls the results
-        # to their start; changing the class starts it anew.
-        fresh, old = ("kbkit-fresh-a", "kbkit-fresh-b")
-        if fresh in self._results._dom_classes:
-            fresh, old = old, fresh
-        self._results.remove_class(old)
-        self._results.add_class(fresh)
+    def _more_like(self, content: Mapping[str, Any]) -> None:
+        hit = self._results.hit(content.get("card"))
+        kb = self._knowledge_base(hit.kb)
+        hits = kb.similar(hit.chunk.id, self._limit, filters=self.filters)
+        before = self._results.shown
+        back = "Back" if before.origin else f"Back to “{render.plain(before.query, 60)}”"
+        self._before.append(before)
+        like = f"Passages like “{render.plain(hits.query, 160)}”"
+        self._show(Shown(hits, origin=Origin(like, back)))
 
-    def _analyzer(self, name: str) -> Analyzer:
-        return analyzer(self._knowledge_base(name).config().language)
+    def _back(self, _content: Mapping[str, Any]) -> None:
+        if self._before:
+            self._show(self._before.pop())
 
-    # Rating
+    # In step with other panels and processes
 
-    def _own_ratings(self, hits: Hits) -> dict[tuple[str, str], OwnRating]:
-        """What the reader said about the hits before, by knowledge base and chunk."""
-        chunks: dict[str, list[str]] = {}
-        for hit in hits:
-            chunks.setdefault(hit.kb, []).append(hit.chunk.id)
-        found = {}
-        for name, targets in chunks.items():
-            ratings = self._knowledge_base(name).iter_ratings(targets)
-            for target, own in own_ratings(ratings, self.rater, hits.query).items():
-                found[name, target] = own
-        return found
+    def _bases(self) -> list[KnowledgeBase]:
+        """The knowledge bases that are searched."""
+        if self._kb is not None:
+            return [self._kb]
+        assert self._workspace is not None
+        chosen = "" if self.kb_box is None else self.kb_box.value
+        return [self._workspace[name] for name in self._workspace if chosen in ("", name)]
+
+    def _state(self) -> tuple[object, object]:
+        """What tells whether documents, and whether ratings, have changed."""
+        revisions = {kb.id: kb.revision() for kb in self._bases()}
+        documents = {known: numbers[0] for known, numbers in revisions.items()}
+        return documents, {known: numbers[1:] for known, numbers in revisions.items()}
+
+    def _look(self, _content: Mapping[str, Any]) -> None:
+        """Show what another process has changed since."""
+        state = self._state()
+        changed = [now != then for now, then in zip(state, self._known, strict=True)]
+        self._known = state
+        if changed[0] and not self._before:
+            self.refresh()
+        elif any(changed):
+            self._results.redraw()
+
+    def _heard(self, what: str) -> None:
+        """Another panel of this process changed something, maybe in a thread of its own."""
+        if self._loop is not None and self._loop is not _running_loop():
+            self._loop.call_soon_threadsafe(self._heard, what)
+        elif what == "ratings":
+            self._results.guard(self._results.redraw)
+        elif not self._before:
+            self.refresh()
 
     def _knowledge_base(self, name: str) -> KnowledgeBase:
         if self._kb is not None:
@@ -304,24 +355,9 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         assert self._workspace is not None
         return self._workspace[name]
 
-    def _rate(self, hit: Hit, score: int) -> Rating | None:
-        try:
-            kb = self._knowledge_base(hit.kb)
-            rating = kb.rate(hit.chunk.id, score, query=self.hits.query, rater=self.rater)
-        except Exception as error:  # as in `_search`
-            self._fail(error)
-            return None
-        stars = "1 star" if score == 1 else f"{score} stars"
-        self._status.value = render.status(
-            f"Stored: {stars}, {MEANINGS[score - 1]}, for “{hit.title}”"
-        )
-        return rating
 
-    def _take_back(self, hit: Hit, rating: Rating) -> bool:
-        try:
-            self._knowledge_base(hit.kb).unrate(rating.id)
-        except Exception as error:  # as in `_search`
-            self._fail(error)
-            return False
-        self._status.value = render.status(f"Taken back: the rating of “{hit.title}”")
-        return True
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

@@ -1,0 +1,239 @@
+"""Filters of a search panel: a row of controls that folds away, and what is set as chips."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as widgets
+import traitlets
+from traitlets import Bunch
+
+from kbkit.models import DocumentState, DocumentType, Filters, KnowledgeBaseInfo
+from kbkit.panels import render
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kbkit.knowledge_base import KnowledgeBase
+
+_NONE = Filters()
+_DAYS = (
+    ("Any time", None),
+    ("Past day", timedelta(days=1)),
+    ("Past week", timedelta(days=7)),
+    ("Past month", timedelta(days=30)),
+    ("Past year", timedelta(days=365)),
+)
+_STARS = (
+    ("Any", None),
+    ("2 or more", 2.0),
+    ("3 or more", 3.0),
+    ("4 or more", 4.0),
+    ("5", 5.0),
+)
+_MOST = 500
+"""Most tags and folders that are offered."""
+
+
+class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """Controls for `Filters`, made when they are first unfolded and filled from what there is.
+
+    Attributes:
+        value: The filters; setting it sets the controls.
+        toggle: Folds the controls away; the panel places it.
+    """
+
+    value = traitlets.Any(_NONE, help="What a document must be to be found.")
+
+    def __init__(self, bases: Callable[[], Sequence[KnowledgeBase]]) -> None:
+        """Make filters that let all through.
+
+        Args:
+            bases: Gives the knowledge bases that are searched.
+        """
+        self._bases = bases
+        self._quiet = False
+        self._age: timedelta | None = None
+        self.toggle = widgets.ToggleButton(
+            description="Filters",
+            tooltip="Only documents of a type, tag, folder, rating, age or state",
+            layout=widgets.Layout(width="auto"),
+        ).add_class("kbkit-more")
+        self.toggle.observe(self._toggled, "value")
+        self._row = widgets.HBox(layout=widgets.Layout(display="none")).add_class("kbkit-controls")
+        self._chips = widgets.HBox(layout=widgets.Layout(display="none")).add_class("kbkit-chips")
+        self.controls: dict[str, Any] = {}
+        super().__init__([self._row, self._chips])
+        self.add_class("kbkit-filters")
+        self.observe(self._changed, "value")
+
+    @traitlets.validate("value")
+    def _read(self, proposal: Bunch) -> Filters:
+        return Filters.of(proposal["value"])
+
+    def offer(self) -> None:
+        """Fill the controls with what the knowledge bases hold by now, if they are unfolded."""
+        if not self.toggle.value:
+            return
+        bases = self._bases()
+        infos = [kb.describe() for kb in bases]
+        with self._silence():
+            self.controls["document_type"].options = _type_options(infos)
+            self.controls["state"].options = _state_options(infos)
+            self.controls["tags"].options = _most(kb.tags() for kb in bases)
+            folders = _most(kb.folders() for kb in bases)
+            self.controls["path"].options = [f"{folder}/*" for folder in sorted(folders)]
+            self._mirror()
+
+    def _toggled(self, change: Bunch) -> None:
+        if change["new"] and not self.controls:
+            self._make()
+        self.offer()
+        self._row.layout.display = None if change["new"] else "none"
+
+    def _make(self) -> None:
+        make: dict[str, tuple[Any, str, dict[str, Any]]] = {
+            "document_type": (widgets.Dropdown, "Type", {"options": [("Any", ())]}),
+            "tags": (widgets.Combobox, "Tag", {"placeholder": "Add a tag"}),
+            "path": (widgets.Combobox, "Path", {"placeholder": "library/*, *.pdf"}),
+            "min_rating": (widgets.Dropdown, "Stars", {"options": _STARS}),
+            "after": (widgets.Dropdown, "Fetched", {"options": _DAYS}),
+            "state": (widgets.Dropdown, "State", {"options": [("Any", ())]}),
+        }
+        for name, (kind, label, options) in make.items():
+            if kind is widgets.Combobox:
+                options |= {"continuous_update": False}
+            control = kind(description=label, layout=widgets.Layout(width="auto"), **options)
+            control.observe(self._chosen, "value")
+            self.controls[name] = control
+        self._row.children = tuple(self.controls.values())
+
+    def _chosen(self, change: Bunch) -> None:
+        if self._quiet:
+            return
+        name = next(name for name, box in self.controls.items() if box is change["owner"])
+        value = change["new"]
+        if name == "tags":
+            tag = value.strip()
+            value = (
+                self.value.tags if not tag or tag in self.value.tags else (*self.value.tags, tag)
+            )
+        elif name == "path":
+            value = value.strip()
+        elif name == "after" and isinstance(value, timedelta):
+            self._age = value
+            value = datetime.now(UTC).replace(second=0, microsecond=0) - value
+        self.value = replace(self.value, **{name: value})
+        with self._silence():
+            self._mirror()
+
+    def _changed(self, _change: Bunch) -> None:
+        if self.value.after is None:
+            self._age = None
+        if not self._quiet and self.controls:
+            with self._silence():
+                self._mirror()
+        chips = self._summary()
+        self._chips.children = tuple(chips)
+        self._chips.layout.display = None if chips else "none"
+
+    def _mirror(self) -> None:
+        """Let the controls say what the filters are, also where Python has set them."""
+        value = self.value
+        self.controls["tags"].value = ""
+        self.controls["path"].value = value.path
+        _choose(self.controls["document_type"], value.document_type, " or ".join)
+        _choose(self.controls["state"], value.state, " or ".join)
+        _choose(self.controls["min_rating"], value.min_rating, "{:g} or more".format)
+        after = value.after if self._age is None else self._age
+        _choose(self.controls["after"], after, "since {:%Y-%m-%d}".format)
+
+    def _summary(self) -> list[Any]:
+        """A button for each condition, that removes it."""
+        value: Filters = self.value
+        found: list[tuple[str, Filters]] = []
+
+        def add(text: str, **without: Any) -> None:
+            found.append((text, replace(value, **without)))
+
+        if value.document_type:
+            kinds = " or ".join(kind.replace("_", " ") for kind in value.document_type)
+            add(f"type {kinds}", document_type=())
+        for tag in value.tags:
+            add(f"tag {tag}", tags=tuple(other for other in value.tags if other != tag))
+        if value.source:
+            add(f"from {value.source}", source="")
+        if value.path:
+            add(f"path {value.path}", path="")
+        if value.min_rating is not None:
+            add(f"{value.min_rating:g} stars or more", min_rating=None)
+        if value.after is not None:
+            add(f"fetched since {value.after:%Y-%m-%d}", after=None)
+        if value.before is not None:
+            add(f"fetched before {value.before:%Y-%m-%d}", before=None)
+        if value.state:
+            add(" or ".join(value.state), state=())
+        if len(found) > 1:
+            found.append(("all filters", _NONE))
+        return [self._chip(text, without) for text, without in found]
+
+    def _chip(self, text: str, without: Filters) -> Any:
+        chip = widgets.Button(
+            description=f"{render.plain(text, 60)} ✕",
+            tooltip=f"Remove {render.plain(text, 200)}",
+            layout=widgets.Layout(width="auto"),
+        )
+        chip.on_click(lambda _button: setattr(self, "value", without))
+        return chip
+
+    @contextmanager
+    def _silence(self) -> Iterator[None]:
+        quiet, self._quiet = self._quiet, True
+        try:
+            yield
+        finally:
+            self._quiet = quiet
+
+
+def _type_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
+    counts: Counter[str] = Counter()
+    for info in infos:
+        counts.update(info.document_types)
+    return [
+        ("Any", ()),
+        *(
+            (f"{kind.replace('_', ' ')} ({count:,})", (DocumentType(kind),))
+            for kind, count in counts.most_common()
+        ),
+    ]
+
+
+def _state_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
+    states = (DocumentState.CURRENT, DocumentState.STALE)  # what is gone is not searched
+    counts = {state: sum(info.states.get(state.value, 0) for info in infos) for state in states}
+    return [
+        ("Any", ()),
+        *((f"{state.value} ({counts[state]:,})", (state,)) for state in states),
+    ]
+
+
+def _most(counts: Iterator[dict[str, int]]) -> list[str]:
+    """The names that most documents have."""
+    total: Counter[str] = Counter()
+    for found in counts:
+        total.update(found)
+    return [render.plain(name, 200) for name, _ in total.most_common(_MOST)]
+
+
+def _choose(box: Any, value: Any, label: Callable[[Any], str]) -> None:
+    """Choose a value in a dropdown, added where it is none of those offered."""
+    options = list(box.options)
+    if value not in [offered for _, offered in options]:
+        options.append((label(value), value))
+        box.options = options
+    box.value = value
