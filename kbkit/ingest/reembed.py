@@ -76,7 +76,7 @@ def _embed(
     while not stop():
         with database.read() as connection:
             rows = embedded.without(connection, kb_id, fingerprint, after=last, limit=size)
-            found = contents.get_chunks(connection, [row.seq for row in rows])
+            found = contents.get_chunks(connection.exec_driver_sql, [row.seq for row in rows])
         if not rows:
             return True
         texts = {}

@@ -22,8 +22,10 @@ from kbkit.stores.ratings import Totals
 from kbkit.stores.registry import KnowledgeBaseRow
 from kbkit.stores.snapshot import Snapshot
 from kbkit.stores.vectors import Answer, VectorIndex
+from kbkit.text import analyzer
 
 Rows = NDArray[np.int64]
+Scores = NDArray[np.float64]
 _SCANNED = 8_000_000
 """Numbers that a scan reads in less time than Chroma takes to answer: 31,000 vectors of 256.
 
@@ -31,17 +33,16 @@ Measured with queries that were not asked before: a scan of 20,000 took 0.4 to 2
 was busy or not, Chroma 2.2 to 3.
 """
 
+Mask = NDArray[np.bool_]
 Postings = tuple[NDArray[np.int32], NDArray[np.uint16]]
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One knowledge base as a reading transaction sees it."""
+    """One knowledge base as the catalog has it, and its collection."""
 
-    connection: sa.Connection
     row: KnowledgeBaseRow
     vectors: VectorIndex
-    totals: Totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Wanted:
 
     Attributes:
         terms: Analyzer terms of the query, each once.
+        language: Of the analyzer.
         vector: Of the query; ``None`` where nothing is asked of the dense leg.
         mode: Which legs take part.
         size: Candidates of each leg that are ranked.
@@ -58,6 +60,7 @@ class Wanted:
     """
 
     terms: tuple[str, ...]
+    language: str
     vector: Vector | None
     mode: Mode
     size: int
@@ -78,8 +81,8 @@ class Candidates:
         ranked: How many of them are candidates proper.
         document_ids: The document of each.
         sizes: Number of chunks of that document, shape ``(n,)``.
-        titles: Its title.
-        headings: Heading path of each chunk without that title.
+        title: Share of the query's terms that its title has, 0 to 1, shape ``(n,)``.
+        heading: Share of them that the headings above each chunk have, that title aside.
         lengths: Number of terms of each.
         counts: How often each query term stands in each.
         vectors: Shape ``(n, dimensions)``.
@@ -90,17 +93,17 @@ class Candidates:
     ranked: int
     document_ids: Sequence[str]
     sizes: Rows
-    titles: Sequence[str]
-    headings: Sequence[str]
+    title: Scores
+    heading: Scores
     lengths: Sequence[int]
     counts: Sequence[Mapping[str, int]]
     vectors: Matrix
     statistics: CorpusStatistics
 
 
-def from_catalog(view: View, wanted: Wanted) -> Candidates:
+def from_catalog(connection: sa.Connection, view: View, wanted: Wanted) -> Candidates:
     """Candidates out of the catalog; filters are not heeded."""
-    connection, row = view.connection, view.row
+    row = view.row
     chunks, length = contents.corpus_size(connection, row.id)
     size, most = wanted.sizes(chunks)
     frequencies = lexical.document_frequencies(connection, row.id, wanted.terms)
@@ -120,8 +123,8 @@ def from_catalog(view: View, wanted: Wanted) -> Candidates:
         ranked=ranked,
         document_ids=[c.document_id for c in rows],
         sizes=np.array([sizes[c.document_id] for c in rows], np.int64),
-        titles=[c.title for c in rows],
-        headings=[c.heading for c in rows],
+        title=_shares([c.title for c in rows], wanted),
+        heading=_shares([c.heading for c in rows], wanted),
         lengths=[c.length for c in rows],
         counts=[_counted(c.terms, frequencies) for c in rows],
         vectors=np.array([c.vector for c in rows], np.float32).reshape(len(rows), row.dimensions),
@@ -129,40 +132,77 @@ def from_catalog(view: View, wanted: Wanted) -> Candidates:
     )
 
 
-def from_snapshot(view: View, snapshot: Snapshot, wanted: Wanted) -> Candidates:
-    """Candidates out of a snapshot of what the transaction sees."""
-    allowed = _allowed(view, snapshot, wanted.filters)
-    postings = {term: snapshot.postings(term) for term in wanted.terms}
+def from_snapshot(
+    view: View, snapshot: Snapshot, wanted: Wanted, mask: Mask | None = None
+) -> Candidates:
+    """Candidates out of a snapshot.
+
+    Args:
+        view: The knowledge base.
+        snapshot: Of its version.
+        wanted: What is asked.
+        mask: Which rows of the snapshot may be candidates; see `allowed`.
+    """
+    numbers = snapshot.numbers(wanted.terms)
+    postings = {term: snapshot.postings(number) for term, number in numbers.items()}
     statistics = CorpusStatistics(
         chunks=len(snapshot),
         average_length=snapshot.average_length,
-        document_frequencies={term: len(rows) for term, (rows, _) in postings.items() if len(rows)},
+        document_frequencies={term: len(rows) for term, (rows, _) in postings.items()},
     )
     size, most = wanted.sizes(len(snapshot))
     dense = found = np.zeros(0, np.int64)
     vector = wanted.vector if wanted.vector is not None and wanted.vector.any() else None
     if wanted.mode is not Mode.DENSE:
-        found = _lexical(snapshot, postings, statistics, most, allowed)
-    to_ask = not is_small(snapshot) and allowed is None and view.vectors.is_open(view.row)
+        found = _lexical(snapshot, postings, statistics, most, mask)
+    to_ask = not is_small(snapshot) and mask is None and view.vectors.is_open(view.row)
     if vector is not None and to_ask:
         dense = _answered(snapshot, view.vectors.ask(view.row, vector, size), vector, size)
     if vector is not None and len(dense) < most:
         # behind what Chroma found, so that a longer list begins like a shorter one
-        dense = np.concatenate([dense, _scanned(snapshot, vector, most, allowed)])
+        dense = np.concatenate([dense, _scanned(snapshot, vector, most, mask)])
     chosen, ranked = _united(dense, found, size)
-    owners = snapshot.owners[chosen].tolist()
+    owners, headings = snapshot.owners[chosen], snapshot.headings[chosen]
+    whole = max(1, len(wanted.terms))
+    held = numbers.values()
     return Candidates(
         seqs=snapshot.seqs[chosen],
         ranked=ranked,
-        document_ids=[snapshot.document_ids[i] for i in owners],
-        sizes=snapshot.sizes[snapshot.owners[chosen]],
-        titles=[snapshot.titles[i] for i in owners],
-        headings=[snapshot.heading_texts[i] for i in snapshot.headings[chosen].tolist()],
+        document_ids=[snapshot.document_ids[i] for i in owners.tolist()],
+        sizes=snapshot.sizes[owners],
+        title=snapshot.title_terms.holding(held, owners) / whole,
+        heading=snapshot.heading_terms.holding(held, headings) / whole,
         lengths=snapshot.lengths[chosen].tolist(),
         counts=_counts_of(postings, chosen),
         vectors=snapshot.vectors[chosen],
         statistics=statistics,
     )
+
+
+def allowed(
+    connection: sa.Connection,
+    row: KnowledgeBaseRow,
+    snapshot: Snapshot,
+    filters: Filters,
+    totals: Totals,
+) -> Mask | None:
+    """Which rows of a snapshot filters let through; ``None`` where there are no filters."""
+    if not filters:
+        return None
+    matching = contents.matching_documents(connection, row.id, filters)
+    documents = np.array([known in matching for known in snapshot.document_ids], np.bool_)
+    mask = documents[snapshot.owners] if len(documents) else np.zeros(0, np.bool_)
+    least = filters.min_rating
+    if least is not None:
+        good = [
+            known in totals.documents and totals.documents[known].average >= least
+            for known in snapshot.document_ids
+        ]
+        rated = np.array(good, np.bool_)[snapshot.owners] if good else mask
+        places = np.searchsorted(snapshot.seqs, np.array(list(totals.chunks), np.int64))
+        rated[places] = [total.average >= least for total in totals.chunks.values()]
+        mask &= rated
+    return mask
 
 
 def is_small(snapshot: Snapshot) -> bool:
@@ -184,17 +224,15 @@ def _answered(snapshot: Snapshot, answer: Answer, vector: Vector, most: int) -> 
     return rows[_best(snapshot.vectors[rows] @ vector, most)]
 
 
-def _scanned(
-    snapshot: Snapshot, vector: Vector, most: int, allowed: NDArray[np.bool_] | None
-) -> Rows:
+def _scanned(snapshot: Snapshot, vector: Vector, most: int, mask: Mask | None) -> Rows:
     """Rows of the nearest chunks, best first, by a full scan.
 
     The way for few vectors, until Chroma is open, and for filters, which make Chroma many times
     slower.
     """
-    if allowed is None:
+    if mask is None:
         return _best(snapshot.vectors @ vector, most)
-    rows = np.flatnonzero(allowed)
+    rows = np.flatnonzero(mask)
     return rows[_best(snapshot.vectors[rows] @ vector, most)]
 
 
@@ -203,15 +241,15 @@ def _lexical(
     postings: Mapping[str, Postings],
     statistics: CorpusStatistics,
     most: int,
-    allowed: NDArray[np.bool_] | None,
+    mask: Mask | None,
 ) -> Rows:
     """Rows of the chunks with the highest BM25, best first."""
     scores = np.zeros(len(snapshot), np.float32)
     for term, (rows, counts) in postings.items():
         lengths = snapshot.lengths[rows]
         scores[rows] += impacts(counts, lengths, snapshot.average_length, statistics.idf(term))
-    if allowed is not None:
-        scores *= allowed
+    if mask is not None:
+        scores *= mask
     matching = np.flatnonzero(scores)
     return matching[_best(scores[matching], most)]
 
@@ -244,8 +282,6 @@ def _counts_of(postings: Mapping[str, Postings], chosen: Rows) -> list[dict[str,
     """How often each term stands in each row."""
     counts: list[dict[str, int]] = [{} for _ in range(len(chosen))]
     for term, (rows, times) in postings.items():
-        if not len(rows):
-            continue
         places = np.searchsorted(rows, chosen)
         places[places == len(rows)] = 0
         there = np.flatnonzero(rows[places] == chosen)
@@ -254,30 +290,16 @@ def _counts_of(postings: Mapping[str, Postings], chosen: Rows) -> list[dict[str,
     return counts
 
 
+def _shares(texts: Sequence[str], wanted: Wanted) -> Scores:
+    """Share of the query's terms that stand in each text."""
+    terms = frozenset(wanted.terms)
+    of = analyzer(wanted.language).terms
+    return np.array([len(terms.intersection(of(t))) for t in texts]) / max(1, len(terms))
+
+
 def _counted(terms: str, wanted: Collection[str]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for term in terms.split(" "):
         if term in wanted:
             counts[term] = counts.get(term, 0) + 1
     return counts
-
-
-def _allowed(view: View, snapshot: Snapshot, filters: Filters) -> NDArray[np.bool_] | None:
-    """Which rows filters let through; ``None`` where there are no filters."""
-    if not filters:
-        return None
-    matching = contents.matching_documents(view.connection, view.row.id, filters)
-    documents = np.array([known in matching for known in snapshot.document_ids], np.bool_)
-    allowed = documents[snapshot.owners] if len(documents) else np.zeros(0, np.bool_)
-    least = filters.min_rating
-    if least is not None:
-        totals = view.totals
-        good = [
-            known in totals.documents and totals.documents[known].average >= least
-            for known in snapshot.document_ids
-        ]
-        rated = np.array(good, np.bool_)[snapshot.owners] if good else allowed
-        places = np.searchsorted(snapshot.seqs, np.array(list(totals.chunks), np.int64))
-        rated[places] = [total.average >= least for total in totals.chunks.values()]
-        allowed &= rated
-    return allowed

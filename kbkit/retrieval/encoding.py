@@ -56,6 +56,7 @@ class QueryEncoding:
     database: Database
     embedder: Callable[[KnowledgeBaseRow], Embedder]
     _fitted: tuple[datetime, FittedEncoder] | None = None
+    _checked: tuple[int, KnowledgeBaseRow, FittedEncoder | None] | None = None
     _unreached: tuple[float, EmbedderUnreachableError] | None = None
 
     def encode(
@@ -119,6 +120,12 @@ class QueryEncoding:
 
     def _load(self, row: KnowledgeBaseRow) -> FittedEncoder | None:
         """The fitted encoder as it is now; ``None`` where none is fitted to these vectors."""
+        changes = self.database.changes()
+        if self._checked is None or self._checked[:2] != (changes, row):
+            self._checked = changes, row, self._read(row)
+        return self._checked[2]
+
+    def _read(self, row: KnowledgeBaseRow) -> FittedEncoder | None:
         with self.database.read() as connection:
             there = connection.execute(_THERE, {"kb_id": row.id}).one_or_none()
             if there is None or there.embedder != row.embedder:

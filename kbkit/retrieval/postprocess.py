@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PACKAGES = "llama_index.postprocessor."
 
 
-def seen(specs: Sequence[PostprocessorSpec], limit: int) -> int:
+def shown_of(specs: Sequence[PostprocessorSpec], limit: int) -> int:
     """How many of the best hits postprocessors must be given for ``limit`` of them."""
     return max([limit, *(spec.hits for spec in specs)])
 
@@ -49,7 +49,7 @@ def postprocessed(
         PostprocessorError: One cannot be opened, or failed.
     """
     for spec in specs:
-        hits = _run(hits[: seen([spec], limit)], query, spec)
+        hits = _run(hits[: shown_of([spec], limit)], query, spec)
     return tuple(hits[:limit])
 
 

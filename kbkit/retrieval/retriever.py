@@ -6,14 +6,13 @@ import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
 from kbkit.embedding.base import Embedder, Vector
-from kbkit.errors import ConfigError, EmbedderError
+from kbkit.errors import ConfigError, EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Filters, Hit, Hits, Mode
 from kbkit.recipes import KnowledgeBaseConfig, RetrievalSpec
 from kbkit.retrieval.bm25 import bm25_scores
@@ -21,13 +20,14 @@ from kbkit.retrieval.candidates import (
     Candidates,
     View,
     Wanted,
+    allowed,
     from_catalog,
     from_snapshot,
     is_small,
 )
 from kbkit.retrieval.encoding import Encoded, QueryEncoding
 from kbkit.retrieval.fusion import Scores, rating_prior
-from kbkit.retrieval.postprocess import postprocessed, seen
+from kbkit.retrieval.postprocess import postprocessed, shown_of
 from kbkit.retrieval.ranking import Pool, Ranked, rank
 from kbkit.retrieval.snippet import Snippet
 from kbkit.stores import contents, ratings, registry
@@ -44,6 +44,7 @@ LONGEST_QUERY = 10_000
 
 
 _NO_FILTERS = Filters()
+_BY_MEANING = RetrievalSpec(document_weight=0, title_weight=0, heading_weight=0, rating_weight=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,20 @@ def _whole(limit: Any) -> int:
     return number
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A knowledge base as it was when the database counted so many changes."""
+
+    changes: int
+    row: KnowledgeBaseRow
+    config: KnowledgeBaseConfig
+    totals: Totals
+
+    def like(self, other: _Seen) -> bool:
+        """Whether a query that was read and embedded for one is for the other too."""
+        return self.config is other.config and self.row.embedder == other.row.embedder
+
+
 @dataclass(slots=True)
 class Retriever:
     """Finds candidates in one knowledge base as it is in the catalog at that moment.
@@ -124,8 +139,7 @@ class Retriever:
     kb_id: str
     embedder: Callable[[KnowledgeBaseRow], Embedder]
     _encoding: QueryEncoding = field(init=False)
-    _known: KnowledgeBaseRow | None = None
-    _config: tuple[object, KnowledgeBaseConfig] | None = None
+    _seen: _Seen | None = None
 
     def __post_init__(self) -> None:
         self._encoding = QueryEncoding(self.database, self.embedder)
@@ -138,80 +152,119 @@ class Retriever:
             NotFoundError: The knowledge base was deleted.
         """
         while True:
-            known = self._known
-            encoded = Encoded()
-            if query.mode is not Mode.LEXICAL and known is not None:
-                try:
-                    encoded = self._encode(known, query)
-                except EmbedderError:
-                    if self._renewed().embedder == known.embedder:
-                        raise
-                    continue  # another process has changed the embedder
-            # the vector comes first, since a model may take long
+            seen = self._look()
+            try:
+                wanted, note = self._wanted(seen, query)  # first, since a model may take long
+            except EmbedderError:
+                if self._look().like(seen):
+                    raise
+                continue  # another process has changed the embedder
+            now = self._look()
+            if not now.like(seen):
+                continue
+            snapshot = self.snapshots.get(now.row)
+            ready = snapshot is not None and (is_small(snapshot) or self.vectors.is_open(now.row))
+            self.warmer.searched(self.kb_id, ready=ready)
+            if snapshot is not None and not query.filters:
+                return _pool(
+                    now, query, wanted, note, from_snapshot(self._view(now), snapshot, wanted)
+                )
             with self.database.read() as connection:
-                if known is None:
-                    row = registry.get_by_id(connection, self.kb_id)
-                else:
-                    row = registry.renewed(connection, known)
-                self._known = row
-                if known is not None and known.embedder == row.embedder:
-                    return self._pool(connection, row, query, encoded)
+                now = self._read(connection, now.changes)
+                if now.like(seen):
+                    return _pool(now, query, wanted, note, self._found(connection, now, wanted))
 
-    def _renewed(self) -> KnowledgeBaseRow:
+    def pool_near(self, chunk_id: str, query: Query) -> Pool:
+        """The candidates whose vectors are nearest to that of a chunk, which is one of them.
+
+        Args:
+            chunk_id: Of the chunk.
+            query: With the mode `Mode.DENSE`; its words are only marked.
+
+        Raises:
+            NotFoundError: There is no such chunk, or the knowledge base was deleted.
+        """
         with self.database.read() as connection:
-            self._known = registry.get_by_id(connection, self.kb_id)
-        return self._known
-
-    def _encode(self, row: KnowledgeBaseRow, query: Query) -> Encoded:
-        config = self._configuration(row)
-        settings = query.settings or config.retrieval
-        terms = analyzer(config.language).query_terms(query.text)
-        return self._encoding.encode(row, settings, query.mode, query.text, terms)
-
-    def _pool(
-        self, connection: sa.Connection, row: KnowledgeBaseRow, query: Query, encoded: Encoded
-    ) -> Pool:
-        config = self._configuration(row)
-        settings = query.settings or config.retrieval
-        wanted = Wanted(
-            terms=tuple(analyzer(config.language).query_terms(query.text)),
-            vector=encoded.vector,
-            mode=query.mode,
-            size=settings.candidates,
-            limit=seen(settings.postprocessors, query.limit),
-            filters=query.filters,
-        )
-        totals = ratings.totals(connection, row.id)
-        snapshot = self.snapshots.get(row)
-        ready = snapshot is not None and (is_small(snapshot) or self.vectors.is_open(row))
-        self.warmer.searched(row.id, ready=ready)
-        view = View(connection, row, self.vectors, totals)
-        if snapshot is None and query.filters:
-            snapshot = self.snapshots.made(connection, row)
-        if snapshot is None:
-            candidates = from_catalog(view, wanted)
-        else:
-            candidates = from_snapshot(view, snapshot, wanted)
-        return Pool(
-            kb=row.name,
-            language=config.language,
-            settings=settings,
-            terms=wanted.terms,
-            candidates=candidates,
-            columns=_columns(candidates, wanted, totals, config.language),
-            notes=tuple(note for note in (encoded.note, _outdated(row)) if note),
-        )
+            now = self._read(connection, self.database.changes())
+            seqs = list(contents.seqs_by_id(connection, [chunk_id]).values())
+            found = contents.candidates(connection, self.kb_id, now.row.dimensions, seqs)
+            if not found:
+                raise NotFoundError(f"no chunk with id {chunk_id!r}")
+            language = now.config.language
+            wanted = Wanted(
+                terms=tuple(analyzer(language).query_terms(query.text)),
+                language=language,
+                vector=found[0].vector,
+                mode=query.mode,
+                size=now.config.retrieval.candidates,
+                limit=query.limit + 1,
+                filters=query.filters,
+            )
+            return _pool(now, query, wanted, "", self._found(connection, now, wanted))
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
         """Chunks with their documents, by ``seq``; those that have gone meanwhile are missing."""
-        with self.database.read() as connection:
-            return contents.get_chunks(connection, seqs)
+        return contents.get_chunks(self.database.fetch, seqs)
 
-    def _configuration(self, row: KnowledgeBaseRow) -> KnowledgeBaseConfig:
-        """The configuration in a row of the catalog, read when it has changed."""
-        if self._config is None or self._config[0] != row.config:
-            self._config = (row.config, KnowledgeBaseConfig.model_validate(row.config))
-        return self._config[1]
+    def _look(self) -> _Seen:
+        """The knowledge base as it is now; next to nothing is done where nothing has changed."""
+        changes = self.database.changes()  # first: what comes meanwhile is looked at next time
+        seen = self._seen
+        if seen is None or seen.changes != changes:
+            with self.database.read() as connection:
+                seen = self._seen = self._read(connection, changes)
+        return seen
+
+    def _read(self, connection: sa.Connection, changes: int) -> _Seen:
+        row = registry.get_by_id(connection, self.kb_id)
+        known = self._seen
+        same = known is not None and known.row.config == row.config
+        config = known.config if known and same else KnowledgeBaseConfig.model_validate(row.config)
+        return _Seen(changes, row, config, ratings.totals(connection, row.id))
+
+    def _wanted(self, seen: _Seen, query: Query) -> tuple[Wanted, str]:
+        """What is asked of the legs, and what the reader should know of it."""
+        settings = query.settings or seen.config.retrieval
+        language = seen.config.language
+        terms = tuple(analyzer(language).query_terms(query.text))
+        encoded = Encoded()
+        if query.mode is not Mode.LEXICAL:
+            encoded = self._encoding.encode(seen.row, settings, query.mode, query.text, terms)
+        wanted = Wanted(
+            terms=terms,
+            language=language,
+            vector=encoded.vector,
+            mode=query.mode,
+            size=settings.candidates,
+            limit=shown_of(settings.postprocessors, query.limit),
+            filters=query.filters,
+        )
+        return wanted, encoded.note
+
+    def _found(self, connection: sa.Connection, now: _Seen, wanted: Wanted) -> Candidates:
+        """Candidates as a reading transaction sees them."""
+        snapshot = self.snapshots.get(now.row)
+        if snapshot is None and wanted.filters:
+            snapshot = self.snapshots.made(connection, now.row)
+        if snapshot is None:
+            return from_catalog(connection, self._view(now), wanted)
+        mask = allowed(connection, now.row, snapshot, wanted.filters, now.totals)
+        return from_snapshot(self._view(now), snapshot, wanted, mask)
+
+    def _view(self, now: _Seen) -> View:
+        return View(now.row, self.vectors)
+
+
+def _pool(now: _Seen, query: Query, wanted: Wanted, note: str, candidates: Candidates) -> Pool:
+    return Pool(
+        kb=now.row.name,
+        language=wanted.language,
+        settings=query.settings or now.config.retrieval,
+        terms=wanted.terms,
+        candidates=candidates,
+        columns=_columns(candidates, wanted, now.totals),
+        notes=tuple(said for said in (note, _outdated(now.row)) if said),
+    )
 
 
 def _outdated(row: KnowledgeBaseRow) -> str:
@@ -242,31 +295,56 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     pools = [retriever.pool(query) for retriever in retrievers]
     settings = query.settings or (pools[0].settings if pools else None)
     last = settings.postprocessors if settings else ()
-    ranked = rank(pools, seen(last, query.limit), query.mode, settings)
+    ranked = rank(pools, shown_of(last, query.limit), query.mode, settings)
+    shown = postprocessed(_hits(retrievers, pools, ranked), query.text, last, query.limit)
+    notes = tuple(dict.fromkeys(note for pool in pools for note in pool.notes))
+    return Hits(query.text, shown, time.perf_counter() - start, notes)
+
+
+def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:
+    """The chunks whose vectors are nearest to that of a chunk, without it, nearest first.
+
+    Further chunks of a document and near duplicates come later, those of the chunk itself too.
+
+    Args:
+        retriever: Of the knowledge base.
+        chunk_id: Of the chunk.
+        query: Limit and filters; with the mode `Mode.DENSE`. Its words are only marked.
+
+    Raises:
+        NotFoundError: The chunk or the knowledge base is gone.
+    """
+    start = time.perf_counter()
+    pool = retriever.pool_near(chunk_id, query)
+    ranked = rank([pool], query.limit + 1, Mode.DENSE, _BY_MEANING)
+    hits = [hit for hit in _hits([retriever], [pool], ranked) if hit.chunk.id != chunk_id]
+    shown = tuple(hits[: query.limit])
+    return Hits(query.text, shown, time.perf_counter() - start, pool.notes)
+
+
+def _hits(
+    retrievers: Sequence[Retriever], pools: Sequence[Pool], ranked: Sequence[Ranked]
+) -> list[Hit]:
+    """The hits of what was ranked; what has gone meanwhile is left out."""
     found = [
         retriever.chunks([place.seq for place in ranked if place.pool is pool])
         for retriever, pool in zip(retrievers, pools, strict=True)
     ]
     by_pool = {id(pool): chunks for pool, chunks in zip(pools, found, strict=True)}
-    hits = [
+    return [
         _hit(place, *by_pool[id(place.pool)][place.seq])
         for place in ranked
         if place.seq in by_pool[id(place.pool)]
     ]
-    shown = postprocessed(hits, query.text, last, query.limit)
-    notes = tuple(dict.fromkeys(note for pool in pools for note in pool.notes))
-    return Hits(query.text, shown, time.perf_counter() - start, notes)
 
 
-def _columns(
-    candidates: Candidates, wanted: Wanted, totals: Totals, language: str
-) -> dict[str, Scores]:
+def _columns(candidates: Candidates, wanted: Wanted, totals: Totals) -> dict[str, Scores]:
     average, raters = _rated(candidates, totals)
     return {
         "cosine": _cosines(candidates, wanted.vector),
         "bm25": bm25_scores(candidates.counts, candidates.lengths, candidates.statistics),
-        "title": _shares(candidates.titles, wanted.terms, language),
-        "heading": _shares(candidates.headings, wanted.terms, language),
+        "title": candidates.title,
+        "heading": candidates.heading,
         "rating": rating_prior(average, raters),
         "sizes": candidates.sizes.astype(np.float64),
     }
@@ -277,19 +355,6 @@ def _cosines(candidates: Candidates, vector: Vector | None) -> Scores:
         return np.zeros(len(candidates.seqs))
     # unlike BLAS, the same for the same vector whatever else is a candidate
     return np.asarray(np.einsum("ij,j->i", candidates.vectors, vector), np.float64)
-
-
-def _shares(texts: Sequence[str], terms: Sequence[str], language: str) -> Scores:
-    """Share of the query's terms that stand in each text."""
-    wanted = frozenset(terms)
-    if not wanted:
-        return np.zeros(len(texts))
-    return np.array([len(wanted & _terms_of(text, language)) for text in texts]) / len(wanted)
-
-
-@lru_cache(maxsize=100_000)
-def _terms_of(text: str, language: str) -> frozenset[str]:
-    return frozenset(analyzer(language).terms(text))
 
 
 def _rated(candidates: Candidates, totals: Totals) -> tuple[Scores, Scores]:
@@ -319,5 +384,6 @@ def _hit(place: Ranked, chunk: Chunk, document: Document) -> Hit:
         document_type=document.document_type,
         tags=document.tags,
         fetched_at=document.fetched_at,
+        state=document.state,
         cut=Snippet(chunk.text, place.pool.terms, place.pool.language),
     )

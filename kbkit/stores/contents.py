@@ -5,7 +5,8 @@ from __future__ import annotations
 import fnmatch
 import json
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -20,6 +21,8 @@ from kbkit.models import Chunk, Document, DocumentState, DocumentType, Filters
 from kbkit.stores.schema import chunks, documents, vectors
 
 _T = TypeVar("_T")
+
+Fetch = Callable[[str, tuple[Any, ...]], Iterable[tuple[Any, ...]]]
 
 _VARIABLES = 5_000
 """Values bound in one statement; SQLite allows 32,766."""
@@ -139,18 +142,74 @@ def iter_chunks(
         yield _chunk(row)
 
 
-def get_chunks(connection: sa.Connection, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
+def neighbours(
+    connection: sa.Connection, kb_id: str, chunk_id: str, before: int, after: int
+) -> list[Chunk]:
+    """A chunk between those that stand before and after it in its document.
+
+    Raises:
+        NotFoundError: There is no such chunk.
+    """
+    own = connection.execute(
+        sa.select(chunks.c.document_id, chunks.c.position).where(
+            chunks.c.id == chunk_id, chunks.c.kb_id == kb_id
+        )
+    ).first()
+    if own is None:
+        raise NotFoundError(f"no chunk with id {chunk_id!r}")
+    rows = connection.execute(
+        sa.select(*_CHUNK_COLUMNS)
+        .where(
+            chunks.c.document_id == own.document_id,
+            chunks.c.position.between(own.position - before, own.position + after),
+        )
+        .order_by(chunks.c.position)
+    )
+    return [_chunk(row) for row in rows]
+
+
+def folder_counts(connection: sa.Connection, kb_id: str, depth: int) -> dict[str, int]:
+    """How many searched documents lie in each folder of their URIs, sorted by folder."""
+    rows = connection.execute(
+        sa.select(documents.c.uri).where(
+            documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
+        )
+    )
+    found: Counter[str] = Counter()
+    for row in rows:
+        parts = _path(row.uri).split("/")[:-1]
+        found.update("/".join(parts[:level]) for level in range(1, min(depth, len(parts)) + 1))
+    return dict(sorted(found.items()))
+
+
+def tag_counts(connection: sa.Connection, kb_id: str) -> dict[str, int]:
+    """How many searched documents have each tag, the most used first."""
+    rows = connection.exec_driver_sql(_TAGS, (kb_id, DocumentState.GONE.value))
+    return {tag: count for tag, count in rows}
+
+
+_TAGS = (
+    "SELECT each.value, count(*) FROM documents d, json_each(d.tags) each"
+    " WHERE d.kb_id = ? AND d.state != ? GROUP BY each.value ORDER BY count(*) DESC, each.value"
+)
+
+
+def get_chunks(fetch: Fetch, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
     """Chunks by ``seq``, each with its document (whose ``content`` is left empty: it is long).
 
     Every search ends with it, so rows come as SQLite gives them: SQLAlchemy's types take longer
     than all the rest.
+
+    Args:
+        fetch: Gives the rows of a SELECT, such as `Database.fetch` or a connection's
+            ``exec_driver_sql``.
+        seqs: Those that are gone are left out.
     """
     found_documents: dict[str, Document] = {}
     found: dict[int, tuple[Chunk, Document]] = {}
     for part in in_parts(seqs):
         marks = ",".join("?" * len(part))
-        rows = connection.exec_driver_sql(_HITS.format(marks), tuple(part))
-        for seq, chunk_id, document_id, *rest in rows:
+        for seq, chunk_id, document_id, *rest in fetch(_HITS.format(marks), tuple(part)):
             position, start, end, text, heading_path, anchor, page = rest[:7]
             if document_id not in found_documents:
                 uri, title, document_type, tags, metadata, state, fetched_at, digest = rest[7:]
@@ -185,7 +244,8 @@ _HITS = (
     "SELECT c.seq, c.id, c.document_id, c.position, c.start, c.end, c.text, c.heading_path,"
     " c.anchor, c.page, d.uri, d.title, d.document_type, d.tags, d.metadata, d.state,"
     " d.fetched_at, d.content_hash"
-    " FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.seq IN ({})"
+    " FROM chunks c JOIN documents d INDEXED BY documents_shown"
+    " ON d.kb_id = c.kb_id AND d.id = c.document_id WHERE c.seq IN ({})"
 )
 
 

@@ -108,35 +108,6 @@ def get(connection: sa.Connection, name: str) -> KnowledgeBaseRow:
     return KnowledgeBaseRow(**row._mapping)
 
 
-def renewed(connection: sa.Connection, known: KnowledgeBaseRow) -> KnowledgeBaseRow:
-    """A knowledge base as it is now, at less cost where nothing has changed.
-
-    Raises:
-        NotFoundError: It was deleted.
-    """
-    row = connection.exec_driver_sql(_STATE, (known.id,)).first()
-    same = row is not None and tuple(row[:-1]) == (
-        known.version,
-        known.applied_seq,
-        known.collection,
-        known.embedder,
-        known.analyzer,
-    )
-    if (
-        same
-        and row is not None
-        and datetime.fromisoformat(row[-1]) == known.updated_at.replace(tzinfo=None)
-    ):
-        return known
-    return get_by_id(connection, known.id)
-
-
-_STATE = (
-    "SELECT version, applied_seq, collection, embedder, analyzer, updated_at"
-    " FROM knowledge_bases WHERE id = ?"
-)
-
-
 def get_by_id(connection: sa.Connection, kb_id: str) -> KnowledgeBaseRow:
     """Look a knowledge base up by id.
 

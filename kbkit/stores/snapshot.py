@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,34 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-_FORMAT = "1"
+_FORMAT = "2"
 PART = ".part"
 """How the name of a file ends that is being written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Lists of numbers, each without repetitions, laid end to end.
+
+    Attributes:
+        starts: Where each begins; one longer than there are lists.
+        values: The numbers.
+    """
+
+    starts: NDArray[np.int64]
+    values: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def holding(self, numbers: Collection[int], which: NDArray[np.int32]) -> NDArray[np.int64]:
+        """How many of some numbers each of some lists has, shape ``(len(which),)``."""
+        first, lengths = self.starts[which], np.diff(self.starts)[which]
+        ends = np.cumsum(lengths)
+        inside = np.arange(int(lengths.sum())) + np.repeat(first - (ends - lengths), lengths)
+        found = np.isin(self.values[inside], np.array(list(numbers), np.int32))
+        counted = np.concatenate([[0], np.cumsum(found)])
+        return np.asarray(counted[ends] - counted[ends - lengths], np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +61,8 @@ class Snapshot:
         titles: Of the same.
         sizes: Number of chunks of the same.
         heading_texts: Heading paths without the documents' titles, each on one line.
+        title_terms: Which of `terms` each title has.
+        heading_terms: Which of `terms` each heading text has.
         terms: All terms, sorted.
         starts: Where the postings of each term begin; one longer than `terms`.
         rows: The chunk of each posting, ascending within a term.
@@ -55,6 +82,8 @@ class Snapshot:
     titles: Sequence[str]
     sizes: NDArray[np.int64]
     heading_texts: Sequence[str]
+    title_terms: Lists
+    heading_terms: Lists
     terms: Sequence[str]
     starts: NDArray[np.int64]
     rows: NDArray[np.int32]
@@ -72,12 +101,15 @@ class Snapshot:
         rows = self._rows
         return np.array([rows[known] for known in ids if known in rows], np.int64)
 
-    def postings(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
-        """The chunks that hold a term, by row, and how often each does."""
-        place = bisect_left(self.terms, term)
-        if place == len(self.terms) or self.terms[place] != term:
-            return self.rows[:0], self.counts[:0]
-        part = slice(int(self.starts[place]), int(self.starts[place + 1]))
+    def numbers(self, terms: Iterable[str]) -> dict[str, int]:
+        """Places of some terms in `terms`; those that no chunk has are left out."""
+        places = {term: bisect_left(self.terms, term) for term in terms}
+        there = len(self.terms)
+        return {term: n for term, n in places.items() if n < there and self.terms[n] == term}
+
+    def postings(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.uint16]]:
+        """The chunks that hold the term of that place, by row, and how often each does."""
+        part = slice(int(self.starts[number]), int(self.starts[number + 1]))
         return self.rows[part], self.counts[part]
 
 
@@ -85,6 +117,8 @@ _ARRAYS = (
     "seqs", "owners", "lengths", "headings", "vectors", "sizes", "starts", "rows", "counts",
 )  # fmt: skip
 _TEXTS = ("ids", "document_ids", "titles", "heading_texts", "terms")
+_LISTS = ("title_terms", "heading_terms")
+_OF_LISTS = ("starts", "values")
 
 
 def save(snapshot: Snapshot, path: Path) -> None:
@@ -98,6 +132,9 @@ def save(snapshot: Snapshot, path: Path) -> None:
     path.parent.mkdir(exist_ok=True)
     part = path.with_suffix(f".{uuid4().hex}{PART}")
     tensors = {name: getattr(snapshot, name) for name in _ARRAYS}
+    for name in _LISTS:
+        lists = getattr(snapshot, name)
+        tensors |= {f"{name}.starts": lists.starts, f"{name}.values": lists.values}
     for name in _TEXTS:
         text = "".join(text.replace("\0", " ") + "\0" for text in getattr(snapshot, name))
         tensors[name] = np.frombuffer(text.encode(), np.uint8)
@@ -133,6 +170,9 @@ def load(path: Path) -> Snapshot | None:
         values: dict[str, Any] = {
             name: _mapped(data[start:], header[name]) for name in (*_ARRAYS, *_TEXTS)
         }
+        for name in _LISTS:
+            parts = (_mapped(data[start:], header[f"{name}.{part}"]) for part in _OF_LISTS)
+            values[name] = Lists(*parts)
         for name in _TEXTS:
             values[name] = values[name].tobytes().decode().split("\0")[:-1]
         snapshot = Snapshot(
@@ -150,10 +190,12 @@ def _whole(snapshot: Snapshot) -> bool:
     """Whether its columns fit together."""
     s = snapshot
     of_chunks = {len(column) for column in (s.ids, s.owners, s.lengths, s.headings, s.vectors)}
-    of_documents = {len(s.titles), len(s.sizes)}
+    of_documents = {len(s.titles), len(s.sizes), len(s.title_terms)}
     return (
         of_chunks == {len(s)}
         and of_documents == {len(s.document_ids)}
+        and len(s.heading_terms) == len(s.heading_texts)
+        and all(len(x.values) == int(x.starts[-1]) for x in (s.title_terms, s.heading_terms))
         and len(s.starts) == len(s.terms) + 1
         and {len(s.rows), len(s.counts)} == {int(s.starts[-1])}
         and int(s.owners.max(initial=-1)) < len(s.document_ids)

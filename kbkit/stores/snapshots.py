@@ -13,20 +13,24 @@ import contextlib
 import threading
 import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from kbkit.recipes import KnowledgeBaseConfig
 from kbkit.stores import registry
 from kbkit.stores.contents import heading_text, unpack
 from kbkit.stores.database import Database
 from kbkit.stores.registry import KnowledgeBaseRow
 from kbkit.stores.schema import chunks, documents, knowledge_bases, vectors
-from kbkit.stores.snapshot import PART, Snapshot, load, save
+from kbkit.stores.snapshot import PART, Lists, Snapshot, load, save
+from kbkit.text import analyzer
 
 _COMPARED = 10
 """Chunks that a snapshot and the catalog must have in common."""
@@ -171,6 +175,9 @@ def _make(connection: sa.Connection, row: KnowledgeBaseRow, before: Snapshot | N
         np.concatenate([renumbered[before.rows[posted]], new.rows + first]),
         np.concatenate([before.counts[posted], np.ones(len(new.rows), np.uint16)]),
     )  # fmt: skip
+    titles = tuple(document.title for document in found)
+    language = KnowledgeBaseConfig.model_validate(row.config).language
+    numbers = {term: i for i, term in enumerate(terms)}
     owners = np.concatenate([moved[before.owners[kept]], new.owners])
     lengths = np.concatenate([before.lengths[kept], new.lengths])
     return Snapshot(
@@ -183,15 +190,32 @@ def _make(connection: sa.Connection, row: KnowledgeBaseRow, before: Snapshot | N
         headings=np.concatenate([before.headings[kept], new.headings]),
         vectors=np.concatenate([before.vectors[kept], new.vectors]),
         document_ids=tuple(ordinals),
-        titles=tuple(document.title for document in found),
+        titles=titles,
         sizes=np.bincount(owners, minlength=len(found)),
         heading_texts=new.heading_texts,
+        title_terms=_listed(titles, language, numbers),
+        heading_terms=_listed(new.heading_texts, language, numbers),
         terms=terms,
         starts=starts,
         rows=rows,
         counts=counts,
         average_length=float(lengths.mean()) if len(lengths) else 0.0,
     )
+
+
+def _listed(texts: Sequence[str], language: str, numbers: Mapping[str, int]) -> Lists:
+    """The terms of each text, by number; those that no chunk has are left out."""
+    lists = [
+        [numbers[term] for term in _terms_of(text, language) if term in numbers] for text in texts
+    ]
+    starts = np.zeros(len(lists) + 1, np.int64)
+    np.cumsum([len(found) for found in lists], out=starts[1:])
+    return Lists(starts, np.fromiter(chain.from_iterable(lists), np.int32, int(starts[-1])))
+
+
+@lru_cache(maxsize=100_000)
+def _terms_of(text: str, language: str) -> frozenset[str]:
+    return frozenset(analyzer(language).terms(text))
 
 
 def _empty(dimensions: int) -> Snapshot:
@@ -208,6 +232,8 @@ def _empty(dimensions: int) -> Snapshot:
         titles=(),
         sizes=np.zeros(0, np.int64),
         heading_texts=(),
+        title_terms=Lists(np.zeros(1, np.int64), np.zeros(0, np.int32)),
+        heading_terms=Lists(np.zeros(1, np.int64), np.zeros(0, np.int32)),
         terms=[],
         starts=np.zeros(1, np.int64),
         rows=np.zeros(0, np.int32),

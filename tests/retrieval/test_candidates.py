@@ -11,7 +11,15 @@ import pytest
 import kbkit
 from kbkit.models import Filters, Mode
 from kbkit.recipes import JsonlSource, RetrievalSpec
-from kbkit.retrieval.candidates import View, Wanted, _answered, _best, from_catalog, from_snapshot
+from kbkit.retrieval.candidates import (
+    View,
+    Wanted,
+    _answered,
+    _best,
+    allowed,
+    from_catalog,
+    from_snapshot,
+)
 from kbkit.stores import ratings
 from kbkit.stores.vectors import Answer
 from kbkit.text import analyzer
@@ -60,7 +68,8 @@ def view(kb):
     with resources.database.read() as connection:
         row = kb._current()
         yield SimpleNamespace(
-            view=View(connection, row, resources.vectors, ratings.totals(connection, row.id)),
+            view=View(row, resources.vectors),
+            connection=connection,
             snapshot=resources.snapshots.renew(kb.id),
             embed=kb._embedder_of(row).embed_query,
         )
@@ -69,7 +78,7 @@ def view(kb):
 def wanted(view, query, mode=Mode.HYBRID, size=100, limit=10, filters=None):
     vector = None if mode is Mode.LEXICAL else view.embed(query)
     terms = tuple(analyzer().query_terms(query))
-    return Wanted(terms, vector, mode, size, limit, filters or Filters())
+    return Wanted(terms, "english", vector, mode, size, limit, filters or Filters())
 
 
 class Closed:
@@ -80,8 +89,7 @@ class Closed:
 
 
 def unopened(view):
-    seen = view.view
-    return View(seen.connection, seen.row, Closed(), seen.totals)
+    return View(view.view.row, Closed())
 
 
 def same(one, other):
@@ -89,7 +97,7 @@ def same(one, other):
     assert one.ranked == other.ranked
     assert one.seqs.tolist() == other.seqs.tolist()
     assert (one.vectors == other.vectors).all()
-    for name in ("document_ids", "titles", "headings", "lengths", "counts"):
+    for name in ("document_ids", "title", "heading", "lengths", "counts"):
         assert list(getattr(one, name)) == list(getattr(other, name)), name
     assert np.asarray(one.sizes).tolist() == np.asarray(other.sizes).tolist()
     assert one.statistics.chunks == other.statistics.chunks
@@ -105,7 +113,7 @@ def test_catalog_snapshot_and_scan_give_the_same(view, query, mode, limit):
     asked = wanted(view, query, mode, limit=limit)
     by_snapshot = from_snapshot(view.view, view.snapshot, asked)
     same(by_snapshot, from_snapshot(unopened(view), view.snapshot, asked))
-    same(by_snapshot, from_catalog(view.view, asked))
+    same(by_snapshot, from_catalog(view.connection, view.view, asked))
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -117,7 +125,7 @@ def test_few_candidates_are_the_best_of_each_leg(view, query):
     for found in (
         from_snapshot(view.view, view.snapshot, asked),
         from_snapshot(unopened(view), view.snapshot, asked),
-        from_catalog(view.view, asked),
+        from_catalog(view.connection, view.view, asked),
     ):
         ranked, rest = found.seqs[: found.ranked].tolist(), found.seqs[found.ranked :].tolist()
         assert set(nearest) <= set(ranked)
@@ -141,7 +149,7 @@ def test_chunks_that_chroma_does_not_know_are_candidates_like_others(kb, view, o
             exact = from_snapshot(unopened(view), view.snapshot, asked)
             same(from_snapshot(view.view, view.snapshot, asked), exact)
             nearest = exact.seqs[np.argsort(-(exact.vectors @ asked.vector), kind="stable")[:5]]
-            found = from_catalog(view.view, asked)
+            found = from_catalog(view.connection, view.view, asked)
             assert set(nearest.tolist()) <= set(found.seqs[: found.ranked].tolist())
     finally:
         known[kb.id] = before
@@ -201,9 +209,10 @@ def test_filtered_candidates_are_those_of_the_whole_that_may_pass(kb, view, quer
     filters = Filters.of({"source": "doc:1", "before": datetime.now(UTC)})
     uris.add("doc:1")
     whole = from_snapshot(unopened(view), view.snapshot, wanted(view, query, limit=10**6))
-    found = from_snapshot(
-        view.view, view.snapshot, wanted(view, query, limit=10**6, filters=filters)
-    )
+    totals = ratings.totals(view.connection, kb.id)
+    mask = allowed(view.connection, view.view.row, view.snapshot, filters, totals)
+    asked = wanted(view, query, limit=10**6, filters=filters)
+    found = from_snapshot(view.view, view.snapshot, asked, mask)
     passing = {d.id for d in kb.iter_documents() if d.uri in uris}
     expected = [
         seq

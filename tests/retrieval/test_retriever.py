@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 
 import pytest
 
@@ -254,23 +253,31 @@ def test_a_search_sees_what_another_process_stores(workspace):
 
 def test_an_embedder_that_fails_is_asked_only_as_long_as_it_is_the_one(workspace):
     kb = fill(workspace, "drinks", "green tea")
-    whole = kb.retriever
+    whole, right = kb.retriever, kb._current().embedder
 
-    def embedder(row):
+    def name(embedder):
+        with workspace._resources.database.write() as connection:
+            connection.exec_driver_sql("UPDATE knowledge_bases SET embedder = ?", (embedder,))
+
+    def mended(row):
         if row.embedder == "broken":
+            name(right)  # as another process may, while this one fails
             raise EmbedderError("broken")
         return whole.embedder(row)
 
-    retriever = Retriever(
-        whole.database, whole.vectors, whole.snapshots, whole.warmer, whole.kb_id, embedder
-    )
-    retriever._known = replace(kb._current(), embedder="broken")  # before another process mended it
-    assert search([retriever], Query.of("tea"))[0].title == "green tea"
-    with workspace._resources.database.write() as connection:
-        connection.exec_driver_sql("UPDATE knowledge_bases SET embedder = 'broken'")
+    def broken(row):
+        raise EmbedderError("broken")
+
+    def retriever(embedder):
+        parts = (whole.database, whole.vectors, whole.snapshots, whole.warmer, whole.kb_id)
+        return Retriever(*parts, embedder)
+
+    name("broken")
+    assert search([retriever(mended)], Query.of("tea"))[0].title == "green tea"
+    name("broken")
     for _ in range(2):
         with pytest.raises(EmbedderError, match="broken"):
-            search([retriever], Query.of("tea", mode="dense"))
+            search([retriever(broken)], Query.of("tea", mode="dense"))
 
 
 def test_threads_may_search_while_documents_change(workspace):
