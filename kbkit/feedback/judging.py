@@ -96,8 +96,12 @@ class Judging:
         self._answers: dict[int, Answer | None] = {}
         self.reread()
 
-    def reread(self) -> None:
-        """Take note of what others rated since."""
+    def reread(self, *, documents: bool = False) -> None:
+        """Take note of what others did since.
+
+        Args:
+            documents: Whether documents changed too, so that pools have to be made anew.
+        """
         given: dict[str, list[Rating]] = {folded(query): [] for query in self.queries}
         with self._lock:
             for rating in self._kb.iter_ratings():
@@ -106,6 +110,9 @@ class Judging:
                     of_query.append(rating)
             self._given = given
             self._answers.clear()
+            if documents:
+                self._pools.clear()
+                self._ids.clear()
 
     def pool(self, place: int) -> JudgingPool:
         """The candidates of a query; those of the last few queries are kept.

@@ -6,25 +6,27 @@ ipywidgets.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kbkit.panels.ingest import IngestPanel
+    from kbkit.panels.judge import JudgePanel
     from kbkit.panels.search import SearchPanel
 
-__all__ = ["IngestPanel", "SearchPanel"]
+__all__ = ["IngestPanel", "JudgePanel", "SearchPanel"]
+
+_MODULES = {
+    "IngestPanel": "ingest",
+    "JudgePanel": "judge",
+    "SearchPanel": "search",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name == "SearchPanel":
-        from kbkit.panels.search import SearchPanel
-
-        return SearchPanel
-    if name == "IngestPanel":
-        from kbkit.panels.ingest import IngestPanel
-
-        return IngestPanel
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"kbkit.panels.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

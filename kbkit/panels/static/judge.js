@@ -1,0 +1,380 @@
+// The looks and the keys of a round of judging.
+import { make, makeLink } from "./dom.js";
+import { makeRendered } from "./rendered.js";
+import { GRADES, Round } from "./round.js";
+
+const JUDGE_KEYS = [
+  ["1–5", "judge"],
+  ["← →", "move"],
+  ["0 ⌫", "take back"],
+  ["s", "skip"],
+  ["n p", "next, previous query"],
+];
+
+export default {
+  render({ model, el }) {
+    const board = new Board(model, el);
+    return () => board.over.abort();
+  },
+};
+
+class Board {
+  constructor(model, el) {
+    this.model = model;
+    this.round = new Round(model.get("queries"), (message) => model.send(message));
+    this.build(el);
+    this.listen();
+    this.updated();
+    this.poolCame();
+  }
+
+  build(el) {
+    this.select = make("select", {
+      "aria-label": "Query",
+      onchange: () => this.act((round) => round.goTo(Number(this.select.value))),
+    });
+    this.select.append(
+      ...this.round.queries.map((query, i) => make("option", { value: i }, query)),
+    );
+    this.bar = make("progress", { "aria-label": "Judged", max: 1, value: 0 });
+    this.progress = make("span");
+    this.query = make("bdi");
+    this.heading = make("p", { class: "kbkit-judge-query", dir: "auto" }, this.query);
+    this.list = make("ol", { class: "kbkit-judge-list", "aria-label": "Passages" });
+    this.items = [];
+    this.passage = make("section", { class: "kbkit-judge-passage", tabindex: 0 });
+    this.work = make("div", { class: "kbkit-judge-main" }, this.list, this.passage, this.grading());
+    this.end = make("section", { class: "kbkit-judge-end", tabindex: -1, hidden: true });
+    this.status = make("div", { class: "kbkit-status", role: "status" });
+    this.problem = make("div", { class: "kbkit-problem", role: "alert", hidden: true });
+    this.figures = make("div");
+    const keys = JUDGE_KEYS.map(([key, what]) =>
+      make("span", {}, make("kbd", {}, key), ` ${what}`),
+    );
+    this.root = make(
+      "div",
+      { class: "kbkit-judge", role: "group", "aria-label": "Judge passages" },
+      this.top(),
+      make("div", { class: "kbkit-judge-progress" }, this.bar, this.progress),
+      this.heading,
+      this.work,
+      this.end,
+      this.status,
+      this.problem,
+      make(
+        "div",
+        { class: "kbkit-judge-foot" },
+        make("div", { class: "kbkit-judge-keys" }, keys),
+        this.figures,
+      ),
+    );
+    el.replaceChildren(this.root);
+  }
+
+  top() {
+    const button = (label, sign, by) =>
+      make(
+        "button",
+        {
+          type: "button",
+          title: label,
+          "aria-label": label,
+          onclick: () => this.act((round) => round.step(by)),
+        },
+        sign,
+      );
+    return make(
+      "div",
+      { class: "kbkit-judge-top kbkit-buttons" },
+      button("Previous query, key p", "‹", -1),
+      this.select,
+      button("Next query, key n", "›", 1),
+    );
+  }
+
+  grading() {
+    const button = (title, action, ...text) =>
+      make("button", { type: "button", title, onclick: () => this.act(action) }, ...text);
+    this.grades = GRADES.map((meaning, i) =>
+      button(
+        `${meaning}, key ${i + 1}`,
+        (round) => round.judge(i + 1),
+        make("kbd", {}, i + 1),
+        make("span", {}, meaning),
+      ),
+    );
+    this.skip = button("Skip, key s", (round) => round.skip(), "Skip");
+    const back = button("Key 0 or Backspace", (round) => round.takeBack(), "Take back");
+    return make(
+      "div",
+      { class: "kbkit-judge-grading kbkit-buttons" },
+      make(
+        "div",
+        { class: "kbkit-judge-grades", role: "group", "aria-label": "How well does it answer?" },
+        this.grades,
+      ),
+      this.skip,
+      back,
+    );
+  }
+
+  listen() {
+    this.over = new AbortController();
+    const changes = { "change:state": () => this.updated(), "change:pool": () => this.poolCame() };
+    for (const [name, action] of Object.entries(changes)) {
+      this.model.on(name, action);
+      this.over.signal.addEventListener("abort", () => this.model.off(name, action));
+    }
+    // before the notebook's own shortcuts, which listen on the document: there 0 0 restarts
+    const first = { capture: true, signal: this.over.signal };
+    window.addEventListener("keydown", (event) => this.pressed(event), first);
+    const timer = setInterval(() => this.tellLate(), 1000);
+    this.over.signal.addEventListener("abort", () => clearInterval(timer));
+  }
+
+  updated() {
+    const state = this.model.get("state");
+    this.round.update(state);
+    this.problem.hidden = state.problem === "";
+    setText(this.problem, state.problem);
+    this.draw();
+  }
+
+  poolCame() {
+    this.round.take(this.model.get("pool"));
+    this.draw();
+  }
+
+  /** Do something, show what came of it and say it. */
+  act(action) {
+    const said = action(this.round);
+    this.draw();
+    this.status.textContent = said;
+  }
+
+  pressed(event) {
+    const path = event.composedPath();
+    if (!path.includes(this.root) || event.ctrlKey || event.metaKey || event.altKey) {
+      return;
+    }
+    if (event.key !== "Escape" && event.key !== "Tab") {
+      event.stopPropagation();
+    }
+    const action = path[0] === this.select ? null : this.action(event, path.includes(this.list));
+    if (action) {
+      event.preventDefault();
+      this.act(action);
+    }
+  }
+
+  action(event, inList) {
+    const key = event.key.toLowerCase();
+    if (/^[1-5]$/.test(key)) {
+      // a key that is held judges once
+      return event.repeat ? null : (round) => round.judge(Number(key));
+    }
+    const by = { arrowright: 1, arrowleft: -1, ...(inList ? { arrowdown: 1, arrowup: -1 } : {}) };
+    if (key in by) {
+      return (round) => round.move(by[key]);
+    }
+    return {
+      0: (round) => round.takeBack(),
+      backspace: (round) => round.takeBack(),
+      s: (round) => round.skip(),
+      n: (round) => round.step(1),
+      p: (round) => round.step(-1),
+    }[key];
+  }
+
+  tellLate() {
+    const { late } = this.round;
+    if (late) {
+      this.status.textContent = `${late} not stored yet: the kernel is busy, or gone.`;
+    } else if (this.wasLate) {
+      this.status.textContent = "All is stored.";
+    }
+    this.wasLate = late > 0;
+  }
+
+  // Drawing: elements stay where they are, so that focus and scrolling do too
+
+  get focused() {
+    return /** @type {Document} */ (this.root.getRootNode()).activeElement;
+  }
+
+  draw() {
+    const focused = this.root.contains(this.focused);
+    const ended = this.round.place !== null && this.round.place < 0;
+    this.drawProgress();
+    this.drawFigures();
+    if (ended) {
+      this.drawEnd();
+    } else {
+      const { place, queries } = this.round;
+      this.select.value = String(place ?? 0);
+      setText(this.query, place === null ? "Finding where you were…" : queries[place]);
+      this.drawList();
+      this.drawPassage();
+    }
+    if (ended === this.end.hidden) {
+      this.end.hidden = !ended;
+      this.work.hidden = ended;
+      this.heading.hidden = ended;
+      if (focused) {
+        (ended ? this.end : this.passage).focus();
+      }
+    }
+  }
+
+  drawProgress() {
+    const { queries } = this.round;
+    const counts = queries.map((_, place) => this.round.count(place));
+    const judged = counts.reduce((sum, [one]) => sum + one, 0);
+    const pooled = counts.reduce((sum, [, of]) => sum + (of ?? 0), 0);
+    const more = counts.every(([, of]) => of !== null) ? "" : " or more";
+    const done = counts.map(([one, of]) => of !== null && one === of);
+    const noun = queries.length === 1 ? "query" : "queries";
+    this.bar.max = Math.max(1, pooled);
+    this.bar.value = Math.min(judged, pooled);
+    setText(
+      this.progress,
+      `${judged} of ${pooled}${more} judged · ` +
+        `${done.filter(Boolean).length} of ${queries.length} ${noun} done`,
+    );
+    [...this.select.options].forEach((option, i) =>
+      setText(option, `${done[i] ? "✓ " : ""}${i + 1}. ${queries[i]}`),
+    );
+  }
+
+  drawFigures() {
+    const { standing, agreement, rater } = this.model.get("state");
+    const figures = [];
+    if (standing) {
+      const noun = standing.queries === 1 ? "query" : "queries";
+      figures.push(
+        `Search now: nDCG@10 ${standing.ndcg.toFixed(2)} on ${standing.queries} ${noun}, ` +
+          `${Math.round(standing.judged * 100)} % of the first ten judged`,
+      );
+    }
+    if (agreement && agreement.alpha !== null) {
+      const { alpha, passages } = agreement;
+      figures.push(`Agreement: alpha ${alpha.toFixed(2)} on ${passages} passages`);
+    }
+    setText(this.figures, [...figures, `as ${rater}`].join(" · "));
+  }
+
+  drawList() {
+    const { pool } = this.round;
+    if (this.listed !== pool) {
+      const focused = this.list.contains(this.focused);
+      this.listed = pool;
+      this.items = (pool ?? []).map((one, i) => this.item(one, i));
+      this.list.replaceChildren(...this.items.map((item) => make("li", {}, item)));
+      if (focused) {
+        this.passage.focus();
+      }
+    }
+    this.items.forEach((item, i) => {
+      const { score } = pool[i];
+      const here = i === this.round.at;
+      const skipped = score === null && this.round.isSkipped(pool[i]);
+      setText(item.lastChild, score === null ? (skipped ? "skipped" : "") : String(score));
+      item.lastChild.classList.toggle("kbkit-judged", score !== null);
+      item.tabIndex = here ? 0 : -1;
+      item.setAttribute("aria-current", String(here));
+      if (here) {
+        showIn(this.list, item);
+      }
+    });
+    if (this.list.contains(this.focused)) {
+      this.items[this.round.at]?.focus({ preventScroll: true });
+    }
+  }
+
+  item(candidate, i) {
+    return make(
+      "button",
+      { type: "button", onclick: () => this.act((round) => round.move(i - round.at)) },
+      make("span", { class: "kbkit-judge-number" }, i + 1),
+      make("bdi", {}, candidate.title),
+      make("span", { class: "kbkit-judge-score" }),
+    );
+  }
+
+  drawPassage() {
+    const { at, candidate, pool } = this.round;
+    this.grades.forEach((one, i) => {
+      one.setAttribute("aria-pressed", String(candidate?.score === i + 1));
+      one.disabled = !candidate;
+    });
+    this.skip.disabled = !candidate;
+    this.passage.setAttribute("aria-busy", String(!pool));
+    const shown = candidate ?? pool;
+    if (this.drawn === shown) {
+      return;
+    }
+    this.drawn = shown;
+    const label = candidate ? `Passage ${at + 1} of ${pool.length}` : "Passage";
+    this.passage.setAttribute("aria-label", label);
+    this.passage.scrollTop = 0;
+    if (candidate) {
+      const { html, link, path, place, title } = candidate;
+      this.passage.replaceChildren(
+        make("h4", {}, makeLink(link, {}, make("bdi", {}, title))),
+        make("div", { class: "kbkit-judge-path" }, make("bdi", {}, path || place)),
+        makeRendered(html),
+      );
+    } else {
+      const text = pool ? "No passage was found for this query." : "Collecting passages…";
+      this.passage.replaceChildren(make("p", { class: "kbkit-judge-path" }, text));
+    }
+  }
+
+  drawEnd() {
+    const { kb, standing } = this.model.get("state");
+    const queries = standing?.queries ?? 0;
+    const { skips } = this.round;
+    if (this.drawnEnd === `${queries} ${skips}`) {
+      return; // its buttons may have the focus
+    }
+    this.drawnEnd = `${queries} ${skips}`;
+    const steps = [
+      ["How good is search, and how sure is that?", "kb.evaluate().summary()"],
+      ["Would other settings be better?", "EvalPanel(kb)"],
+      queries < 10
+        ? [`Learning weights takes 10 queries with a passage of 3 or better; here are ${queries}.`]
+        : ["Learn the weights from what you said:", "kb.tune()"],
+      ["Take it elsewhere:", `kb.judgements().to_qrels("${kb}.qrels")`],
+    ];
+    const button = (text, action) =>
+      make("button", { type: "button", onclick: () => this.act(action) }, text);
+    this.end.replaceChildren(
+      make("h4", {}, skips ? `All is judged but ${skips} skipped` : "All is judged"),
+      make("p", {}, "Ratings are kept in the knowledge base. What to do next:"),
+      make(
+        "ul",
+        {},
+        steps.map(([text, code]) => make("li", {}, text, code && make("code", {}, code))),
+      ),
+      make(
+        "div",
+        { class: "kbkit-buttons" },
+        skips > 0 && button("Judge what was skipped", (round) => round.unskip()),
+        button("Look through them again", (round) => round.goTo(0)),
+      ),
+    );
+  }
+}
+
+function setText(element, text) {
+  if (element.textContent !== text) {
+    element.textContent = text;
+  }
+}
+
+/** Scrolls a list so far that one of its items is seen, and nothing else on the page. */
+function showIn(list, item) {
+  const [outer, inner] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
+  list.scrollTop += Math.max(0, inner.bottom - outer.bottom) - Math.max(0, outer.top - inner.top);
+  list.scrollLeft += Math.max(0, inner.right - outer.right) - Math.max(0, outer.left - inner.left);
+}

@@ -1,0 +1,263 @@
+// A round of judging, without its looks: where the reader is, what they said, and what is left. What
+// they say counts here at once; Python stores it meanwhile, and tells when it has.
+
+/**
+ * @typedef {object} Candidate
+ * @property {string} id
+ * @property {string} title
+ * @property {string} path  headings above the passage
+ * @property {string} place  where its document comes from
+ * @property {string} link  an address of the web, or ""
+ * @property {string} html  sanitised
+ * @property {number | null} score
+ * @typedef {{place: number, id: string, score: number | null, since: number}} Pending
+ */
+
+export const GRADES = ["not useful", "slightly useful", "useful", "very useful", "the answer"];
+/** Milliseconds after which a judgement that is not stored yet is worth a word. */
+const SLOW = 3000;
+
+export class Round {
+  /**
+   * @param {string[]} queries
+   * @param {(message: object) => void} send
+   */
+  constructor(queries, send) {
+    this.queries = queries;
+    this.send = send;
+    /** @type {number | null} the place of the query; -1 at the end, null before it is known */
+    this.place = null;
+    this.at = 0;
+    /** @type {Map<number, Candidate[]>} */
+    this.pools = new Map();
+    /** @type {Map<string, Pending>} */
+    this.pending = new Map();
+    /** @type {Map<number, Set<string>>} */
+    this.skipped = new Map();
+    /** @type {[number, string][]} */
+    this.judged = [];
+    this.asked = new Set();
+    this.counts = [];
+    this.version = null;
+    this.number = 0;
+    this.shown = "";
+    this.name = Math.random().toString(36).slice(2);
+  }
+
+  // What comes from Python
+
+  update(state) {
+    this.counts = state.counts;
+    if (state.version !== this.version) {
+      this.version = state.version;
+      this.pools.clear();
+      this.asked.clear();
+    }
+    if (state.said) {
+      this.stored(state.said);
+    }
+    if (this.place === null && state.start !== null) {
+      this.place = state.start;
+    }
+    this.want();
+  }
+
+  stored({ by, place, id, score }) {
+    this.pending.delete(by);
+    const newer = [...this.pending.values()].some((one) => one.place === place && one.id === id);
+    const candidate = this.pools.get(place)?.find((one) => one.id === id);
+    if (candidate && !newer) {
+      candidate.score = score;
+    }
+  }
+
+  /** A pool that was asked for. */
+  take({ place, version, passages }) {
+    if (place === undefined || version !== this.version) {
+      return;
+    }
+    this.pools.set(place, passages);
+    for (const one of this.pending.values()) {
+      const candidate = one.place === place && passages.find((other) => other.id === one.id);
+      if (candidate) {
+        candidate.score = one.score;
+      }
+    }
+    if (place === this.place) {
+      const shown = passages.findIndex((one) => one.id === this.shown);
+      this.at = shown >= 0 ? shown : Math.max(0, this.firstOpen());
+      this.remember();
+    }
+  }
+
+  /** Ask for the pools that are shown now and next. */
+  want() {
+    if (this.place === null || this.place < 0) {
+      return;
+    }
+    const near = [this.place, this.nextPlace(), (this.place + 1) % this.queries.length];
+    const places = [...new Set(near)].filter(
+      (one) => one >= 0 && !this.pools.has(one) && !this.asked.has(one),
+    );
+    if (places.length) {
+      places.forEach((one) => this.asked.add(one));
+      this.send({ event: "want", places });
+    }
+  }
+
+  // What is judged
+
+  get pool() {
+    return this.pools.get(this.place) ?? null;
+  }
+
+  get candidate() {
+    return this.pool?.[this.at] ?? null;
+  }
+
+  get skips() {
+    return [...this.skipped.values()].reduce((sum, ids) => sum + ids.size, 0);
+  }
+
+  isSkipped(candidate) {
+    return this.skipped.get(this.place)?.has(candidate.id) ?? false;
+  }
+
+  /** Judged and pooled of a query; what is pooled is null while it is not known. */
+  count(place) {
+    const pool = this.pools.get(place);
+    return pool
+      ? [pool.filter((one) => one.score !== null).length, pool.length]
+      : this.counts[place];
+  }
+
+  /** Judgements that Python has not stored for some time. */
+  get late() {
+    return [...this.pending.values()].filter((one) => Date.now() - one.since > SLOW).length;
+  }
+
+  /** Each answers what is to be said about it. */
+  judge(score) {
+    if (!this.candidate) {
+      return "";
+    }
+    this.store(this.candidate, score);
+    this.skipped.get(this.place)?.delete(this.candidate.id);
+    this.judged.push([this.place, this.candidate.id]);
+    this.goOn();
+    return `${score}, ${GRADES[score - 1]}. ${this.where()}`;
+  }
+
+  skip() {
+    if (!this.candidate) {
+      return "";
+    }
+    const ids = this.skipped.get(this.place) ?? new Set();
+    this.skipped.set(this.place, ids.add(this.candidate.id));
+    this.goOn();
+    return `Skipped. ${this.where()}`;
+  }
+
+  /** The judgement of the passage that is shown, or else the last one. */
+  takeBack() {
+    if (this.candidate === null || this.candidate.score === null) {
+      const [place, id] = this.judged.at(-1) ?? [-1, ""];
+      const at = (this.pools.get(place) ?? []).findIndex((one) => one.id === id);
+      if (at < 0) {
+        return "There is nothing to take back here.";
+      }
+      [this.place, this.at] = [place, at];
+      this.remember();
+    }
+    const { id, score } = this.candidate;
+    this.judged = this.judged.filter(([, other]) => other !== id);
+    if (score !== null) {
+      this.store(this.candidate, null);
+    }
+    return `Taken back. ${this.where()}`;
+  }
+
+  store(candidate, score) {
+    this.number += 1;
+    const by = `${this.name}-${this.number}`;
+    this.pending.set(by, { place: this.place, id: candidate.id, score, since: Date.now() });
+    candidate.score = score;
+    this.send({ event: "judge", place: this.place, id: candidate.id, score: score ?? 0, by });
+  }
+
+  // Where the reader is
+
+  /** The first passage from a place on, around the end, that is neither judged nor skipped. */
+  firstOpen(from = 0) {
+    const pool = this.pool ?? [];
+    const places = pool.map((_, i) => (from + i) % pool.length);
+    return places.find((i) => pool[i].score === null && !this.isSkipped(pool[i])) ?? -1;
+  }
+
+  /** The next query with passages that are neither judged nor skipped; -1 for none. */
+  nextPlace() {
+    const total = this.queries.length;
+    for (let i = 1; i < total; i += 1) {
+      const place = (this.place + i) % total;
+      const [judged, pooled] = this.count(place);
+      if (pooled === null || judged + (this.skipped.get(place)?.size ?? 0) < pooled) {
+        return place;
+      }
+    }
+    return -1;
+  }
+
+  goOn() {
+    const open = this.firstOpen(this.at + 1);
+    if (open >= 0) {
+      this.at = open;
+      this.remember();
+    } else {
+      this.goTo(this.nextPlace());
+    }
+  }
+
+  /** To the first passage of a query that is not judged. */
+  goTo(place) {
+    this.place = place;
+    this.at = Math.max(0, this.firstOpen());
+    this.remember();
+    this.want();
+    return this.where();
+  }
+
+  step(by) {
+    const total = this.queries.length;
+    const from = this.place === null || this.place < 0 ? (by > 0 ? -1 : 0) : this.place;
+    return this.goTo((from + by + total) % total);
+  }
+
+  move(by) {
+    if (this.pool && this.at + by >= 0 && this.at + by < this.pool.length) {
+      this.at += by;
+      this.remember();
+    }
+    return this.where();
+  }
+
+  unskip() {
+    const [place] = [...this.skipped].find(([, ids]) => ids.size) ?? [0];
+    this.skipped.clear();
+    return this.goTo(place);
+  }
+
+  remember() {
+    this.shown = this.candidate?.id ?? "";
+  }
+
+  where() {
+    if (this.place < 0) {
+      return "All is judged.";
+    }
+    if (!this.candidate) {
+      return `Query ${this.place + 1} of ${this.queries.length}.`;
+    }
+    const judged = this.candidate.score === null ? "" : ` Judged ${this.candidate.score} of 5.`;
+    return `Passage ${this.at + 1} of ${this.pool.length}: ${this.candidate.title}.${judged}`;
+  }
+}
