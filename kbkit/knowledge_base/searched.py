@@ -12,13 +12,16 @@ from kbkit.models import (
     Hits,
     Mode,
 )
+from kbkit.models.answers import Answer
 from kbkit.recipes import (
     RetrievalSpec,
 )
-from kbkit.retrieval.retriever import Query, Retriever, search
+from kbkit.retrieval.asking import ask
+from kbkit.retrieval.retriever import Query, Retriever, search, similar
 
 if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.llms import LLM
     from llama_index.core.tools import FunctionTool
 
 
@@ -63,6 +66,62 @@ class Searched(Opened):
             NotFoundError: The knowledge base was deleted.
         """
         return search([self.retriever], Query.of(query, limit, mode, filters, settings))
+
+    def similar(
+        self,
+        chunk_id: str,
+        limit: int = 10,
+        *,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Hits:
+        """Other chunks that speak of the same as a chunk, nearest first.
+
+        Vectors decide, and nothing is embedded. Further chunks of one document come later, so
+        that other documents are seen too. The ``query`` of the hits names the chunk by its
+        title and headings; scores compare among themselves, not with those of a search.
+
+        Args:
+            chunk_id: Of the chunk.
+            limit: Most hits.
+            filters: What a document must be.
+
+        Raises:
+            ConfigError: Limit or a filter is wrong.
+            NotFoundError: There is no such chunk.
+        """
+        (chunk,) = self.context(chunk_id, 0, 0)
+        document = self.document(chunk.document_id)
+        path = chunk.heading_path
+        names = [document.title, *(path[1:] if path[:1] == (document.title,) else path)]
+        name = " › ".join(filter(str.strip, names)) or document.uri
+        asked = Query.of(name, limit, Mode.DENSE, filters)
+        return similar(self.retriever, chunk_id, asked)
+
+    def ask(
+        self,
+        question: str,
+        limit: int = 5,
+        *,
+        llm: LLM | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Answer:
+        """What a language model makes of the passages that answer a question best.
+
+        The passages are handed over as numbered, quoted material. Without a model there is no
+        text, only the passages.
+
+        Args:
+            question: What is asked.
+            limit: Most passages.
+            llm: A llama-index language model; by default what its ``Settings.llm`` was set to. A
+                model may be a service, which then sees question and passages.
+            filters: What a document must be.
+
+        Raises:
+            ConfigError: The question is empty, or the limit or a filter is wrong.
+            LanguageModelError: The model failed.
+        """
+        return ask(self.search(question, limit, filters=filters), llm)
 
     def as_retriever(
         self,
