@@ -180,14 +180,6 @@ def problem(error: BaseException) -> str:
     return f'<div class="kbkit-status kbkit-problem" role="alert">{said}</div>'
 
 
-def notice(title: str, text: str) -> str:
-    """What stands where results would be."""
-    return (
-        f'<div class="kbkit-notice"><b>{escape(plain(title, 200))}</b>'
-        f"<span>{escape(plain(text, 300))}</span></div>"
-    )
-
-
 def counts(report: IngestReport, place: str, seconds: float) -> str:
     """What an ingest has done so far, as numbers; screen readers find it, but are not told each.
 

@@ -1,0 +1,114 @@
+import json
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbkit.models import Chunk, DocumentState, DocumentType, Hit, ScoreParts
+from kbkit.panels.cards import Context, Marking, card, score
+from kbkit.panels.own import OwnRating
+from kbkit.text import analyzer
+
+ENGLISH = analyzer()
+FETCHED = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def make_hit(**changes):
+    chunk = Chunk(
+        "c1", "d1", 0, 0, 4, "text", changes.pop("heading_path", ("Guide", "Files")), "here", None
+    )
+    values = {
+        "kb": "manual",
+        "score": 0.75,
+        "parts": ScoreParts(cosine=0.6, bm25=8.25, dense=0.2, lexical=0.55),
+        "chunk": chunk,
+        "uri": "https://example.org/page",
+        "title": "A page",
+        "document_type": DocumentType.API_SPEC,
+        "tags": (),
+        "snippet": "How to read files",
+        "fetched_at": FETCHED,
+    }
+    given = {**values, **changes}
+    text = given.pop("snippet")
+    return Hit(**given, cut=lambda: text)
+
+
+def drawn(hit, query="", **more):
+    marking = Marking(frozenset(ENGLISH.query_terms(query)), ENGLISH)
+    return card(hit, 1, marking, FETCHED + timedelta(days=3), **more)
+
+
+@given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=200), st.text(max_size=50))
+def test_any_text_becomes_json_of_one_line_texts(title, text, uri, query):
+    hit = make_hit(title=title, snippet=text, uri=uri, heading_path=(text, title), kb=title)
+    state = json.loads(json.dumps(drawn(hit, query, kb=True, own=OwnRating(None, text, 3))))
+    assert not {"\n", "\u202e", "\x00"} & set(state["name"] + state["path"] + state["rated"])
+    assert state["link"].startswith(("http://", "https://")) or state["link"] == ""
+
+
+def test_huge_text_is_cut():
+    hit = make_hit(title="t" * 10**6, snippet="s" * 10**6, uri="u" * 10**6, kb="k" * 10**6)
+    state = drawn(hit, "q" * 1000, kb=True) | {"id": "", "citation": ""}
+    assert len(json.dumps(state)) < 3000
+
+
+def test_age_and_state_of_the_document_are_told():
+    state = drawn(make_hit(state=DocumentState.STALE))
+    assert state["fresh"]["text"] == "fetched 3 days ago"
+    assert state["fresh"]["exact"] == "Fetched 2026-01-02 00:00 UTC"
+    assert [badge["text"] for badge in state["badges"]] == ["api spec", "stale"]
+    assert state["link"] == "https://example.org/page#here"
+
+
+def test_a_first_heading_that_repeats_the_title_is_left_out():
+    assert drawn(make_hit(heading_path=("A page", "Part")))["path"] == "Part"
+
+
+def test_the_score_is_drawn_and_said():
+    drawing = score(make_hit())
+    assert drawing["said"] == (
+        "Score 0.75: 0.20 from meaning (cosine 0.60), 0.55 from words (BM25 8.2)"
+    )
+    assert [share["percent"] for share in drawing["shares"]] == [20, 55, 0, 0, 0, 0]
+
+
+def test_the_score_shows_all_its_parts():
+    parts = ScoreParts(
+        cosine=0.6, bm25=8.25, dense=0.2, lexical=0.3, document=0.2, title=0.1, heading=0.1,
+        rating=0.05,
+    )  # fmt: skip
+    drawing = score(make_hit(parts=parts, score=parts.total))
+    assert drawing["said"] == (
+        "Score 0.95: 0.20 from meaning (cosine 0.60), 0.30 from words (BM25 8.2), "
+        "0.20 from other passages of the document, 0.10 from words in its title, "
+        "0.10 from words in the headings above it, 0.05 from ratings"
+    )
+    assert [share["percent"] for share in drawing["shares"]] == [20, 30, 20, 10, 10, 5]
+
+
+def test_the_bar_never_overflows():
+    parts = ScoreParts(cosine=-0.2, bm25=90, dense=-0.1, lexical=4.0)
+    assert [share["percent"] for share in score(make_hit(parts=parts))["shares"]][:2] == [0, 100]
+
+
+def test_what_else_was_said_is_mentioned():
+    own = OwnRating(None, "how to <b>", 4, average=3.5, raters=2)
+    assert drawn(make_hit(), own=own)["rated"] == (
+        "you: 4 of 5 for “how to <b>” · average 3.5 of 2 readers"
+    )
+    assert drawn(make_hit(), own=OwnRating(5, average=5, raters=1))["rated"] == ""
+
+
+def test_a_passage_in_context_keeps_its_lines_and_its_marks():
+    hit = make_hit()
+    before = Chunk("c0", "d1", 0, 0, 4, "\n  first\n\nx", ("Guide", "Start"), "", None)
+    state = drawn(hit, "text", context=Context(1, (before, hit.chunk), more=True))["context"]
+    assert state == {
+        "reach": 1,
+        "passages": [
+            {"text": "  first\n\nx", "own": None, "path": "Guide › Start"},
+            {"text": "", "own": [("text", True)], "path": "Guide › Files"},
+        ],
+        "more": True,
+    }
