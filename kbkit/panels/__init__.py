@@ -10,13 +10,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kbkit.panels.documents import DocumentsPanel
     from kbkit.panels.ingest import IngestPanel
     from kbkit.panels.judge import JudgePanel
     from kbkit.panels.search import SearchPanel
 
-__all__ = ["IngestPanel", "JudgePanel", "SearchPanel"]
+__all__ = ["DocumentsPanel", "IngestPanel", "JudgePanel", "SearchPanel"]
 
 _MODULES = {
+    "DocumentsPanel": "documents",
     "IngestPanel": "ingest",
     "JudgePanel": "judge",
     "SearchPanel": "search",

@@ -24,9 +24,7 @@ def iter_listed(connection: sa.Connection, kb_id: str) -> Iterator[Document]:
     """
     types = {str(each): each for each in DocumentType}
     states = {str(each): each for each in DocumentState}
-    rows = connection.exec_driver_sql(_LISTED, (kb_id,)).cursor
-    assert rows is not None
-    for row in rows:
+    for row in connection.exec_driver_sql(_LISTED, (kb_id,)):
         known_as, uri, title, document_type, tags, metadata, state, fetched_at, digest = row
         yield Document(
             known_as,

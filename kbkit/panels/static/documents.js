@@ -1,0 +1,395 @@
+// The documents of a knowledge base as a tree: lines are asked for when their folder is opened, and
+// only those in sight are elements, so that thousands cost no more than a few.
+import { drawn, make } from "./dom.js";
+
+/**
+ * @typedef {object} Row  a line
+ * @property {string} id
+ * @property {string} name
+ * @property {number} [count]  of a folder: the documents in it
+ * @property {Row[]} [rows]  of a folder that is open from the start
+ * @property {string} [state]  of a document that is stale or gone
+ * @typedef {{row: Row, level: number, place: number, size: number, above: number}} Line
+ * @typedef {object} State
+ * @property {string} label
+ * @property {string} kb
+ * @property {number} version  another one when the documents changed
+ * @property {Row[]} rows
+ * @property {Row[] | null} found  what a filter found, in its place
+ * @property {string} empty  what to say where there are no lines
+ * @property {string} selected  id of a document, or ""
+ * @property {string[]} way  the folders that it lies in, outermost first
+ * @property {number} shown  another one when the selected document is to be brought in sight
+ */
+
+const ROW_HEIGHT = 28;
+const SPARE = 6;
+const TYPING_PAUSE = 700;
+
+let trees = 0;
+
+export default {
+  render({ model, el }) {
+    const tree = new Tree(el);
+    const heard = (message) => tree.received(message);
+    model.on("msg:custom", heard);
+    const end = drawn({ model }, (state, send) => tree.draw(state, send));
+    return () => {
+      end();
+      model.off("msg:custom", heard);
+      tree.close();
+    };
+  },
+};
+
+class Tree {
+  constructor(el) {
+    this.name = `kbkit-tree-${(trees += 1)}`;
+    /** @type {State} */
+    this.state = {
+      label: "",
+      kb: "",
+      version: -1,
+      rows: [],
+      found: null,
+      empty: "",
+      selected: "",
+      way: [],
+      shown: -1,
+    };
+    /** @type {Map<string, Row[]>} lines of folders that are known */
+    this.known = new Map();
+    /** @type {Set<string>} */
+    this.open = new Set();
+    /** @type {Set<string>} folders of what a filter found that were closed */
+    this.closed = new Set();
+    /** @type {Line[]} */
+    this.lines = [];
+    /** @type {Map<string, HTMLElement>} */
+    this.elements = new Map();
+    this.active = "";
+    this.typed = "";
+    this.typedAt = 0;
+    /** Whether the selected document is still to be brought in sight. */
+    this.seeking = false;
+    this.send = () => {};
+    this.body = make("div", { class: "kbkit-tree-body", role: "presentation" });
+    this.note = make("p", { class: "kbkit-tree-note" });
+    this.root = make("div", {
+      class: "kbkit-tree",
+      role: "tree",
+      tabindex: 0,
+      // keeps the notebook's own keys out: there, d twice deletes a cell
+      "data-lm-suppress-shortcuts": "true",
+      onkeydown: (event) => this.pressed(event),
+      onscroll: () => this.paint(),
+      onclick: (event) => this.clicked(event),
+      onfocus: () => this.focused(),
+    });
+    this.root.append(this.body);
+    el.replaceChildren(this.root, this.note);
+    this.sized = new ResizeObserver(() => this.paint());
+    this.sized.observe(this.root);
+  }
+
+  close() {
+    this.sized.disconnect();
+  }
+
+  /** @param {State} state */
+  draw(state, send) {
+    const before = this.state;
+    this.state = state;
+    this.send = send;
+    if (state.kb !== before.kb) {
+      this.known.clear();
+      this.open.clear();
+      this.active = "";
+    }
+    if (state.version !== before.version) {
+      this.learn(state.rows);
+      const known = [...this.open].filter((id) => this.known.has(id));
+      known.forEach((folder) => this.send("children", { folder }));
+    }
+    if (state.found !== before.found) {
+      this.closed.clear();
+      this.root.scrollTop = 0;
+    }
+    this.seeking ||= state.shown !== before.shown;
+    this.root.setAttribute("aria-label", state.label);
+    this.update();
+  }
+
+  /** Take over lines, with those inside of folders that are open from the start. */
+  learn(rows) {
+    for (const row of rows) {
+      if (row.rows) {
+        this.known.set(row.id, row.rows);
+        this.open.add(row.id);
+        this.learn(row.rows);
+      }
+    }
+  }
+
+  /** @param {{folder: string, rows: Row[]}} message */
+  received({ folder, rows }) {
+    if (typeof folder === "string" && Array.isArray(rows)) {
+      this.known.set(folder, rows);
+      this.update();
+    }
+  }
+
+  update() {
+    this.seek();
+    this.lines = [];
+    const { found, rows, selected } = this.state;
+    this.list(found ?? rows, 1, -1);
+    const has = (id) => this.lines.some((line) => line.row.id === id);
+    if (!has(this.active)) {
+      this.active = has(selected) ? selected : (this.lines[0]?.row.id ?? "");
+    }
+    this.root.hidden = this.lines.length === 0;
+    this.note.hidden = this.lines.length > 0;
+    this.note.textContent = this.state.empty;
+    this.body.style.height = `${this.lines.length * ROW_HEIGHT}px`;
+    if (this.seeking && !this.state.found && has(selected)) {
+      this.seeking = false;
+      this.activate(this.lines.findIndex((line) => line.row.id === selected));
+    }
+    this.paint();
+  }
+
+  /** Open the folders of the selected document, as far as they are known. */
+  seek() {
+    if (!this.seeking || this.state.found) {
+      return;
+    }
+    for (const folder of this.state.way) {
+      const shown = this.known.has(folder);
+      if (!this.open.has(folder) || !shown) {
+        this.open.add(folder);
+        if (!shown) {
+          this.send("children", { folder });
+        }
+      }
+    }
+  }
+
+  /** @param {Row[]} rows */
+  list(rows, level, above) {
+    rows.forEach((row, i) => {
+      const here = this.lines.length;
+      this.lines.push({ row, level, place: i + 1, size: rows.length, above });
+      if (this.isOpen(row)) {
+        this.list(this.inside(row) ?? [], level + 1, here);
+      }
+    });
+  }
+
+  inside(row) {
+    return this.state.found ? row.rows : this.known.get(row.id);
+  }
+
+  isOpen(row) {
+    return isFolder(row) && (this.state.found ? !this.closed.has(row.id) : this.open.has(row.id));
+  }
+
+  /** Make elements of the lines in sight, and of the one that has the focus. */
+  paint() {
+    const first = Math.max(0, Math.floor(this.root.scrollTop / ROW_HEIGHT) - SPARE);
+    const last = first + Math.ceil(this.root.clientHeight / ROW_HEIGHT) + 2 * SPARE;
+    const sight = new Map();
+    this.lines.forEach((line, i) => {
+      if ((i >= first && i < last) || line.row.id === this.active) {
+        sight.set(line.row.id, i);
+      }
+    });
+    for (const [id, element] of this.elements) {
+      if (!sight.has(id)) {
+        element.remove();
+        this.elements.delete(id);
+      }
+    }
+    for (const [id, i] of sight) {
+      this.fill(id, i);
+    }
+    const active = this.elements.get(this.active);
+    if (active) {
+      this.root.setAttribute("aria-activedescendant", active.id);
+    } else {
+      this.root.removeAttribute("aria-activedescendant");
+    }
+  }
+
+  fill(id, i) {
+    const line = this.lines[i];
+    const { row } = line;
+    let element = this.elements.get(id);
+    if (!element) {
+      element = make("div", { class: "kbkit-line", role: "treeitem" });
+      this.elements.set(id, element);
+      this.body.append(element);
+    }
+    const drawing = JSON.stringify([
+      i,
+      line,
+      this.isOpen(row),
+      id === this.active,
+      this.state.selected === id,
+    ]);
+    if (element.dataset.drawing === drawing) {
+      return;
+    }
+    element.dataset.drawing = drawing;
+    element.id = `${this.name}-${i}`;
+    element.style.top = `${i * ROW_HEIGHT}px`;
+    element.style.paddingInlineStart = `${4 + (line.level - 1) * 14}px`;
+    element.setAttribute("aria-level", String(line.level));
+    element.setAttribute("aria-posinset", String(line.place));
+    element.setAttribute("aria-setsize", String(line.size));
+    element.setAttribute("aria-selected", String(this.state.selected === id));
+    element.classList.toggle("kbkit-active", id === this.active);
+    element.classList.toggle("kbkit-folder", isFolder(row));
+    if (isFolder(row)) {
+      element.setAttribute("aria-expanded", String(this.isOpen(row)));
+    } else {
+      element.removeAttribute("aria-expanded");
+    }
+    element.title = row.name;
+    element.replaceChildren(...parts(row, this.isOpen(row)));
+  }
+
+  /** Move to a line and bring it in sight. */
+  activate(i) {
+    const line = this.lines[Math.max(0, Math.min(i, this.lines.length - 1))];
+    if (!line) {
+      return;
+    }
+    this.active = line.row.id;
+    const top = this.lines.indexOf(line) * ROW_HEIGHT;
+    const { scrollTop, clientHeight } = this.root;
+    if (top < scrollTop) {
+      this.root.scrollTop = top;
+    } else if (top + ROW_HEIGHT > scrollTop + clientHeight) {
+      this.root.scrollTop = top + ROW_HEIGHT - clientHeight;
+    }
+    this.paint();
+  }
+
+  focused() {
+    this.send("look");
+    this.paint();
+  }
+
+  /** @param {MouseEvent} event */
+  clicked(event) {
+    const element = event.target instanceof Element && event.target.closest(".kbkit-line");
+    const found = [...this.elements].find(([, each]) => each === element);
+    const i = this.lines.findIndex((line) => line.row.id === found?.[0]);
+    if (i >= 0) {
+      this.activate(i);
+      this.choose(this.lines[i].row);
+    }
+  }
+
+  choose(row) {
+    if (isFolder(row)) {
+      this.setOpen(row, !this.isOpen(row));
+    } else {
+      this.send("select", { document: row.id });
+    }
+  }
+
+  setOpen(row, open) {
+    if (this.state.found) {
+      this.closed[open ? "delete" : "add"](row.id);
+    } else {
+      this.open[open ? "add" : "delete"](row.id);
+      if (open && !this.known.has(row.id)) {
+        this.send("children", { folder: row.id });
+      }
+    }
+    this.update();
+  }
+
+  /** @param {KeyboardEvent} event */
+  pressed(event) {
+    const i = this.lines.findIndex((line) => line.row.id === this.active);
+    if (i < 0 || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) {
+      return;
+    }
+    const page = Math.max(1, Math.floor(this.root.clientHeight / ROW_HEIGHT) - 1);
+    const line = this.lines[i];
+    const moves = {
+      ArrowDown: () => this.activate(i + 1),
+      ArrowUp: () => this.activate(i - 1),
+      PageDown: () => this.activate(i + page),
+      PageUp: () => this.activate(i - page),
+      Home: () => this.activate(0),
+      End: () => this.activate(this.lines.length - 1),
+      ArrowRight: () => this.inwards(line, i),
+      ArrowLeft: () => this.outwards(line),
+      Enter: () => this.choose(line.row),
+      " ": () => (this.isTyping() ? this.typeAhead(" ", i) : this.choose(line.row)),
+    };
+    if (event.key in moves) {
+      moves[event.key]();
+    } else if (event.key.length === 1) {
+      this.typeAhead(event.key, i);
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  inwards(line, i) {
+    if (isFolder(line.row) && !this.isOpen(line.row)) {
+      this.setOpen(line.row, true);
+    } else if (isFolder(line.row) && this.lines[i + 1]?.above === i) {
+      this.activate(i + 1);
+    }
+  }
+
+  outwards(line) {
+    if (this.isOpen(line.row)) {
+      this.setOpen(line.row, false);
+    } else if (line.above >= 0) {
+      this.activate(line.above);
+    }
+  }
+
+  isTyping() {
+    return this.typed !== "" && Date.now() - this.typedAt < TYPING_PAUSE;
+  }
+
+  /** Go to the next line whose name begins with what was typed. */
+  typeAhead(key, i) {
+    this.typed = (this.isTyping() ? this.typed : "") + key.toLowerCase();
+    this.typedAt = Date.now();
+    const start = this.typed.length > 1 ? i : i + 1;
+    for (let step = 0; step < this.lines.length; step += 1) {
+      const at = (start + step) % this.lines.length;
+      if (this.lines[at].row.name.toLowerCase().startsWith(this.typed)) {
+        this.activate(at);
+        return;
+      }
+    }
+  }
+}
+
+/** @param {Row} row */
+function isFolder(row) {
+  return row.count !== undefined;
+}
+
+/** @param {Row} row */
+function parts(row, open) {
+  const name = make("bdi", { class: "kbkit-line-name" }, row.name);
+  if (!isFolder(row)) {
+    return [name, row.state && make("span", { class: "kbkit-badge" }, row.state)].filter(Boolean);
+  }
+  const twist = make("span", { class: "kbkit-twist", "aria-hidden": "true" }, open ? "▾" : "▸");
+  const count = make("span", { class: "kbkit-line-count" }, row.count.toLocaleString("en"));
+  return [twist, name, count];
+}

@@ -1,0 +1,143 @@
+// One document: what it is, stars, and its text. The text is HTML that Python has sanitised; it
+// stands in a shadow root, so that its styles and ids cannot reach the page.
+import { drawn, make, makeLink } from "./dom.js";
+
+/**
+ * @typedef {object} State
+ * @property {string} title
+ * @property {string} link  an address of the web, or ""
+ * @property {string} place  where the document comes from
+ * @property {string[]} facts
+ * @property {string} badge  stale, gone, or ""
+ * @property {number} stars  the reader's rating, or 0
+ * @property {string} rated  what others said
+ * @property {boolean} undo
+ * @property {string} html  sanitised
+ * @property {string[]} inner  addresses that lead to other documents of the knowledge base
+ * @property {string} anchor  the place to begin at, or ""
+ * @property {number} serial  another one for each document that is opened
+ * @property {string} note  what is left out, or what to do where no document is open
+ */
+
+const STARS = ["not useful", "slightly useful", "useful", "very useful", "the answer"];
+
+export default {
+  render({ model, el }) {
+    const reader = new Reader(el, model.get("style"));
+    return drawn({ model }, (state, send) => reader.draw(state, send));
+  },
+};
+
+class Reader {
+  constructor(el, style) {
+    this.serial = -1;
+    this.html = null;
+    this.send = () => {};
+    this.title = make("h3", { class: "kbkit-document-title" });
+    this.facts = make("div", { class: "kbkit-where" });
+    this.stars = STARS.map((meaning, i) => this.star(i + 1, meaning));
+    this.undo = make("button", {
+      class: "kbkit-act",
+      type: "button",
+      title: "Take back the rating",
+    });
+    this.undo.textContent = "Undo";
+    this.undo.addEventListener("click", () => this.send("undo"));
+    this.rated = make("span", { class: "kbkit-rated" });
+    const group = make("span", { class: "kbkit-stars", role: "group", "aria-label": "Rate" });
+    group.append(...this.stars);
+    const actions = make("div", { class: "kbkit-actions" }, group, this.undo, this.rated);
+    this.header = make("header", {}, this.title, this.facts, actions);
+    this.note = make("p", { class: "kbkit-tree-note" });
+    this.page = make("div", {
+      class: "kbkit-page",
+      role: "region",
+      tabindex: 0,
+      "data-lm-suppress-shortcuts": "true",
+    });
+    const shadow = this.page.attachShadow({ mode: "open" });
+    this.text = make("div", { class: "text", dir: "auto" });
+    const sheet = document.createElement("style");
+    sheet.textContent = style;
+    shadow.append(sheet, this.text);
+    this.text.addEventListener("click", (event) => this.clicked(event));
+    this.root = make("article", { class: "kbkit-document" }, this.header, this.note, this.page);
+    el.replaceChildren(this.root);
+  }
+
+  star(score, meaning) {
+    const label = `${score} ${score === 1 ? "star" : "stars"}, ${meaning}`;
+    const onclick = () => this.send("rate", { score });
+    const attributes = { type: "button", title: label, "aria-label": label, onclick };
+    return make("button", { class: "kbkit-star", ...attributes });
+  }
+
+  /** @param {State} state */
+  draw(state, send) {
+    this.send = send;
+    this.inner = new Set(state.inner);
+    const there = state.title !== "";
+    this.header.hidden = !there;
+    this.page.hidden = !there;
+    this.note.hidden = state.note === "";
+    this.note.textContent = state.note;
+    this.title.replaceChildren(makeLink(state.link, {}, make("bdi", {}, state.title)));
+    const badge = state.badge && make("span", { class: "kbkit-badge" }, state.badge);
+    const facts = state.facts.map((fact) => make("span", {}, fact));
+    const place = make("bdi", { class: "kbkit-place", title: state.place }, state.place);
+    this.facts.replaceChildren(...[badge, ...facts, place].filter(Boolean));
+    this.stars.forEach((star, i) => {
+      star.classList.toggle("kbkit-on", i < state.stars);
+      star.setAttribute("aria-pressed", String(i + 1 === state.stars));
+    });
+    this.undo.style.visibility = state.undo ? "visible" : "hidden";
+    this.rated.textContent = state.rated;
+    this.page.setAttribute("aria-label", `Text of ${state.title}`);
+    if (state.html !== this.html) {
+      this.html = state.html;
+      this.text.innerHTML = state.html;
+      this.text.querySelectorAll("a[href]").forEach((link) => this.tame(link));
+    }
+    if (state.serial !== this.serial) {
+      this.serial = state.serial;
+      this.page.scrollTop = 0;
+      this.go(state.anchor);
+    }
+  }
+
+  /** Links to elsewhere open beside the notebook. */
+  tame(link) {
+    if (!link.getAttribute("href").startsWith("#")) {
+      link.setAttribute("target", "_blank");
+      link.setAttribute("rel", "noopener noreferrer nofollow");
+    }
+  }
+
+  /** Links to a place in this document or to another one must not change the page's address. */
+  clicked(event) {
+    const link = event.target instanceof Element && event.target.closest("a[href]");
+    const href = link ? link.getAttribute("href") : "";
+    if (href.startsWith("#")) {
+      event.preventDefault();
+      if (this.inner.has(href)) {
+        this.send("follow", { href });
+      } else {
+        this.go(href.slice(1));
+      }
+    }
+  }
+
+  go(anchor) {
+    let name = anchor;
+    try {
+      name = decodeURIComponent(anchor);
+    } catch {
+      // a bare percent sign
+    }
+    const target = name && this.page.shadowRoot.getElementById(name);
+    if (target) {
+      const top = target.getBoundingClientRect().top - this.page.getBoundingClientRect().top;
+      this.page.scrollTop += top - 8;
+    }
+  }
+}

@@ -1,0 +1,239 @@
+"""The documents panel against a real workspace."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+
+from kbkit.errors import KbkitError
+from kbkit.panels import DocumentsPanel
+from kbkit.panels.reader import LONGEST
+from kbkit.panels.tree import MOST_FOUND, DocumentTree
+
+SITE = "https://docs.example.org/en/latest"
+MANY = (
+    "See [open](../io/open.html#modes), <https://docs.example.org/en/latest/io/csv.html>, "
+    "[there](https://elsewhere.example/), [here](#part) and [bad](javascript:bad()).\n\n"
+    "## Part {#part}\n\n```python\ndef read(): ...\n```\n"
+)
+HOSTILE = (
+    "<script>boom()</script> <img src=x onerror=boom()> ![x](https://evil.example/x.png) "
+    "[click](javascript:boom()) \u202egnp.exe " + "x" * 1_000_000
+)
+
+
+@pytest.fixture
+def kb(scratch):
+    kb = scratch["garden"]
+    kb.add("Start", MANY, source=f"{SITE}/guide/start.html", tags=["first"])
+    kb.add("Open", "# Open\n\n## Modes {#modes}\n\nRead.", source=f"{SITE}/io/open.html")
+    kb.add("CSV", "# CSV\n\nRows.", source=f"{SITE}/io/csv.html")
+    kb.add("<script>boom()</script>", HOSTILE, source="javascript:boom()")
+    return kb
+
+
+def text_of(markup):
+    class Text(HTMLParser):
+        text = ""
+
+        def handle_data(self, data):
+            self.text += data
+
+    parser = Text()
+    parser.feed(markup)
+    return parser.text
+
+
+def status(panel):
+    return text_of(panel._status.value)
+
+
+def names(rows):
+    return [(row["name"], names(row["rows"])) if "rows" in row else row["name"] for row in rows]
+
+
+def send(view, event, **content):
+    """What the page sends."""
+    view._handle_custom_msg({"event": event, **content}, [])
+
+
+def shown(panel):
+    return panel.shown._view.state
+
+
+def test_the_tree_follows_paths(kb):
+    tree = DocumentTree(kb.list_documents())
+    assert names(tree.top()) == ["docs.example.org/en/latest", "javascript", "text"]
+    folder = "docs.example.org/en/latest/"
+    assert names(tree.rows(folder)) == ["guide", "io"]
+    assert [row["count"] for row in tree.rows(folder)] == [1, 2]
+    assert names(tree.rows(f"{folder}io/")) == ["CSV", "Open"]
+    assert tree.rows("nowhere/") == []
+    (csv,) = [each.id for each in tree.documents.values() if each.title == "CSV"]
+    assert tree.way(csv)[-2:] == [folder, f"{folder}io/"]
+    assert tree.way("nothing") == []
+
+
+def test_one_folder_that_holds_all_is_open(kb):
+    documents = [each for each in kb.list_documents() if each.uri.startswith(SITE)]
+    assert names(DocumentTree(documents).top()) == [("docs.example.org/en/latest", ["guide", "io"])]
+    assert DocumentTree(()).top() == []
+
+
+def test_a_filter_finds_titles_and_addresses(kb):
+    tree = DocumentTree(kb.list_documents())
+    rows, many = tree.found("IO html csv")
+    assert (names(rows), many) == ([("docs.example.org/en/latest/io", ["CSV"])], 1)
+    assert tree.found("zebra") == ([], 0)
+
+
+def test_a_filter_shows_no_more_than_can_be_read(kb):
+    (one,) = [each for each in kb.list_documents() if each.title == "CSV"]
+    from dataclasses import replace
+
+    many = [replace(one, id=str(n), uri=f"{SITE}/{n}") for n in range(MOST_FOUND + 7)]
+    rows, count = DocumentTree(many).found("csv")
+    assert (len(rows[0]["rows"]), count) == (MOST_FOUND, MOST_FOUND + 7)
+
+
+def test_a_document_is_opened_and_its_links_are_followed(kb):
+    panel = DocumentsPanel(kb)
+    assert panel.kb_box is None
+    assert status(panel) == "garden: 5 documents"
+    send(panel._view, "select", document=kb.document(f"{SITE}/guide/start.html").id)
+    assert panel.document.title == shown(panel)["title"] == "Start"
+    assert panel._view.state["way"][-1].endswith("/guide/")
+    html = shown(panel)["html"]
+    assert '<span class="k">def</span>' in html
+    assert "javascript" not in html
+    assert 'href="https://elsewhere.example/"' in html
+    inner = shown(panel)["inner"]
+    (opens,) = [href for href in inner if href.endswith("#modes")]
+    (csv,) = [href for href in inner if kb.document(f"{SITE}/io/csv.html").id in href]
+    send(panel.shown._view, "follow", href=opens)
+    assert (panel.document.title, shown(panel)["anchor"]) == ("Open", "modes")
+    panel.back_button.click()
+    assert panel.document.title == "Start"
+    assert panel.back_button.disabled
+    send(panel.shown._view, "follow", href=csv)
+    assert panel.document.title == "CSV"
+    send(panel.shown._view, "follow", href="#document-nothing")
+    assert panel.document.title == "CSV"
+
+
+def test_hostile_documents_stay_text(kb):
+    panel = DocumentsPanel(kb)
+    panel.show("javascript:boom()")
+    state = shown(panel)
+    assert state["link"] == ""
+    assert "<script" not in state["html"]
+    assert "<img" not in state["html"]
+    assert "javascript:" not in state["html"].replace("[click](javascript:boom())", "")
+    assert len(state["html"]) < LONGEST + 2000
+    assert "characters at the end are left out" in state["note"]
+    assert len(panel._view.state["rows"]) == 3
+
+
+def test_passages_are_shown(kb):
+    panel = DocumentsPanel(kb)
+    panel.show(f"{SITE}/guide/start.html")
+    whole = text_of(shown(panel)["html"])
+    panel.shown.outline_box.value = True
+    html = shown(panel)["html"]
+    chunks = list(kb.iter_chunks(panel.document.id))
+    assert html.count('<section class="chunk"') == len(chunks) > 0
+    for line in whole.split("\n"):
+        assert line in text_of(html)
+
+
+def test_labels_are_stored_at_once_and_shown_elsewhere(scratch, kb):
+    panel, other = DocumentsPanel(scratch), DocumentsPanel(kb)
+    for each in (panel, other):
+        each.show(f"{SITE}/io/csv.html")
+    panel.shown.type_box.value = "policy"
+    panel.shown.tags_box.value = " one, two ,, one"
+    document = kb.document(f"{SITE}/io/csv.html")
+    assert (document.document_type, document.tags) == ("policy", ("one", "two"))
+    assert status(panel) == "Stored: policy; one, two"
+    assert panel.shown.tags_box.value == "one, two"
+    assert panel.document == document
+    assert (other.shown.type_box.value, other.shown.tags_box.value) == ("policy", "one, two")
+
+
+def test_stars_are_stored_and_taken_back(scratch, kb):
+    panel = DocumentsPanel(scratch, rater="ann")
+    panel.show(f"{SITE}/io/csv.html")
+    kb.rate(panel.document.id, 2, rater="bob")
+    send(panel.shown._view, "rate", score=5)
+    assert (shown(panel)["stars"], shown(panel)["undo"]) == (5, True)
+    assert shown(panel)["rated"] == "3.5 of 5 by 2"
+    send(panel.shown._view, "rate", score=9)
+    assert "score" in status(panel)
+    send(panel.shown._view, "undo")
+    assert (shown(panel)["stars"], shown(panel)["undo"]) == (0, False)
+    assert kb.ratings()["rater"].tolist() == ["bob"]
+
+
+def test_deletion_is_confirmed(kb):
+    panel = DocumentsPanel(kb)
+    panel.show(f"{SITE}/io/csv.html")
+    panel.shown.delete_button.click()
+    assert "CSV" in panel.shown._question.value
+    panel.shown.keep_button.click()
+    assert panel.shown._confirm.layout.display == "none"
+    assert panel.document is not None
+    panel.shown.delete_button.click()
+    panel.shown.sure_button.click()
+    assert panel.document is None
+    assert shown(panel)["title"] == ""
+    assert status(panel) == "Deleted: “CSV”"
+    assert "CSV" not in [document.title for document in kb.list_documents()]
+
+
+def test_panels_stay_in_step(scratch):
+    panel = DocumentsPanel(scratch)
+    scratch["garden"].add("Lilies", "They float.")  # as a cell, or another process, does it
+    send(panel._view, "look")
+    assert status(panel) == "garden: 2 documents"
+    scratch.create("kitchen").add("Bread", "Bake it.")
+    panel.refresh()
+    assert panel.kb_box.options == ("garden", "kitchen")
+    panel.show("text:Lilies")
+    panel.kb_box.value = "kitchen"
+    assert panel.document is None
+    assert status(panel) == "kitchen: 1 document"
+    scratch.delete("kitchen")
+    panel.refresh()
+    assert panel.kb_box.value == "garden"
+
+
+def test_errors_are_one_line_and_keep_what_was_shown(kb):
+    panel = DocumentsPanel(kb)
+    panel.show("nothing")
+    assert isinstance(panel.error, KbkitError)
+    assert 'role="alert"' in panel._status.value
+    panel.show("text:Roses")
+    kb.delete_document("text:Roses")
+    panel.shown.tags_box.value = "thorny"
+    assert "no document" in status(panel)
+    assert panel.shown.tags_box.value == ""
+
+
+def test_an_empty_workspace_is_no_error(tmp_path):
+    import kbkit
+
+    with kbkit.open(tmp_path / "none") as workspace:
+        panel = DocumentsPanel(workspace)
+        assert panel.error is None
+        assert status(panel) == "No knowledge base yet"
+
+
+def test_a_selection_survives_a_change_of_the_filter(kb):
+    panel = DocumentsPanel(kb)
+    panel.show(f"{SITE}/io/csv.html")
+    panel.filter_box.value = "open"
+    assert status(panel) == "1 of 5 documents"
+    assert panel.document.title == "CSV"
+    panel.filter_box.value = ""
+    assert panel._view.state["found"] is None
