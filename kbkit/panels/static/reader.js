@@ -33,7 +33,7 @@ class Reader {
     this.serial = -1;
     this.html = null;
     this.send = () => {};
-    this.title = make("h3", { class: "kbkit-document-title" });
+    this.title = make("h3", { class: "kbkit-opened-title" });
     this.facts = make("div", { class: "kbkit-where" });
     this.stars = STARS.map((meaning, i) => this.star(i + 1, meaning));
     this.undo = make("button", {
@@ -61,7 +61,13 @@ class Reader {
     sheet.textContent = style;
     shadow.append(sheet, this.text);
     this.text.addEventListener("click", (event) => this.clicked(event));
-    this.root = make("article", { class: "kbkit-document" }, this.header, this.note, this.page);
+    this.root = make(
+      "article",
+      { class: "kbkit-opened kbkit-cards" },
+      this.header,
+      this.note,
+      this.page,
+    );
     el.replaceChildren(this.root);
   }
 
