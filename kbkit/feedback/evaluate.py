@@ -145,13 +145,17 @@ class Evaluation:
         return frame
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a query."""
+        """One row a query.
+
+        With another configuration also its nDCG@10 and the ``difference`` of the two.
+        """
         import pandas as pd
 
         rows = self._per_question()
         frame = pd.DataFrame(rows, columns=list(rows[0]) if rows else ["question"])
         if self.against is not None:
             frame["against_ndcg@10"] = [answer.ndcg for answer in self.against.answers]
+            frame["difference"] = frame["ndcg@10"] - frame["against_ndcg@10"]
         return frame.set_index("question")
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""The queries that somebody hands in, in whichever form they have them."""
+"""Queries and golden questions that somebody hands in, in whichever form they have them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kbkit.errors import ConfigError
@@ -13,6 +13,32 @@ from kbkit.retrieval.retriever import LONGEST_QUERY
 
 Queries = Iterable[str | Question] | Recipe | Judgements | str | Path
 """Queries, golden questions, judgements, a recipe, or the path of a file with one of them."""
+
+Asked = Sequence[Question] | Judgements | Recipe | str | Path
+"""What to measure by: golden questions, judgements, a recipe, or the path of a file with them."""
+
+
+def asked_of(given: Asked) -> Sequence[Question] | Judgements:
+    """Golden questions or judgements, as `KnowledgeBase.evaluate` takes them.
+
+    Args:
+        given: Either of them, a recipe (its golden questions), or a path: of a recipe
+            (``.yaml``), of judgements (``.qrels``), or of questions (any other).
+
+    Raises:
+        ConfigError: Judgements cannot be read.
+        RecipeError: A file cannot be read or has a wrong line.
+    """
+    if isinstance(given, Recipe):
+        return golden_questions(given)
+    if not isinstance(given, (str, Path)):
+        return given
+    path = Path(given)
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return golden_questions(load_recipe(path))
+    if path.suffix.lower() == ".qrels":
+        return Judgements.from_qrels(path)
+    return load_questions(path)
 
 
 def queries_of(given: Queries) -> tuple[str, ...]:

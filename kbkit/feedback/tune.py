@@ -123,11 +123,7 @@ class TuneReport:
 
         Paste it in place of the recipe's ``retrieval`` part.
         """
-        import yaml
-
-        values = self.settings.model_dump(mode="json", exclude_defaults=True)
-        weights = {name: getattr(self.settings, name) for name in RANGES}
-        return str(yaml.safe_dump({"retrieval": weights | values}, sort_keys=False))
+        return self.settings.to_yaml()
 
     def to_frame(self) -> pd.DataFrame:
         """One row a fold: its queries, what was chosen, and both figures."""

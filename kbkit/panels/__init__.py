@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kbkit.panels.documents import DocumentsPanel
+    from kbkit.panels.evaluation import EvalPanel
     from kbkit.panels.ingest import IngestPanel
     from kbkit.panels.judge import JudgePanel
     from kbkit.panels.search import SearchPanel
 
-__all__ = ["DocumentsPanel", "IngestPanel", "JudgePanel", "SearchPanel"]
+__all__ = ["DocumentsPanel", "EvalPanel", "IngestPanel", "JudgePanel", "SearchPanel"]
 
 _MODULES = {
     "DocumentsPanel": "documents",
+    "EvalPanel": "evaluation",
     "IngestPanel": "ingest",
     "JudgePanel": "judge",
     "SearchPanel": "search",

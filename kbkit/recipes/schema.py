@@ -317,6 +317,19 @@ class RetrievalSpec(Spec):
     postprocessors: tuple[PostprocessorSpec, ...] = ()
     """llama-index node postprocessors (a cross-encoder, say) that see the best hits last."""
 
+    def to_yaml(self) -> str:
+        """The part of a recipe that says this, to paste in place of its ``retrieval`` part.
+
+        The weights are always there, since a default may depend on the embedder; the rest only
+        where it is not the default.
+        """
+        import yaml
+
+        weights = {name: getattr(self, name) for name in type(self).model_fields
+                   if name.endswith("_weight")}  # fmt: skip
+        values = self.model_dump(mode="json", exclude_defaults=True)
+        return str(yaml.safe_dump({"retrieval": weights | values}, sort_keys=False))
+
 
 class StorageSpec(Spec):
     """What is kept where."""

@@ -1,0 +1,90 @@
+"""Controls for how search ranks."""
+
+from __future__ import annotations
+
+import ipywidgets as widgets
+
+from kbkit.models import Mode
+from kbkit.recipes import RetrievalSpec
+
+MODES = (
+    ("Meaning and words", Mode.HYBRID.value),
+    ("Meaning", Mode.DENSE.value),
+    ("Words", Mode.LEXICAL.value),
+)
+_WEIGHTS = {
+    "dense_weight": ("Meaning", 1.0),
+    "document_weight": ("Document", 5.0),
+    "title_weight": ("Title", 5.0),
+    "heading_weight": ("Headings", 5.0),
+}
+"""What is called what, and the most it may be."""
+_ENCODERS = (("The model", "model"), ("Fitted to the chunks", "fitted"))
+
+
+class SettingsForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """The settings of one side of a comparison.
+
+    Attributes:
+        mode_box: How to search.
+        weight_boxes: The weights, by their names in `RetrievalSpec`.
+        encoder_box: What embeds queries.
+    """
+
+    def __init__(self, side: str, present: RetrievalSpec) -> None:
+        """Make controls that say what there is.
+
+        Args:
+            side: What the side is called.
+            present: The settings to begin with; what has no control stays as it is there.
+        """
+        layout = widgets.Layout(width="auto")
+        self._present = present
+        self.mode_box = widgets.Dropdown(
+            description="Search by", options=MODES, tooltip=f"{side}: search by", layout=layout
+        )
+        self.weight_boxes = {
+            name: widgets.BoundedFloatText(
+                description=label,
+                tooltip=f"{side}: weight of {label.lower()}, 0 to {most:g}",
+                min=0.0,
+                max=most,
+                step=0.05,
+                layout=layout,
+            ).add_class("kbkit-weight")
+            for name, (label, most) in _WEIGHTS.items()
+        }
+        self.encoder_box = widgets.Dropdown(
+            description="Queries embedded by", options=_ENCODERS, layout=layout
+        )
+        self.fill(present)
+        name = f'<div class="kbkit-side-name" role="heading" aria-level="3">{side}</div>'
+        super().__init__(
+            [
+                widgets.HTML(name),
+                widgets.HBox(
+                    [self.mode_box, self.encoder_box, *self.weight_boxes.values()]
+                ).add_class("kbkit-controls"),
+            ]
+        )
+        self.add_class("kbkit-side")
+
+    def fill(self, settings: RetrievalSpec, mode: str | Mode = Mode.HYBRID) -> None:
+        """Let the controls say these settings."""
+        self._present = settings
+        self.mode_box.value = Mode(mode).value
+        self.encoder_box.value = settings.query_encoder
+        for name, box in self.weight_boxes.items():
+            box.value = getattr(settings, name)
+
+    def chosen(self) -> tuple[Mode, RetrievalSpec]:
+        """The mode and the settings that the controls say."""
+        values = {name: round(box.value, 4) for name, box in self.weight_boxes.items()}
+        changed = values | {"query_encoder": self.encoder_box.value}
+        settings = RetrievalSpec.model_validate(self._present.model_dump() | changed)
+        return Mode(self.mode_box.value), settings
+
+    def enable(self, enabled: bool) -> None:
+        """Let the controls be changed, or not."""
+        for control in (self.mode_box, self.encoder_box, *self.weight_boxes.values()):
+            control.disabled = not enabled
