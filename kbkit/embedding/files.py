@@ -57,9 +57,27 @@ def check_sha256(path: Path, expected: frozenset[str], mend: str) -> str:
         EmbedderError: It is another one; the message ends with ``mend``.
     """
     found = sha256(path)
+    _expect(path, found, expected, mend)
+    return found
+
+
+def checked_bytes(path: Path, expected: frozenset[str], mend: str) -> bytes:
+    """What a file holds, which must be one that kbkit knows by its SHA-256.
+
+    Raises:
+        EmbedderError: It cannot be read, or is another one; the message ends with ``mend``.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise EmbedderError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    _expect(path, hashlib.sha256(data).hexdigest(), expected, mend)
+    return data
+
+
+def _expect(path: Path, found: str, expected: frozenset[str], mend: str) -> None:
     if found not in expected:
         raise EmbedderError(f"{path}: not the file that kbkit knows (SHA-256 {found}); {mend}")
-    return found
 
 
 def quieten_forks() -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding.base import Matrix, Vector
-from kbkit.embedding.files import check_sha256, distribution_file, quieten_forks
+from kbkit.embedding.files import checked_bytes, distribution_file, quieten_forks
 from kbkit.errors import EmbedderError
 
 if TYPE_CHECKING:
@@ -193,15 +193,15 @@ def _widened(weights: Path, tokenizer: Path) -> NDArray[np.float32]:
 def _load(weights: Path, tokenizer: Path) -> tuple[_Table, _Tokens]:
     """Read and check both files, once a process; vectors stay as they lie there."""
     from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    from safetensors.numpy import load
     from tokenizers import Tokenizer
 
-    check_sha256(weights, frozenset({WEIGHTS_SHA256}), _MEND)
-    check_sha256(tokenizer, TOKENIZER_SHA256, _MEND)
+    table = checked_bytes(weights, frozenset({WEIGHTS_SHA256}), _MEND)
+    described = checked_bytes(tokenizer, TOKENIZER_SHA256, _MEND)
     try:
-        vectors = load_file(weights)["embedding.weight"]
-        encoder = Tokenizer.from_file(str(tokenizer))
-    except (OSError, KeyError, SafetensorError) as error:
+        vectors = load(table)["embedding.weight"]
+        encoder = Tokenizer.from_buffer(described)
+    except (KeyError, SafetensorError) as error:
         raise EmbedderError(f"{weights.parent}: cannot be loaded ({error}); {_MEND}") from error
     encoder.no_padding()
     encoder.no_truncation()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 from uuid import uuid4
 
 import numpy as np
@@ -42,6 +43,36 @@ class Lists:
         found = np.isin(self.values[inside], np.array(list(numbers), np.int32))
         counted = np.concatenate([[0], np.cumsum(found)])
         return np.asarray(counted[ends] - counted[ends - lengths], np.int64)
+
+
+class Texts(Sequence[str]):
+    """Texts as a file has them, each ended by a NUL, decoded when they are asked for."""
+
+    def __init__(self, data: NDArray[np.uint8]) -> None:
+        self._data = data
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self._data == 0)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return list(self)[index]
+        which = range(len(self))[index]
+        start = int(self._ends[which - 1]) + 1 if which else 0
+        return self._data[start : int(self._ends[which])].tobytes().decode()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data.tobytes().decode().split("\0")[:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +148,8 @@ _ARRAYS = (
     "seqs", "owners", "lengths", "headings", "vectors", "sizes", "starts", "rows", "counts",
 )  # fmt: skip
 _TEXTS = ("ids", "document_ids", "titles", "heading_texts", "terms")
+_SOUGHT = ("document_ids", "terms")
+"""Those that every search looks into."""
 _LISTS = ("title_terms", "heading_terms")
 _OF_LISTS = ("starts", "values")
 
@@ -174,7 +207,9 @@ def load(path: Path) -> Snapshot | None:
             parts = (_mapped(data[start:], header[f"{name}.{part}"]) for part in _OF_LISTS)
             values[name] = Lists(*parts)
         for name in _TEXTS:
-            values[name] = values[name].tobytes().decode().split("\0")[:-1]
+            values[name] = Texts(values[name])
+        for name in _SOUGHT:
+            values[name] = list(values[name])
         snapshot = Snapshot(
             version=int(about["version"]),
             embedder=about["embedder"],

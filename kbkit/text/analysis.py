@@ -84,8 +84,12 @@ def _marks() -> str:
     return "".join(runs)
 
 
+def _no_marks() -> str:
+    return "\u0300"  # stands for them where there are none
+
+
 @cache
-def _token() -> re.Pattern[str]:
+def _token(marks: Callable[[], str]) -> re.Pattern[str]:
     joint = r"(?:[.\-'’]|(?:::?|->|[/@])(?=[^\W\d]))"
     return re.compile(
         r"(?:[`@#$.\-](?:"
@@ -94,9 +98,15 @@ def _token() -> re.Pattern[str]:
         r"))?\w++"
         # one look ahead spares most words all that follows
         r"(?:(?=[.\-'’:/@+#`\u0300-\U000e0fff])"
-        rf"(?:{joint}\w+|(?![\0-\u02ff])[{_marks()}]+\w*)*"
+        rf"(?:{joint}\w+|(?![\0-\u02ff])[{marks()}]+\w*)*"
         rf"(?:\+\+(?:\d\d?)?(?!\w)|(?<=(?<!\w){_LETTER})#(?!\w))?`?)?"
     )
+
+
+def _tokens(text: str) -> list[str]:
+    # who asks in ASCII need not wait until all marks are found
+    found: list[str] = _token(_no_marks if text.isascii() else _marks).findall(text)
+    return found
 
 
 _END = re.compile(r"\+\+\d*$|#$")
@@ -169,13 +179,12 @@ class Analyzer:
             raise ConfigError(f"language {language!r} is not known; choose one of {known}")
         self.language = language
         self.stop_words = frozenset(fold(_normal(word)) for word in stop_words(language))
-        self._find = _token().findall
         self._stem = Stemmer.Stemmer(language, 0).stemWord
         self._memory = _Memory(self._terms_of)
 
     def terms(self, text: str) -> list[str]:
         """The terms of a text, in order, with repetitions; stop words are left out."""
-        tokens = self._find(_normal(text))
+        tokens = _tokens(_normal(text))
         return list(chain.from_iterable(map(self._memory.__getitem__, tokens)))
 
     def query_terms(self, text: str) -> list[str]:
@@ -256,7 +265,7 @@ class Analyzer:
             if n % 2:
                 terms += (run[i : i + 2] for i in range(max(1, len(run) - 1)))
             else:
-                terms += chain.from_iterable(map(self._terms_of, self._find(run.strip(_JOINTS))))
+                terms += chain.from_iterable(map(self._terms_of, _tokens(run.strip(_JOINTS))))
         return tuple(terms)
 
     def _word(self, folded: str, named: bool = False) -> tuple[str, ...]:

@@ -175,7 +175,7 @@ def test_a_snapshot_is_that_of_the_catalog_after_any_changes(database, tmp_path,
         if step == "put":
             put(stored, number, *given_texts)
         elif step == "retitle":
-            put(stored, number, *given_texts, title=f"New {number}", headings=(str(number), "x"))
+            put(stored, number, *given_texts, title=f"dd {number}", headings=(str(number), "c"))
         elif step == "remove":
             remove(stored, number)
         elif step == "renew":
