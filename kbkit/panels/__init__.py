@@ -10,15 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kbkit.panels.dashboard import Dashboard
     from kbkit.panels.documents import DocumentsPanel
     from kbkit.panels.evaluation import EvalPanel
     from kbkit.panels.ingest import IngestPanel
     from kbkit.panels.judge import JudgePanel
     from kbkit.panels.search import SearchPanel
 
-__all__ = ["DocumentsPanel", "EvalPanel", "IngestPanel", "JudgePanel", "SearchPanel"]
+__all__ = ["Dashboard", "DocumentsPanel", "EvalPanel", "IngestPanel", "JudgePanel", "SearchPanel"]
 
 _MODULES = {
+    "Dashboard": "dashboard",
     "DocumentsPanel": "documents",
     "EvalPanel": "evaluation",
     "IngestPanel": "ingest",

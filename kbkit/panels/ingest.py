@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 import time
@@ -15,7 +16,7 @@ from traitlets import Any, Bool, Bunch
 
 from kbkit.errors import ConfigError, KbkitError, NotFoundError, SourceError
 from kbkit.models import IngestReport, Problem, Progress
-from kbkit.panels import render
+from kbkit.panels import render, step
 from kbkit.panels.fields import SourceForm, source_label, source_models
 
 if TYPE_CHECKING:
@@ -73,7 +74,10 @@ class IngestPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
 
         self._workspace = target if isinstance(target, Workspace) else None
         self._kb = None if isinstance(target, Workspace) else target
+        self._place: Path = target.path if isinstance(target, Workspace) else target.folder
         self._base = base
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._made = False  # a knowledge base, by the work under way
         self._cancel = threading.Event()
         self._thread: threading.Thread | None = None
         self._began = 0.0
@@ -133,6 +137,7 @@ class IngestPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         self._show_form()
         self._say("Choose a source and start, or upload files.")
         self._show(IngestReport(), "", 0.0)
+        step.listen(self._place, self._heard)
 
     @property
     def form(self) -> SourceForm:
@@ -238,6 +243,7 @@ class IngestPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
 
         def find() -> KnowledgeBase:
             if make and name not in workspace:
+                self._made = True
                 return workspace.create(name)
             return workspace[name]
 
@@ -247,9 +253,14 @@ class IngestPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
 
     def _run(self, what: str, job: Job) -> None:
         self._cancel.clear()
+        self._made = False
         self.error = None
         self.report = None
         self._began = time.monotonic()
+        try:
+            self._loop = asyncio.get_running_loop()
+        except RuntimeError:  # a script, or a test
+            self._loop = None
         self._set_running(True)
         self._say(f"{what}…")
         self._show(IngestReport(), "", 0.0)
@@ -267,6 +278,20 @@ class IngestPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             self._fail(error)
         finally:
             self._set_running(False)
+            if self._loop is None:
+                self._tell_others()
+            else:  # other panels work where the kernel does, not in this thread
+                self._loop.call_soon_threadsafe(self._tell_others)
+
+    def _tell_others(self) -> None:
+        if self._made:
+            step.tell(self._place, "knowledge_bases", but=self)
+        step.tell(self._place, "documents", but=self)
+
+    def _heard(self, what: str) -> None:
+        """Another panel of the workspace changed something."""
+        if what == "knowledge_bases" and self.kb_box is not None and self._workspace is not None:
+            self.kb_box.options = list(self._workspace)
 
     def _tell(self, progress: Progress) -> None:
         now = time.monotonic()

@@ -1,0 +1,96 @@
+"""The dashboard over a real workspace."""
+
+from __future__ import annotations
+
+import ipywidgets as widgets
+import pytest
+
+import kbkit
+from kbkit.panels import Dashboard, DocumentsPanel, SearchPanel
+
+
+def open_tab(dashboard, title):
+    dashboard.tabs.selected_index = dashboard.tabs.titles.index(title)
+    return dashboard.panel(title)
+
+
+def test_panels_are_made_when_their_tab_is_opened(scratch):
+    dashboard = Dashboard(scratch)
+    assert dashboard.tabs.titles == ("Search", "Documents", "Ingest", "Judge", "Evaluate")
+    assert [len(tab.children) for tab in dashboard.tabs.children] == [1, 0, 0, 0, 0]
+    assert isinstance(dashboard.panel("Search"), SearchPanel)
+    panel = open_tab(dashboard, "Documents")
+    assert isinstance(panel, DocumentsPanel)
+    assert dashboard.tabs.children[1].children == (panel,)
+    assert open_tab(dashboard, "Documents") is panel
+    with pytest.raises(KeyError, match="there are Search, Documents"):
+        dashboard.panel("Nothing")
+
+
+def test_the_knowledge_base_goes_from_tab_to_tab(scratch):
+    scratch.create("kitchen").add("Bread", "Bake it.")
+    dashboard = Dashboard(scratch)
+    open_tab(dashboard, "Documents").kb_box.value = "kitchen"
+    assert open_tab(dashboard, "Ingest").kb_box.value == "kitchen"
+    assert open_tab(dashboard, "Judge").kb_box.value == "kitchen"
+    assert open_tab(dashboard, "Search").kb_box.value == ""  # which stands for all
+    dashboard.panel("Ingest").kb_box.value = "not there yet"
+    open_tab(dashboard, "Ingest")
+    assert open_tab(dashboard, "Documents").kb_box.value == "kitchen"
+
+
+def test_what_one_tab_changes_the_others_show(scratch):
+    dashboard = Dashboard(scratch)
+    documents = dashboard.panel("Documents")
+    judge = dashboard.panel("Judge")
+    ingest = dashboard.panel("Ingest")
+    ingest.kb_box.value = "kitchen"
+    ingest.add_files([("bread.md", b"# Bread\n\nBake it.")])
+    assert ingest.wait(60).new == 1
+    assert documents.kb_box.options == ("garden", "kitchen")
+    assert judge.kb_box.options == ("garden", "kitchen")
+    documents.kb_box.value = "garden"
+    ingest.kb_box.value = "garden"
+    ingest.add_files([("tulips.md", b"# Tulips\n\nBulbs.")])
+    ingest.wait(60)
+    assert "garden: 2 documents" in documents._status.value
+
+
+def test_queries_are_judged_and_settings_compared(scratch):
+    dashboard = Dashboard(scratch, rater="ann")
+    judge = dashboard.panel("Judge")
+    judge.open_button.click()
+    assert 'role="alert"' in judge._status.value  # nothing was rated yet
+    judge.asked_box.value = "roses\n\n water "
+    judge.open_button.click()
+    assert list(judge.panel.judging.queries) == ["roses", "water"]
+    evaluate = dashboard.panel("Evaluate")
+    evaluate.asked_box.value = "nowhere.tsv"
+    evaluate.open_button.click()
+    assert "nowhere.tsv" in evaluate._status.value
+    evaluate.asked_box.value = ""
+    evaluate.open_button.click()
+    assert evaluate.panel is not None
+
+
+def test_a_tab_that_cannot_be_made_says_why(scratch):
+    def fail():
+        raise kbkit.KbkitError("<b>no graph</b>")
+
+    def graph():
+        return widgets.HTML("a graph")
+
+    dashboard = Dashboard(scratch, more=[("Broken", fail), ("Graph", graph)])
+    open_tab(dashboard, "Broken")
+    (said,) = dashboard.tabs.children[5].children
+    assert "&lt;b&gt;no graph" in said.value
+    assert open_tab(dashboard, "Graph").value == "a graph"
+
+
+def test_an_empty_workspace_has_a_dashboard(tmp_path):
+    with kbkit.open(tmp_path / "none") as workspace:
+        dashboard = Dashboard(workspace)
+        for title in dashboard.tabs.titles:
+            assert open_tab(dashboard, title) is not None
+        dashboard.panel("Evaluate").open_button.click()
+        assert 'role="alert"' in dashboard.panel("Evaluate")._status.value
