@@ -34,14 +34,16 @@ def jupyterlab(tmp_path_factory: pytest.TempPathFactory, chromium: str) -> Calla
     """Opens a notebook of some cells, not run yet.
 
     The function gives the browser's page, the notebook's folder, and a list that fills with
-    requests to elsewhere (which are refused) and with dialogs.
+    requests to elsewhere (which are refused) and with dialogs. With ``app="notebook"`` it is
+    Notebook 7 instead.
     """
 
     @contextmanager
-    def opened(*cells: str) -> Iterator[tuple[Any, Path, list[str]]]:
+    def opened(*cells: str, app: str = "jupyterlab") -> Iterator[tuple[Any, Path, list[str]]]:
         home = tmp_path_factory.mktemp("jupyter")
-        with _server(home, cells) as address, _browser(address, chromium) as (page, events):
-            page.goto(f"{address}/doc/tree/panel.ipynb?token={TOKEN}")
+        place = "notebooks" if app == "notebook" else "doc/tree"
+        with _server(home, cells, app) as address, browser(address, chromium) as (page, events):
+            page.goto(f"{address}/{place}/panel.ipynb?token={TOKEN}")
             page.wait_for_function("window.jupyterapp")
             yield page, home / "notebooks", events
 
@@ -49,7 +51,8 @@ def jupyterlab(tmp_path_factory: pytest.TempPathFactory, chromium: str) -> Calla
 
 
 @contextmanager
-def _browser(address: str, chromium: str) -> Iterator[tuple[Any, list[str]]]:
+def browser(address: str, chromium: str) -> Iterator[tuple[Any, list[str]]]:
+    """A page of a browser that may talk to this address only, and a list of what it tried."""
     from playwright import sync_api
 
     events: list[str] = []
@@ -78,9 +81,31 @@ def _browser(address: str, chromium: str) -> Iterator[tuple[Any, list[str]]]:
         browser.close()
 
 
+def free_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def own_environment(home: Path) -> dict[str, str]:
+    """An environment for Jupyter that has nothing of the user's."""
+    return {
+        **os.environ,
+        "HOME": str(home),
+        "IPYTHONDIR": str(home / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(home / "config"),
+        "JUPYTER_DATA_DIR": str(home / "data"),
+        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
+        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
+        "KBKIT_RATER": "reader",
+    }
+
+
 @contextmanager
-def _server(home: Path, cells: tuple[str, ...]) -> Iterator[str]:
-    """The address of a JupyterLab whose folder holds ``panel.ipynb``."""
+def _server(home: Path, cells: tuple[str, ...], app: str) -> Iterator[str]:
+    """The address of a JupyterLab or Notebook whose folder holds ``panel.ipynb``."""
     import nbformat
 
     folder = home / "notebooks"
@@ -93,24 +118,12 @@ def _server(home: Path, cells: tuple[str, ...]) -> Iterator[str]:
     settings.mkdir(parents=True)
     no_news = '{"fetchNews": "false", "checkForUpdates": false}'
     (settings / "notification.jupyterlab-settings").write_text(no_news)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = {
-        **os.environ,
-        "HOME": str(home),
-        "IPYTHONDIR": str(home / "ipython"),
-        "JUPYTER_CONFIG_DIR": str(home / "config"),
-        "JUPYTER_DATA_DIR": str(home / "data"),
-        "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
-        "JUPYTERLAB_SETTINGS_DIR": str(home / "settings"),
-        "JUPYTERLAB_WORKSPACES_DIR": str(home / "workspaces"),
-        "KBKIT_RATER": "reader",
-    }
+    port = free_port()
+    environment = own_environment(home)
     command = [
         sys.executable,
         "-m",
-        "jupyterlab",
+        app,
         "--no-browser",
         "--allow-root",
         f"--ServerApp.root_dir={folder}",
@@ -122,20 +135,22 @@ def _server(home: Path, cells: tuple[str, ...]) -> Iterator[str]:
         "--LabApp.news_url=None",
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
         "--LabApp.expose_app_in_browser=True",
+        "--JupyterNotebookApp.expose_app_in_browser=True",
     ]
     log = home / "log"
     with log.open("w") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
     try:
         address = f"http://127.0.0.1:{port}"
-        _wait_until_up(f"{address}/api/status?token={TOKEN}", process, log)
+        wait_until_up(f"{address}/api/status?token={TOKEN}", process, log)
         yield address
     finally:
         process.terminate()
         process.wait(timeout=20)
 
 
-def _wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+def wait_until_up(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until a server answers."""
     for _ in range(600):
         try:
             urllib.request.urlopen(url).close()
