@@ -10,9 +10,9 @@ for its files in the wrong folder, offers to download, and configures logging.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,7 +104,7 @@ class StaticEmbedder:
         if not full:
             return
         try:
-            tokens = [self._tokens.of(texts[row]) for row in full]
+            tokens = self._tokens.of([texts[row] for row in full])
         except (TypeError, UnicodeError) as error:
             raise EmbedderError(
                 f"a text that is not valid Unicode cannot be embedded ({error}); "
@@ -149,12 +149,17 @@ class _Tokens(dict[str, tuple[int, ...]]):
         tokenizer.normalizer = Replace(" ", "▁")  # and no mark put before the text
         self._tokenizer = tokenizer
 
-    def of(self, text: str) -> list[int]:
-        """Ids of the tokens of a text, as the tokenizer's file has them.
+    def of(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of the tokens of texts, as the tokenizer's file has them.
 
         Raises:
-            TypeError: It has lone surrogates.
+            TypeError: One has lone surrogates.
         """
+        cut = [self._pieces(text) for text in texts]
+        self._learn({piece for pieces in cut for piece in pieces}.difference(self))
+        return [list(chain.from_iterable(map(self.__getitem__, pieces))) for pieces in cut]
+
+    def _pieces(self, text: str) -> list[str]:
         pieces: list[str] = []
         # the file's normalizer puts a mark before each part between special tokens
         for part in _SPECIAL.split(text) if "<" in text else (text,):
@@ -162,13 +167,17 @@ class _Tokens(dict[str, tuple[int, ...]]):
                 pieces.append(part)
             elif part:
                 pieces += _PIECE.findall(" " + part.replace("▁", " "))
-        return list(chain.from_iterable(map(self.__getitem__, pieces)))
+        return pieces
+
+    def _learn(self, unknown: Iterable[str]) -> None:
+        """Remember new pieces, which costs less for many at once."""
+        room = max(0, _MOST_REMEMBERED - len(self))
+        short = list(islice((p for p in unknown if len(p) <= _LONGEST_REMEMBERED), room))
+        made = self._tokenizer.encode_batch_fast(short, add_special_tokens=False)
+        self.update(zip(short, (tuple(encoding.ids) for encoding in made), strict=True))
 
     def __missing__(self, piece: str) -> tuple[int, ...]:
-        ids = tuple(self._tokenizer.encode(piece, add_special_tokens=False).ids)
-        if len(self) < _MOST_REMEMBERED and len(piece) <= _LONGEST_REMEMBERED:
-            self[piece] = ids
-        return ids
+        return tuple(self._tokenizer.encode(piece, add_special_tokens=False).ids)
 
 
 def _find(name: str, what: str) -> Path:

@@ -10,6 +10,7 @@ import contextlib
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -31,6 +32,7 @@ class Follower:
     the caller applies what is left.
 
     Args:
+        meanwhile: What else there is to do, while the child does the rest at the end of the block.
         database: The catalog.
         vectors: Its indexes.
         locks: The workspace's.
@@ -38,8 +40,14 @@ class Follower:
     """
 
     def __init__(
-        self, database: Database, vectors: VectorIndex, locks: FolderLocks, kb_id: str
+        self,
+        meanwhile: Callable[[], object],
+        database: Database,
+        vectors: VectorIndex,
+        locks: FolderLocks,
+        kb_id: str,
     ) -> None:
+        self._meanwhile = meanwhile
         self._arguments = [str(database.path), str(locks.folder), str(vectors.folder), kb_id]
         self._stored = 0
         self._told = _WORTH - _STEP
@@ -75,7 +83,11 @@ class Follower:
                 assert stream is not None
                 with contextlib.suppress(OSError):
                     stream.close()
-            self._child.wait()
+            try:
+                if kind is None:
+                    self._meanwhile()
+            finally:
+                self._child.wait()
 
 
 def main(arguments: list[str]) -> None:

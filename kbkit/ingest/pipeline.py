@@ -21,6 +21,7 @@ from kbkit.stores import catalog, contents, runs
 from kbkit.stores.database import Database
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.runs import SourceRow
+from kbkit.stores.snapshots import Snapshots
 from kbkit.stores.vectors import VectorIndex
 
 Stop = Callable[[], bool]
@@ -42,6 +43,7 @@ class Pipeline:
 
     database: Database
     vectors: VectorIndex
+    snapshots: Snapshots
     locks: FolderLocks
     kb_id: str
     config: KnowledgeBaseConfig
@@ -197,7 +199,10 @@ class Pipeline:
         )
 
     def _follower(self) -> Follower:
-        return Follower(self.database, self.vectors, self.locks, self.kb_id)
+        def save() -> None:
+            self.snapshots.save(self.kb_id)
+
+        return Follower(save, self.database, self.vectors, self.locks, self.kb_id)
 
     def _index(self, tally: Tally, on_progress: OnProgress | None) -> None:
         def tell(done: int) -> None:

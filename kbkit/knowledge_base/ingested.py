@@ -222,6 +222,7 @@ class Ingested(Opened):
         return Pipeline(
             database=resources.database,
             vectors=resources.vectors,
+            snapshots=resources.snapshots,
             locks=resources.locks,
             kb_id=self.id,
             config=config or self.config(),

@@ -59,7 +59,7 @@ _PARTS = [
     )
 )
 def test_pieces_give_the_tokens_of_the_whole(embedder, plain, text):
-    assert embedder._tokens.of(text) == plain.encode(text, add_special_tokens=False).ids
+    assert embedder._tokens.of([text]) == [plain.encode(text, add_special_tokens=False).ids]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t \u00a0"])
