@@ -19,6 +19,12 @@ _SHOWN_BY_JUPYTER = "application/vnd.vegalite.v5+json"
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
 """Names the version; nothing is fetched from there."""
 _WIDTH = 520
+_NO_EDITOR = {
+    "embedOptions": {
+        "actions": {"export": True, "source": False, "compiled": False, "editor": False}
+    }
+}
+"""The menu of a plot saves it; it does not hand the data to an editor on the web."""
 _SPARE = 24
 """Pixels on the right, since the reader's letters may be wider than those that were measured."""
 _FRESHNESS = {"today": 1, "this week": 7, "this month": 30, "this quarter": 90, "this year": 365}
@@ -184,13 +190,14 @@ def embedding_map(points: pd.DataFrame, colour: str = "document_type") -> Plot:
     frequent = kinds.value_counts().index[:_FOLDERS]
     shown["colour"] = kinds.where(kinds.isin(frequent), _OTHERS)
     shares = points.attrs.get("variance", (0.0, 0.0))
-    axis: dict[str, Any] = {"grid": False, "labels": False, "ticks": False}
+    frame = alt.Axis(grid=False, labels=False, ticks=False)
+    scale = alt.Scale(zero=False, padding=12)
     chart = (
         alt.Chart(shown.round(4))
         .mark_circle(size=30, opacity=0.8, aria=False)  # thousands would be read aloud
         .encode(
-            x=alt.X("x:Q", title=f"{shares[0]:.0%} of the variance", axis=alt.Axis(**axis)),
-            y=alt.Y("y:Q", title=f"{shares[1]:.0%} of the variance", axis=alt.Axis(**axis)),
+            x=alt.X("x:Q", title=f"{shares[0]:.0%} of the variance", axis=frame, scale=scale),
+            y=alt.Y("y:Q", title=f"{shares[1]:.0%} of the variance", axis=frame, scale=scale),
             color=alt.Color(
                 "colour:N", title=colour.replace("_", " "), scale=alt.Scale(scheme=_PALETTE)
             ),
@@ -230,6 +237,7 @@ def _plot(chart: alt.Chart, title: str, subtitle: str) -> Plot:
             background="transparent",
             padding={"left": 5, "top": 5, "right": _SPARE, "bottom": 5},
             description=f"{title}: {subtitle}",
+            usermeta=_NO_EDITOR,
         ).configure_view(strokeOpacity=0)
     )
 

@@ -110,6 +110,8 @@ def run_notebook(path: str | Path, *, on_progress: OnProgress | None = None) -> 
         kernel_name="python3",
         resources={"metadata": {"path": str(path.parent.absolute())}},
         on_cell_start=tell,
+        # what kernels warn of on their own is not about the notebook
+        extra_arguments=["--IPKernelApp.log_level=ERROR"],
     )
     try:
         client.execute()
