@@ -8,20 +8,29 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from dataclasses import dataclass, field
 
 from kbkit.stores.snapshots import Snapshots
 from kbkit.stores.vectors import VectorIndex
 
+_PAUSE = 9
+"""How many times as long as making a snapshot took, until the next one is begun."""
+
 
 @dataclass(slots=True)
 class Warmer:
-    """Makes snapshots and opens collections in the background, one at a time."""
+    """Makes snapshots and opens collections in the background, one at a time.
+
+    While documents keep coming in, a snapshot is old as soon as it is made; making the next one
+    waits, so that it takes no more than a tenth of the time.
+    """
 
     snapshots: Snapshots
     vectors: VectorIndex
     _seen: set[str] = field(default_factory=set)
     _thread: threading.Thread | None = None
+    _again: float = 0.0
     _mutex: threading.Lock = field(default_factory=threading.Lock)
 
     def searched(self, kb_id: str, *, ready: bool) -> None:
@@ -31,7 +40,8 @@ class Warmer:
         with self._mutex:
             first = kb_id not in self._seen
             self._seen.add(kb_id)
-            if first or (self._thread is not None and self._thread.is_alive()):
+            busy = self._thread is not None and self._thread.is_alive()
+            if first or busy or time.monotonic() < self._again:
                 return
             # no daemon: importing chromadb must not be cut off by the end of the process
             self._thread = threading.Thread(target=self._warm, args=(kb_id,), name="kbkit-warmer")
@@ -48,5 +58,7 @@ class Warmer:
         # Whatever is in the way (the knowledge base was deleted, the interpreter is about to end
         # and lets chromadb start nothing any more): searches do without, or say so themselves.
         with contextlib.suppress(Exception):
+            began = time.monotonic()
             self.snapshots.renew(kb_id)
+            self._again = time.monotonic() + _PAUSE * (time.monotonic() - began)
             self.vectors.open(kb_id)

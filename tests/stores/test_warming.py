@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -87,6 +88,22 @@ def test_without_a_file_everything_is_made(folder):
         workspace._resources.warmer.close()
         assert ready(kb) == (True, True)
         assert kb.search("green tea").hits == hits[0] == hits[1]
+
+
+def test_while_documents_keep_coming_snapshots_are_not_made_all_the_time(folder):
+    with kbkit.open(folder) as workspace:
+        kb, warmer = workspace["drinks"], workspace._resources.warmer
+        for _ in range(2):
+            kb.search("green tea")
+        warmer.close()
+        warmer._again = time.monotonic() + 3600  # as if the last one had taken minutes
+        kb.add("mate", "Drunk from a gourd.")
+        assert [kb.search("gourd")[0].title for _ in range(3)] == ["mate"] * 3
+        assert not warmers()
+        warmer._again = 0.0
+        kb.search("gourd")
+        warmer.close()
+        assert ready(kb)[0]
 
 
 def test_a_knowledge_base_that_is_deleted_meanwhile_leaves_no_noise(folder, capfd):
