@@ -42,7 +42,7 @@ def jupyterlab(tmp_path_factory: pytest.TempPathFactory, chromium: str) -> Calla
     def opened(*cells: str, app: str = "jupyterlab") -> Iterator[tuple[Any, Path, list[str]]]:
         home = tmp_path_factory.mktemp("jupyter")
         place = "notebooks" if app == "notebook" else "doc/tree"
-        with _server(home, cells, app) as address, browser(address, chromium) as (page, events):
+        with server(home, cells, app) as address, browser(address, chromium) as (page, events):
             page.goto(f"{address}/{place}/panel.ipynb?token={TOKEN}")
             page.wait_for_function("window.jupyterapp")
             yield page, home / "notebooks", events
@@ -104,7 +104,7 @@ def own_environment(home: Path) -> dict[str, str]:
 
 
 @contextmanager
-def _server(home: Path, cells: tuple[str, ...], app: str) -> Iterator[str]:
+def server(home: Path, cells: tuple[str, ...], app: str) -> Iterator[str]:
     """The address of a JupyterLab or Notebook whose folder holds ``panel.ipynb``."""
     import nbformat
 
