@@ -88,13 +88,13 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             ConfigError: Judgements cannot be read.
             RecipeError: A file of questions cannot be read or has a wrong line.
         """
+        self._cancel = threading.Event()
         self._kb = kb
         self._questions = None if questions is None else asked_of(questions)
         self._k = k
         self._asked: Sequence[Question] | Judgements = ()
         self._order: list[int] = []
         self._measured: dict[str, tuple[Mode, RetrievalSpec]] = {}
-        self._cancel = threading.Event()
         self._thread: threading.Thread | None = None
         self._shown = 0.0
         self.error: Exception | None = None

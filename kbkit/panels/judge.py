@@ -76,10 +76,10 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             ConfigError: There are no queries, or a number is out of range.
             RecipeError: A file of queries cannot be read or has a wrong line.
         """
+        self._changed = threading.Condition(threading.RLock())
         self.judging: Judging = kb.judging(queries, depth, unshown=unshown, seed=seed, rater=rater)
         self._kb = kb
         self.error: Exception | None = None
-        self._changed = threading.Condition(threading.RLock())
         self._thread: threading.Thread | None = None
         self._closed = False
         self._wanted: list[int] = []
@@ -139,9 +139,10 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def _judged(self, message: Mapping[str, object]) -> None:
         place, chunk_id, score = (message.get(name) for name in ("place", "id", "score"))
-        if not (self._is_place(place) and isinstance(chunk_id, str) and isinstance(score, int)):
+        if not (self._is_place(place) and isinstance(chunk_id, str) and type(score) is int):
             return
         assert isinstance(place, int)
+        assert isinstance(score, int)
         try:
             if score:
                 self.judging.judge(place, chunk_id, score)

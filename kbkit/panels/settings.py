@@ -62,9 +62,8 @@ class SettingsForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         super().__init__(
             [
                 widgets.HTML(name),
-                widgets.HBox(
-                    [self.mode_box, self.encoder_box, *self.weight_boxes.values()]
-                ).add_class("kbkit-controls"),
+                widgets.HBox([self.mode_box, self.encoder_box]).add_class("kbkit-controls"),
+                widgets.HBox(list(self.weight_boxes.values())).add_class("kbkit-controls"),
             ]
         )
         self.add_class("kbkit-side")

@@ -87,7 +87,7 @@ class Sheet {
 
   /** The place of the query under the pointer. */
   under(event) {
-    const box = this.plot.getBoundingClientRect();
+    const box = this.plot.firstChild.getBoundingClientRect();
     const place = Math.floor(((event.clientX - box.left) / box.width) * this.queries.length);
     return Math.max(0, Math.min(this.queries.length - 1, place));
   }
@@ -153,7 +153,7 @@ class Sheet {
     this.plot.setAttribute("aria-valuemin", "1");
     this.plot.setAttribute("aria-valuemax", String(state.queries.length));
     this.spread.replaceChildren(...spread(state.bins, state.mean));
-    this.show(0, false);
+    this.show(0);
   }
 
   detailCame() {

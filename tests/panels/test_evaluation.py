@@ -1,0 +1,176 @@
+"""The evaluation panel against a real knowledge base."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import kbkit
+from kbkit.errors import ConfigError, RecipeError
+from kbkit.panels import EvalPanel, comparison
+from kbkit.recipes import Question, RetrievalSpec
+
+PAGES = {
+    "tea": "Green tea steeps for two minutes, black tea for four.",
+    "coffee": "Coffee is ground just before it is brewed with hot water.",
+    "milk": "Milk is kept cold, and goes into black tea last.",
+    "bread": "Bread rises for an hour before it is baked with water.",
+    "<b>salt</b>": "Salt keeps <script>boom()</script> for ever.",
+}
+ASKED = {
+    "how long does black tea steep": "tea",
+    "brew coffee": "coffee",
+    "keep milk cold": "milk",
+    "hot water": "coffee",
+    "what rises": "bread",
+    "<img src=x onerror=boom()> salt": "<b>salt</b>",
+}
+QUESTIONS = [Question(question=text, relevant=(f"{page}.html",)) for text, page in ASKED.items()]
+
+
+@pytest.fixture
+def kb(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace.create("kitchen")
+        for name, text in PAGES.items():
+            kb.add(name.title(), f"# {name}\n\n{text}\n", source=f"http://x.org/{name}.html")
+        yield kb
+
+
+def compared(panel: EvalPanel, **weights) -> EvalPanel:
+    for name, value in weights.items():
+        panel.forms["B"].weight_boxes[name].value = value
+    panel.compare_button.click()
+    assert panel.wait(60) is not None, panel._status.value
+    return panel
+
+
+def look(panel: EvalPanel, place: object) -> dict:
+    panel.view._received(panel.view, {"event": "look", "place": place}, [])
+    return panel.view.detail
+
+
+def test_two_settings_are_measured_as_python_does(kb):
+    panel = EvalPanel(kb, QUESTIONS)
+    assert panel.comparison.empty
+    panel.forms["A"].mode_box.value = "lexical"
+    compared(panel, dense_weight=1.0, document_weight=0.0)
+    settings = RetrievalSpec(dense_weight=1.0, document_weight=0.0)
+    python = kb.evaluate(QUESTIONS, settings=settings, against=kb.evaluate(QUESTIONS, "lexical"))
+    assert panel.evaluation.means() == python.means()
+    assert panel.evaluation.against.means() == python.against.means()
+    frame = panel.comparison
+    assert frame["difference"].is_monotonic_decreasing
+    assert (frame["ndcg@10"] - frame["against_ndcg@10"] == frame["difference"]).all()
+    state = panel.view.state
+    assert [query for query, _, _ in state["queries"]] == frame.index.tolist()
+    assert sum(state["bins"]) == len(QUESTIONS)
+    assert state["measures"][0]["difference"][0] == pytest.approx(frame["difference"].mean())
+    assert state["progress"] is None
+    assert not panel.running
+
+
+def test_both_lists_say_what_moved_and_what_is_relevant(kb):
+    panel = EvalPanel(kb, QUESTIONS)
+    panel.forms["A"].mode_box.value = "lexical"
+    compared(panel, dense_weight=1.0)
+    place = [query for query, _, _ in panel.view.state["queries"]].index("hot water")
+    found = look(panel, place)
+    assert found["serial"] == panel.view.state["serial"]
+    places = {
+        side: {row["id"]: rank for rank, row in enumerate(found[side], 1)} for side in ("A", "B")
+    }
+    for side, other in (("A", "B"), ("B", "A")):
+        for row in found[side]:
+            assert row["other"] == places[other].get(row["id"])
+            assert row["gain"] == (2 if row["title"] == "Coffee" else None)
+    assert found["A"] != found["B"]
+    for wrong in (-1, 99, "0", None, True):
+        assert look(panel, wrong) == found
+
+
+def test_judgements_are_the_default_and_what_they_lack_is_said(kb):
+    panel = EvalPanel(kb)
+    panel.compare()
+    assert "no judgements" in panel._status.value or panel.wait(20) is None
+    assert "no judgements" in panel._status.value
+    for query in list(ASKED)[:3]:
+        kb.rate(kb.search(query)[0].chunk.id, 5, query=query)
+    kb.rate(kb.search("milk")[0].chunk.id, 1, query="nothing of use")
+    compared(panel)
+    assert panel.evaluation.unit == "chunk"
+    notes = " ".join(panel.view.state["notes"])
+    assert "judge more" in notes
+    assert "1 query is left out" in notes
+    assert look(panel, 0)["A"][0]["gain"] == 3
+    panel._heard("ratings")
+    assert "compare again" in panel._status.value
+
+
+def test_settings_are_kept_only_when_somebody_says_so(kb):
+    before = kb.config().retrieval
+    panel = EvalPanel(kb, QUESTIONS)
+    panel.keep("B")
+    assert "compare before you keep" in panel._status.value
+    compared(panel, dense_weight=0.9, title_weight=0.7)
+    assert kb.config().retrieval == before
+    assert panel.keep_buttons["A"].disabled
+    panel.keep_buttons["B"].click()
+    panel.wait(60)
+    kept = kb.config().retrieval
+    assert kept == before.model_copy(update={"dense_weight": 0.9, "title_weight": 0.7})
+    assert "dense_weight: 0.9" in panel._lines.value
+    assert panel.keep_buttons["B"].disabled
+    panel.keep_buttons["A"].click()  # the way back
+    panel.wait(60)
+    assert kb.config().retrieval == before
+
+
+def test_what_has_no_control_stays(kb):
+    config = kb.config()
+    spec = RetrievalSpec(per_document=5, rating_weight=0.3, document_weight=3.0)
+    kb.reconfigure(config.model_copy(update={"retrieval": spec}))
+    assert EvalPanel(kb, QUESTIONS).forms["A"].chosen() == ("hybrid", spec)
+
+
+def test_it_can_be_cancelled_and_what_was_there_stays(kb):
+    panel = compared(EvalPanel(kb, QUESTIONS * 60))
+    first, shown = panel.evaluation, panel.view.state
+    asking = threading.Event()
+    panel.view.observe(lambda change: asking.set(), "state")
+    panel.compare()
+    assert panel.running
+    assert panel.compare_button.disabled
+    assert asking.wait(20)
+    panel.cancel_button.click()
+    panel._thread.join(20)
+    assert not panel.running
+    assert "Cancelled" in panel._status.value
+    assert panel.evaluation is first
+    assert panel.view.state == shown
+
+
+def test_what_goes_wrong_is_shown(kb, tmp_path):
+    panel = EvalPanel(kb, [])
+    panel.compare()
+    panel.wait(20)
+    assert "there are no questions" in panel._status.value
+    assert isinstance(panel.error, ConfigError)
+    assert not panel.compare_button.disabled
+    with pytest.raises(RecipeError):
+        EvalPanel(kb, tmp_path / "none.tsv")
+
+
+def test_questions_come_from_files(kb, tmp_path):
+    lines = "\n".join(f"{text}\t{page}.html" for text, page in ASKED.items())
+    (tmp_path / "q.tsv").write_text(lines)
+    panel = compared(EvalPanel(kb, tmp_path / "q.tsv"))
+    assert "No difference" in panel._status.value
+    assert len(panel.comparison) == len(ASKED)
+
+
+def test_lines_of_a_recipe_are_escaped_and_say_the_settings():
+    html = comparison.recipe_lines(RetrievalSpec(query_encoder="fitted"))
+    assert "query_encoder: fitted" in html
+    assert "dense_weight: 0.4" in html

@@ -1,0 +1,174 @@
+"""The judge panel against a real workspace: what it gives the page, and what the page may say."""
+
+from __future__ import annotations
+
+import pytest
+
+from kbkit.errors import ConfigError
+from kbkit.panels import JudgePanel, SearchPanel
+from tests.panels.conftest import HOSTILE_TITLE
+
+QUERIES = ["read a file", "open"]
+
+
+@pytest.fixture
+def kb(scratch):
+    kb = scratch["garden"]
+    for number in range(6):
+        kb.add(f"Bed {number}", f"To read and open: bed {number}.", source=f"http://x.org/{number}")
+    return kb
+
+
+def event(panel: JudgePanel, name: str, **values) -> None:
+    panel.view._received(panel.view, {"event": name, **values}, [])
+    assert panel.wait(20)
+
+
+def asked(panel: JudgePanel, place: int) -> list[dict]:
+    event(panel, "want", places=[place])
+    assert panel.view.pool["place"] == place
+    return panel.view.pool["passages"]
+
+
+def test_what_is_judged_is_stored_counted_and_measured(kb):
+    panel = JudgePanel(kb, QUERIES, rater="ann")
+    assert panel.view.state["start"] == 0
+    passages = asked(panel, 0)
+    pooled = [[0, len(passages)], [0, len(asked(panel, 1))]]
+    assert panel.view.state["counts"] == pooled
+    target = passages[0]["id"]
+    event(panel, "judge", place=0, id=target, score=4, by="a-1")
+    said = panel.view.state["said"]
+    assert said == {"place": 0, "id": target, "score": 4, "by": "a-1"}
+    assert panel.view.state["counts"][0][0] == 1
+    assert panel.view.state["standing"]["queries"] == 1
+    stored = kb.ratings().iloc[-1]
+    assert (stored["score"], stored["query"], stored["rater"]) == (4, QUERIES[0], "ann")
+    assert asked(panel, 0)[0]["score"] == 4
+    event(panel, "judge", place=0, id=target, score=0, by="a-2")
+    assert panel.view.state["said"]["score"] is None
+    assert kb.ratings().empty
+    assert panel.view.state["standing"] is None
+
+
+def test_a_passage_tells_nothing_of_how_it_was_found(kb):
+    panel = JudgePanel(kb, QUERIES, rater="ann")
+    first = asked(panel, 0)
+    assert set(first[0]) == {"id", "title", "path", "place", "link", "html", "score"}
+    other = asked(JudgePanel(kb, QUERIES, rater="bob"), 0)
+    assert {one["id"] for one in first} == {one["id"] for one in other}
+
+
+def test_it_goes_on_where_one_left(kb):
+    panel = JudgePanel(kb, QUERIES, rater="ann")
+    for one in asked(panel, 0):
+        event(panel, "judge", place=0, id=one["id"], score=3, by="x")
+    again = JudgePanel(kb, QUERIES, rater="ann")
+    assert again.wait(20)
+    assert again.view.state["start"] == 1
+    for one in asked(again, 1):
+        event(again, "judge", place=1, id=one["id"], score=1, by="x")
+    done = JudgePanel(kb, QUERIES, rater="ann")
+    assert done.wait(20)
+    assert done.view.state["start"] == -1
+    assert JudgePanel(kb, QUERIES, rater="bob").view.state["start"] == 0
+
+
+def test_raters_are_compared(kb):
+    panel = JudgePanel(kb, QUERIES, rater="ann")
+    first, second, *_ = (one["id"] for one in asked(panel, 0))
+    for target, score in ((first, 5), (second, 1)):
+        kb.rate(target, score, query=QUERIES[0], rater="bob")
+        event(panel, "judge", place=0, id=target, score=score, by="x")
+    assert panel.view.state["agreement"] is None  # nobody told it of bob yet
+    panel._heard("ratings")
+    assert panel.wait(20)
+    assert panel.view.state["agreement"]["alpha"] == 1
+    assert panel.view.state["agreement"]["raters"] == ["ann", "bob"]
+
+
+def test_panels_of_one_workspace_hear_of_each_other(kb):
+    panel = JudgePanel(kb, QUERIES, rater="ann")
+    other = SearchPanel(kb, rater="ann")
+    before = panel.view.state["version"]
+    assert panel.wait(20)
+    target = asked(panel, 0)[0]["id"]
+    again = JudgePanel(kb, QUERIES, rater="ann")
+    event(again, "judge", place=0, id=target, score=2, by="x")
+    assert panel.wait(20)
+    assert panel.view.state["version"] == before + 1
+    assert asked(panel, 0)[0]["score"] == 2
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {}, {"place": 0}, {"place": -1, "id": "x", "score": 3}, {"place": 9, "id": "x", "score": 3},
+        {"place": True, "id": "x", "score": 3}, {"place": 0, "id": ["x"], "score": 3},
+        {"place": 0, "id": "x", "score": "3"}, {"place": 0, "id": "x", "score": True},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_no_page_of_ours_says_is_left_aside(kb, message):
+    panel = JudgePanel(kb, QUERIES)
+    event(panel, "judge", **message)
+    event(panel, "want", places=message.get("place"))
+    event(panel, "want", places=[message.get("place")] * 3)
+    assert panel.error is None
+    assert kb.ratings().empty
+
+
+def test_what_goes_wrong_is_said_and_nothing_is_marked(kb):
+    panel = JudgePanel(kb, QUERIES, rater="ann")
+    target = asked(panel, 0)[0]["id"]
+    event(panel, "judge", place=0, id=target, score=9, by="a")
+    assert "1 to 5" in panel.view.state["problem"]
+    assert panel.view.state["said"] == {"place": 0, "id": target, "score": None, "by": "a"}
+    event(panel, "judge", place=0, id="gone", score=3, by="b")
+    assert "has no chunk" in panel.view.state["problem"]
+    event(panel, "judge", place=0, id=target, score=3, by="c")
+    assert panel.view.state["problem"] == ""
+
+
+def test_documents_that_change_make_new_pools(kb):
+    panel = JudgePanel(kb, QUERIES)
+    before = len(asked(panel, 0))
+    kb.add("Bed 7", "To read a file in bed 7.", source="http://x.org/7")
+    panel._heard("documents")
+    assert len(asked(panel, 0)) == before + 1
+    assert panel.view.state["counts"][0][1] == before + 1
+
+
+def test_a_search_that_fails_is_said_and_ends(kb, scratch):
+    panel = JudgePanel(kb, QUERIES)
+    assert panel.wait(20)
+    scratch.delete("garden")
+    panel._heard("documents")
+    assert panel.wait(20)
+    assert "was deleted" in panel.view.state["problem"]
+
+
+def test_hostile_text_comes_sanitised(workspace):
+    panel = JudgePanel(workspace["notes"], ["<script>boom()</script> read files"], rater="x\u202ey")
+    passages = asked(panel, 0)
+    hostile = next(one for one in passages if one["title"] == HOSTILE_TITLE)
+    assert hostile["link"] == ""
+    for one in passages:
+        for bad in ("<script", "<img", 'javascript:boom()"', "onerror=boom"):
+            assert bad not in one["html"]
+        assert len(one["html"]) < 100_000
+    panel.close()
+
+
+@pytest.mark.parametrize("queries", [[], "no/such.file", [3], None])
+def test_no_queries_are_one_clear_error(workspace, queries):
+    with pytest.raises(ConfigError, match="quer"):
+        JudgePanel(workspace["manual"], queries)
+
+
+def test_closed_while_it_works(kb):
+    panel = JudgePanel(kb, [f"bed {number}" for number in range(300)])
+    panel.close()
+    assert panel.wait(20)
+    assert None in [pooled for _, pooled in panel.view.state["counts"]]
