@@ -13,8 +13,8 @@ from kbkit.panels.render import TITLE_LENGTH, plain
 
 MOST_FOUND = 300
 """Documents that a filter shows."""
-_OPEN = 2_000
-"""A folder that all others lie in is shown open, unless it holds more than this itself."""
+_OPEN = 500
+"""A folder that most documents lie in is shown open, unless it has more lines than this."""
 
 Row = dict[str, Any]
 """A line of the tree: ``id`` and ``name``; of a folder also ``count``, and ``rows`` where it is
@@ -59,14 +59,15 @@ class DocumentTree:
         return len(self.documents)
 
     def top(self) -> list[Row]:
-        """The outermost lines; a folder that all else lies in is open."""
-        rows = self.rows("")
-        inner = rows
-        while len(inner) == 1 and "count" in inner[0]:
-            folder = self._folders[inner[0]["id"]]
-            if len(folder.documents) > _OPEN:
+        """The outermost lines; a folder that most documents lie in is open."""
+        rows = inner = self.rows("")
+        while inner:
+            largest = max(inner, key=lambda row: row.get("count", 0))
+            if largest.get("count", 0) * 2 <= len(self):
                 break
-            inner[0]["rows"] = inner = self.rows(folder.key)
+            if len(self._folders[largest["id"]].documents) > _OPEN:
+                break
+            inner = largest["rows"] = self.rows(largest["id"])
         return rows
 
     def rows(self, key: str) -> list[Row]:
