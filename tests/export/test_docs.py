@@ -122,6 +122,7 @@ def test_the_published_site_builds_strictly(tmp_path, document, info, exports):
     """With the repository's own mkdocs.yml, with and without knowledge bases in site/kb."""
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
     shutil.copytree(ROOT / "site", tmp_path / "site", ignore=shutil.ignore_patterns("kb"))
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
     for number in range(exports):
         pages = [document(f"https://h/{part}/{n}", f"word{number} [x](/a/1)", title=f"{part} {n}")
                  for part in "ab" for n in range(4)]  # fmt: skip
@@ -141,4 +142,7 @@ def test_the_published_site_builds_strictly(tmp_path, document, info, exports):
     assert ("Base &lt;1&gt;" in home) == (exports > 1)
     assert "Base <" not in home
     assert (built / "kb/kb1/pages/h/a/1/index.html").exists() == (exports > 1)
-    assert not (built / "_generate.py").exists()
+    assert not list(built.glob("_*.py"))
+    notebook = (built / "notebooks/01-build-a-knowledge-base/index.html").read_text("utf-8")
+    assert "report = " in notebook
+    assert "<h1" in notebook
