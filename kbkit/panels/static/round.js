@@ -15,7 +15,7 @@
 
 export const GRADES = ["not useful", "slightly useful", "useful", "very useful", "the answer"];
 /** Milliseconds after which a judgement that is not stored yet is worth a word. */
-const SLOW = 3000;
+const SLOW = 2000;
 
 export class Round {
   /**

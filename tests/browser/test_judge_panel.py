@@ -1,0 +1,314 @@
+"""Judging by keys and comparing settings in a real JupyterLab in Chromium."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import kbkit
+from tests.browser.accessibility import violations
+
+sync_api = pytest.importorskip("playwright.sync_api")
+
+pytestmark = pytest.mark.browser
+
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+MAKE_WORKSPACE = """\
+import os
+from pathlib import Path
+
+import kbkit
+
+ws = kbkit.open("kb")
+Path("kb/pid").write_text(str(os.getpid()))
+kb = ws.create("manual") if "manual" not in ws else ws["manual"]
+for format, use in {
+    "CSV": "rows of a table, one line a row",
+    "JSON": "nested values",
+    "TOML": "settings that people edit",
+    "XML": "documents with markup",
+}.items():
+    kb.add(
+        f"Reading {format} files",
+        f"## Reading\\n\\nHow to read a {format} file: open the file, then hand it to the "
+        f"`{format.lower()}` module.\\n\\n```python\\nwith open('a.{format.lower()}') as file:\\n"
+        f"    rows = {format.lower()}.read(file)\\n```\\n\\nA {format} file holds {use}.\\n\\n"
+        f"## Writing\\n\\nTo write a {format} file: open it for writing first.",
+        source=f"https://docs.example.org/library/{format.lower()}.html",
+    )
+kb.add(
+    "<script>window.pwned = 1</script> Quagga <img src=x onerror='window.pwned = 2'>",
+    "The quagga <img src=x onerror='alert(3); window.pwned = 3'> page "
+    "[click](javascript:alert(4)) [away](/elsewhere) \\"><svg onload=alert(5)></svg> "
+    "<style>body { display: none }</style> \\u202edesrever",
+    source="javascript:alert(6)",
+)
+kb.add("zebra" * 1000, "quagga zebra " + "zebra" * 200_000)"""
+SHOW_JUDGE = """\
+from kbkit.panels import EvalPanel, JudgePanel
+from kbkit.recipes import Question
+
+judge = JudgePanel(kb, ["read a csv file", "write settings", "quagga"], depth=4, unshown=1)
+judge"""
+SHOW_EVAL = """\
+asked = {"rows of a table": "csv", "nested values": "json", "write toml": "toml", "markup": "xml"}
+questions = [Question(question=q, relevant=(f"{page}.html",)) for q, page in asked.items()]
+evaluate = EvalPanel(kb, questions)
+evaluate"""
+IDLE = "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status == 'idle'"
+
+
+@dataclass
+class Lab:
+    """A JupyterLab with the notebook open in a browser."""
+
+    page: sync_api.Page
+    workspace: Path
+    events: list[str]
+
+    @property
+    def judge(self) -> sync_api.Locator:
+        return self.page.locator(".kbkit-judge")
+
+    @property
+    def passage(self) -> sync_api.Locator:
+        return self.judge.locator(".kbkit-judge-passage")
+
+    @property
+    def problem(self) -> sync_api.Locator:
+        return self.judge.locator(".kbkit-problem")
+
+    @property
+    def evaluate(self) -> sync_api.Locator:
+        return self.page.locator(".kbkit-eval")
+
+    def command(self, name: str, arguments: str = "{}") -> None:
+        # The command's own promise may wait for a kernel, so nobody waits for it here.
+        self.page.evaluate(f"void jupyterapp.commands.execute({name!r}, {arguments})")
+
+    def run_all(self) -> None:
+        self.page.wait_for_function(IDLE)
+        self.command("notebook:run-all-cells")
+        self.judge.locator("h4").filter(visible=True).wait_for()
+        self.page.wait_for_function(IDLE)
+        self.evaluate.get_by_text("Change the settings of B").wait_for()
+
+    def said(self, text: str) -> None:
+        self.judge.get_by_role("status").filter(has_text=text).wait_for()
+
+    def number(self) -> int:
+        """The passage that is shown, from 1."""
+        return int(self.passage.get_attribute("aria-label").split()[1])
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def ratings(self, count: int) -> pd.DataFrame:
+        """All ratings, once there are as many."""
+        with kbkit.open(self.workspace) as workspace:
+            for _ in range(100):
+                found = workspace["manual"].ratings()
+                if len(found) == count:
+                    return found
+                self.page.wait_for_timeout(50)
+        raise AssertionError(f"{len(found)} ratings, not {count}:\n{found}")
+
+
+@pytest.fixture(scope="module")
+def lab(jupyterlab) -> Iterator[Lab]:
+    with jupyterlab(MAKE_WORKSPACE, SHOW_JUDGE, SHOW_EVAL) as (page, folder, events):
+        lab = Lab(page, folder / "kb", events)
+        lab.run_all()
+        yield lab
+
+
+def test_keys_judge_move_and_take_back(lab: Lab):
+    lab.passage.click()
+    assert lab.number() == 1
+    first = lab.passage.inner_text()
+    lab.press("4")
+    assert lab.number() == 2
+    assert lab.passage.inner_text() != first
+    lab.said("4, very useful. Passage 2 of")
+    stored = lab.ratings(1).iloc[0]
+    assert (stored["score"], stored["query"]) == (4, "read a csv file")
+    assert stored["rater"] == "reader"
+    lab.press("s", "2", "ArrowLeft", "ArrowLeft")
+    assert lab.number() == 2
+    items = lab.judge.get_by_role("listitem")
+    assert items.nth(1).inner_text().endswith("skipped")
+    assert items.nth(2).inner_text().endswith("2")
+    lab.press("ArrowRight", "0")  # what is shown
+    lab.said("Taken back. Passage 3 of")
+    assert lab.ratings(1).iloc[0]["score"] == 4
+    lab.press("Backspace")  # the last one
+    lab.said("Taken back. Passage 1 of")
+    lab.ratings(0)
+    lab.press("Backspace")
+    lab.said("nothing to take back")
+    lab.press("n")
+    assert "write settings" in lab.judge.locator(".kbkit-judge-query").inner_text()
+    lab.press("p")
+    assert "read a csv" in lab.judge.locator(".kbkit-judge-query").inner_text()
+
+
+def test_no_key_reaches_the_notebook(lab: Lab):
+    """There x cuts a cell, a and b add one, d d deletes it, and 0 0 asks to restart."""
+    lab.passage.focus()
+    lab.press("x", "a", "b", "d", "d", "0", "0", "m", "y", "h", "Space")
+    assert lab.page.locator(".jp-Notebook .jp-CodeCell").count() == 3
+    assert lab.page.locator(".jp-Dialog").count() == 0
+    assert lab.passage.evaluate("one => one == document.activeElement")
+
+
+def test_buttons_and_list_do_what_keys_do_and_keep_the_focus(lab: Lab):
+    lab.judge.get_by_role("listitem").nth(2).get_by_role("button").click()
+    assert lab.number() == 3
+    lab.press("ArrowDown")
+    assert lab.number() == 4
+    focused = "document.activeElement.textContent"
+    assert lab.page.evaluate(focused).startswith("4")
+    five = lab.judge.get_by_role("button", name="5 the answer")
+    five.click()
+    lab.ratings(1)
+    assert five.evaluate("one => one == document.activeElement")
+    lab.judge.get_by_role("listitem").nth(3).get_by_role("button").click()
+    assert five.get_attribute("aria-pressed") == "true"
+    lab.judge.get_by_role("button", name="Take back").click()
+    lab.ratings(0)
+    lab.page.evaluate("window.held = 0")
+    lab.passage.focus()
+    lab.page.keyboard.down("1")
+    for _ in range(3):
+        lab.page.keyboard.down("1")  # the keyboard repeats a key that is held
+    lab.page.keyboard.up("1")
+    lab.ratings(1)
+    lab.press("Backspace")
+    lab.ratings(0)
+
+
+def test_keys_need_not_wait_for_the_kernel(lab: Lab):
+    lab.judge.get_by_label("Query", exact=True).select_option("0")
+    lab.passage.focus()
+    at = lab.number()
+    kernel = int((lab.workspace / "pid").read_text())
+    os.kill(kernel, signal.SIGSTOP)
+    try:
+        lab.press("3", "3")
+        assert lab.number() != at
+        assert lab.judge.locator(".kbkit-judged").all_inner_texts() == ["3", "3"]
+        lab.said("2 not stored yet")
+        assert lab.problem.is_hidden()
+        lab.ratings(0)
+    finally:
+        os.kill(kernel, signal.SIGCONT)
+    lab.said("All is stored")
+    assert lab.ratings(2)["score"].tolist() == [3, 3]
+
+
+def test_hostile_passages_are_shown_harmlessly(lab: Lab):
+    lab.judge.get_by_label("Query", exact=True).select_option("2")
+    for title in ("zebra", "Quagga"):
+        lab.judge.get_by_role("listitem").filter(has_text=title).first.get_by_role("button").click()
+        lab.passage.locator("h4", has_text=title).wait_for()
+    lab.passage.get_by_text("<img src=x onerror='alert(3)").wait_for()
+    assert lab.passage.locator("script, img, svg, a, body style").count() == 0
+    lab.passage.get_by_text("away").first.click()
+    assert lab.page.evaluate("window.pwned") is None
+    assert lab.page.locator(".jp-Notebook").is_visible()
+    assert lab.events == []
+
+
+def test_comparing_and_looking_at_what_moved(lab: Lab):
+    side = lab.evaluate.locator(".kbkit-side").nth(1)
+    side.get_by_label("Search by").select_option("Words")
+    lab.evaluate.get_by_role("button", name="Compare").click()
+    table = lab.evaluate.get_by_role("table")
+    table.wait_for()
+    assert table.get_by_role("row").count() == 5
+    plot = lab.evaluate.get_by_role("slider")
+    plot.focus()
+    lab.press("End", "ArrowLeft", "Home", "ArrowRight")
+    assert plot.get_attribute("aria-valuenow") == "2"
+    assert "difference" in plot.get_attribute("aria-valuetext")
+    readout = lab.evaluate.locator(".kbkit-eval-readout")
+    readout.get_by_text("A first: Reading").wait_for()
+    box = plot.locator("svg").bounding_box()
+    lab.page.mouse.move(box["x"] + box["width"] - 3, box["y"] + 20)
+    lab.page.wait_for_function("document.querySelector('[role=slider]').ariaValueNow == '4'")
+    lab.press("Enter")
+    lists = lab.evaluate.get_by_role("region", name="What both found")
+    lists.get_by_role("listitem").first.wait_for()
+    assert lists.get_by_text("relevant, 2").count() == 2
+    lists.get_by_role("button", name="Close").click()
+    assert plot.evaluate("one => one == document.activeElement")
+
+
+def test_settings_are_kept_on_a_click(lab: Lab):
+    side = lab.evaluate.locator(".kbkit-side").nth(1)
+    side.get_by_label("Meaning", exact=True).fill("0.75")
+    side.get_by_label("Meaning", exact=True).press("Enter")
+    lab.evaluate.get_by_role("button", name="Compare").click()
+    keep = lab.evaluate.get_by_role("button", name="Keep B")
+    keep.and_(lab.page.locator(":enabled")).click()
+    lab.evaluate.get_by_text("dense_weight: 0.75").wait_for()
+    with kbkit.open(lab.workspace) as workspace:
+        assert workspace["manual"].config().retrieval.dense_weight == 0.75
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_they_fit_and_everybody_can_use_them(lab: Lab, theme: str):
+    lab.command("apputils:change-theme", f"{{theme: 'JupyterLab {theme}'}}")
+    lab.page.wait_for_function(
+        "name => document.body.dataset.jpThemeName == name"
+        " && !document.querySelector('#jupyterlab-splash')",
+        arg=f"JupyterLab {theme}",
+    )
+    lab.judge.get_by_label("Query", exact=True).select_option("0")
+    lab.evaluate.get_by_role("slider").press("Enter")
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    for name, width in (("wide", 1200), ("narrow", 460)):
+        lab.page.set_viewport_size({"width": width, "height": 1000})
+        for part in ("judge", "eval"):
+            panel = lab.page.locator(f".kbkit-{part}")
+            panel.scroll_into_view_if_needed()
+            lab.page.wait_for_timeout(200)
+            panel.screenshot(path=SCREENSHOTS / f"{part}-{theme.lower()}-{name}.png")
+            overflow = panel.evaluate("part => part.scrollWidth - part.clientWidth")
+            assert overflow <= 0
+            assert violations(lab.page, f".kbkit-{part}") == []
+    lab.page.set_viewport_size({"width": 1200, "height": 900})
+
+
+def test_it_goes_on_after_a_restart_and_ends_with_what_to_do(lab: Lab):
+    before = len(lab.ratings(2))
+    lab.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    lab.command("notebook:clear-all-cell-outputs")
+    lab.judge.wait_for(state="detached")
+    lab.run_all()
+    lab.judge.get_by_text(f"{before} of ").wait_for()
+    assert lab.judge.get_by_role("listitem").filter(has_text="3").count() >= before
+    lab.passage.focus()
+    end = lab.judge.locator(".kbkit-judge-end")
+    for _ in range(60):
+        if end.is_visible():
+            break
+        lab.press("2")
+    assert end.evaluate("one => one == document.activeElement")
+    assert "kb.evaluate()" in end.inner_text()
+    assert violations(lab.page, ".kbkit-judge") == []
+    end.get_by_role("button", name="Look through them again").click()
+    assert lab.number() == 1
+
+
+def test_they_left_no_errors_and_fetched_nothing_from_elsewhere(lab: Lab):
+    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=error]").count() == 0
+    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=stderr]").count() == 0
+    assert lab.events == []
