@@ -17,7 +17,7 @@ from kbkit.text import Analyzer
 MEANINGS = ("not useful", "slightly useful", "useful", "very useful", "the answer")
 """What 1 to 5 stars say."""
 
-_PASSAGE_LENGTH = 6000
+_PASSAGE_LENGTH = 10_000
 """Most characters of a passage that are shown in context."""
 
 _SHARES = (
@@ -107,7 +107,7 @@ def card(
         "undo": undo,
         "selected": selected,
         "citation": hit.citation(),
-        "context": context and _context(hit, context, name, marking),
+        "context": context and _context(hit, context, name),
     }
 
 
@@ -163,16 +163,17 @@ def _rated(own: OwnRating) -> str:
     return " · ".join(said)
 
 
-def _context(hit: Hit, context: Context, title: str, marking: Marking) -> dict[str, Any]:
+def _context(hit: Hit, context: Context, title: str) -> dict[str, Any]:
+    from kbkit.export.render import render as rendered  # not before somebody asks
+
     above = hit.chunk.heading_path
     passages = []
     for chunk in context.chunks:
-        mine = chunk.id == hit.chunk.id
-        text = render.lines(chunk.text, _PASSAGE_LENGTH).strip("\n")
+        text = render.lines(chunk.text, _PASSAGE_LENGTH)
         passages.append(
             {
-                "text": "" if mine else text,
-                "own": marking(text) if mine else None,
+                "html": rendered(text, lambda _link: None).plain,
+                "own": chunk.id == hit.chunk.id,
                 "path": "" if chunk.heading_path == above else _path(chunk, title),
             }
         )

@@ -100,15 +100,17 @@ def test_what_else_was_said_is_mentioned():
     assert drawn(make_hit(), own=OwnRating(5, average=5, raters=1))["rated"] == ""
 
 
-def test_a_passage_in_context_keeps_its_lines_and_its_marks():
+def test_a_passage_in_context_is_rendered_and_sanitised():
     hit = make_hit()
-    before = Chunk("c0", "d1", 0, 0, 4, "\n  first\n\nx", ("Guide", "Start"), "", None)
+    text = "first <script>boom()</script>[x](javascript:boom())"
+    before = Chunk("c0", "d1", 0, 0, 4, text, ("Guide", "Start"), "", None)
+    shown = "<p>first &lt;script&gt;boom()&lt;/script&gt;[x](javascript:boom())</p>\n"
     state = drawn(hit, "text", context=Context(1, (before, hit.chunk), more=True))["context"]
     assert state == {
         "reach": 1,
         "passages": [
-            {"text": "  first\n\nx", "own": None, "path": "Guide › Start"},
-            {"text": "", "own": [("text", True)], "path": "Guide › Files"},
+            {"html": shown, "own": False, "path": "Guide › Start"},
+            {"html": "<p>text</p>\n", "own": True, "path": "Guide › Files"},
         ],
         "more": True,
     }

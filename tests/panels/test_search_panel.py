@@ -308,8 +308,8 @@ def test_a_result_is_shown_among_its_neighbours(scratch):
     do(panel, "context", reach=1)
     context = shown(panel)[0]["context"]
     assert [passage["path"] for passage in context["passages"]] == ["Water", "Light", "Frost"]
-    assert [bool(passage["own"]) for passage in context["passages"]] == [False, True, False]
-    assert "Frost for figs" in context["passages"][2]["text"]
+    assert [passage["own"] for passage in context["passages"]] == [False, True, False]
+    assert "Frost for figs" in context["passages"][2]["html"]
     assert context["more"]
     do(panel, "context", reach=3)
     context = shown(panel)[0]["context"]

@@ -1,9 +1,10 @@
 // The results of a search as cards, with keys to move between them, rate, select and open them.
 import { copied, drawn, make, makeLink, marked } from "./dom.js";
+import { makeRendered } from "./rendered.js";
 
 /**
  * @typedef {import("./dom.js").Segments} Segments
- * @typedef {{text: string, own: Segments | null, path: string}} Passage  one chunk of a document
+ * @typedef {{html: string, own: boolean, path: string}} Passage  one chunk of a document, sanitised
  * @typedef {object} Hit  what a card shows
  * @property {string} id
  * @property {number} rank
@@ -360,12 +361,12 @@ class Card {
     this.snippet.hidden = context !== null;
     this.context.hidden = context === null;
     this.around.setAttribute("aria-expanded", String(context !== null));
-    const passages = (context?.passages ?? []).map(({ text, own, path }) =>
+    const passages = (context?.passages ?? []).map(({ html, own, path }) =>
       make(
         "div",
-        { class: own ? "kbkit-part kbkit-own" : "kbkit-part", dir: "auto" },
+        { class: own ? "kbkit-part kbkit-own" : "kbkit-part" },
         path && make("bdi", { class: "kbkit-path" }, path),
-        make("p", {}, own ? marked(own) : text),
+        makeRendered(html),
       ),
     );
     const wider = () => this.tell("context", { reach: this.hit.context.reach + 2 });
