@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import altair as alt
     import pandas as pd
 
+NEUTRAL_INK = "#767676"
+"""Grey that is read on white and on black; for an SVG that does not know what it will lie on."""
 _SHOWN_BY_JUPYTER = "application/vnd.vegalite.v5+json"
 """JupyterLab 4 and Notebook 7 draw Vega-Lite 3 to 5 and, under their names, nothing newer."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v5.json"
@@ -71,7 +73,7 @@ class Plot:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         return {
             _SHOWN_BY_JUPYTER: self.to_dict(),
-            "image/svg+xml": self.svg(),
+            "image/svg+xml": self.svg(NEUTRAL_INK),
             "text/plain": repr(self),
         }
 

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import nbformat
 import nh3
 
+from kbkit.plots import NEUTRAL_INK
+
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
@@ -70,13 +72,17 @@ def shown(output: Any, number: int) -> str:
         kind = plain.partition("(")[0]
         return f"*Here {kind} is shown: run the notebook to use it.*" if "Panel" in kind else ""
     if "image/svg+xml" in data:
-        # each picture calls its parts alike
-        return block(
-            re.sub(r'(id="|#)(?=clip|gradient)', rf"\g<1>cell-{number}-", data["image/svg+xml"])
-        )
+        return block(inlined(data["image/svg+xml"], f"cell-{number}-"))
     if "text/html" in data:
         return block(nh3.clean(without_paths(data["text/html"]), tags=TAGS, attributes={}))
     return fenced(clipped(without_paths(plain)), "text")
+
+
+def inlined(svg: str, prefix: str) -> str:
+    """A picture as part of a page: it takes the page's colour, and its parts names of their own."""
+    return re.sub(r'(id="|#)(?=clip|gradient)', rf"\g<1>{prefix}", svg).replace(
+        NEUTRAL_INK, "currentColor"
+    )
 
 
 def block(markup: str) -> str:
