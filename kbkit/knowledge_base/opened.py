@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kbkit.config import Settings
 from kbkit.embedding.base import Embedder
@@ -54,6 +54,7 @@ class Opened:
         self._resources = resources
         self._row = row
         self._embedder: Embedder | None = None
+        self._revision: tuple[int, tuple[int, int, int]] | None = None
 
     @property
     def id(self) -> str:
@@ -115,7 +116,8 @@ class Opened:
             ConfigError: A number is below 0.
             NotFoundError: There is no such chunk.
         """
-        for name, number in (("before", before), ("after", after)):
+        given: dict[str, Any] = {"before": before, "after": after}
+        for name, number in given.items():
             if not isinstance(number, int) or number < 0:
                 raise ConfigError(f"{name}={number!r}: give a whole number, 0 or more")
         with self._resources.database.read() as connection:
@@ -137,9 +139,13 @@ class Opened:
 
     def revision(self) -> tuple[int, int, int]:
         """Numbers that change when its documents or ratings change, whoever changes them."""
-        with self._resources.database.read() as connection:
-            version = registry.get_by_id(connection, self.id).version
-            return version, *ratings.extent(connection, self.id)
+        changes = self._resources.database.changes()  # before looking, lest one be missed
+        if self._revision is None or self._revision[0] != changes:
+            with self._resources.database.read() as connection:
+                version = registry.get_by_id(connection, self.id).version
+                found = (version, *ratings.extent(connection, self.id))
+            self._revision = (changes, found)
+        return self._revision[1]
 
     def documents(self) -> pd.DataFrame:
         """All documents as a DataFrame, indexed by id; ``content`` is the Markdown."""

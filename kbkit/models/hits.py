@@ -102,10 +102,13 @@ class Hit:
             return self.uri
         return f"{self.uri}#{self.chunk.anchor}"
 
-    def citation(self) -> str:
-        """The snippet as a Markdown quotation with title, headings, link and day of fetching.
+    def citation(self, snippet: str = "") -> str:
+        """A Markdown quotation with title, headings, link and day of fetching.
 
         What the document says stays text: no character of it is read as markup.
+
+        Args:
+            snippet: What to quote; by default the hit's snippet.
         """
         path = self.chunk.heading_path
         named = [self.title or self.uri, *(path[1:] if path[:1] == (self.title,) else path)]
@@ -115,7 +118,7 @@ class Hit:
             name = f"[{name}](<{address}>)"
         page = "" if self.chunk.page is None else f", page {self.chunk.page}"
         source = f"{name}{page}, fetched {self.fetched_at:%Y-%m-%d}"
-        return f"> {_escaped(self.snippet)}\n>\n> {source}\n"
+        return f"> {_escaped(snippet or self.snippet)}\n>\n> {source}\n"
 
     def to_dict(self) -> dict[str, Any]:
         """The hit as JSON values; the one shape that every interface gives."""
@@ -196,6 +199,15 @@ class Hits(Sequence[Hit]):
         frame = typed_frame(rows, _COLUMNS)
         frame.index = RangeIndex(1, len(frame) + 1, name="rank")
         return frame
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What a terminal shows: a few lines a hit."""
+        lines = [f"{len(self)} hits for {self.query!r}", *self.notes]
+        for rank, hit in enumerate(self.hits, 1):
+            names = dict.fromkeys([hit.title or hit.uri, *hit.chunk.heading_path])
+            lines += [f"{rank:3}  {hit.score:.3f}  {' › '.join(names)}", f"     {hit.url}",
+                      f"     {hit.snippet}"]  # fmt: skip
+        printer.text("\n".join(lines))
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -86,6 +86,7 @@ def card(
         selected: Whether the reader has selected it.
         context: What stands around it, where the reader asked for that.
     """
+    snippet = hit.snippet  # cut once, which takes long
     name = render.plain(hit.title, render.TITLE_LENGTH) or render.place(hit.uri) or "Untitled"
     return {
         "id": identity(hit),
@@ -101,12 +102,12 @@ def card(
             "exact": f"Fetched {hit.fetched_at:%Y-%m-%d %H:%M} UTC",
         },
         "score": score(hit),
-        "snippet": marking(render.plain(hit.snippet, render.SNIPPET_LENGTH)),
+        "snippet": marking(render.plain(snippet, render.SNIPPET_LENGTH)),
         "stars": own.here or 0,
         "rated": _rated(own),
         "undo": undo,
         "selected": selected,
-        "citation": hit.citation(),
+        "citation": hit.citation(snippet),
         "context": context and _context(hit, context, name),
     }
 

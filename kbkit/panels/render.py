@@ -54,12 +54,14 @@ def plain(text: str, length: int) -> str:
         length: Most characters to keep.
     """
     # Ten times the length leaves room for white space to fold and bounds the work all the same.
-    visible = "".join(
-        character
-        if unicodedata.category(character) not in _NOT_SHOWN or character in _JOINERS
-        else " "
-        for character in text[: length * 10]
-    )
+    visible = text[: length * 10]
+    if not visible.isprintable():  # mostly it is, and looking at each character takes long
+        visible = "".join(
+            character
+            if unicodedata.category(character) not in _NOT_SHOWN or character in _JOINERS
+            else " "
+            for character in visible
+        )
     line = " ".join(visible.split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
