@@ -5,6 +5,7 @@
 #   make bench    speed and quality, as tables
 #   make soak     the fault and property tests, ROUNDS times
 #   make site     the guides and the exported knowledge bases of WORKSPACE, as one site
+#   make notebooks  run the notebooks, so that the site shows their output
 #   make lab      JupyterLab on the notebooks
 #   make clean    remove what was built, and .venv
 
@@ -18,7 +19,7 @@ DEV := .venv/.dev-installed
 COVERAGE := --cov --cov-report=
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint bench soak site lab clean
+.PHONY: demo test lint bench soak site notebooks lab clean
 
 demo: $(RUN)
 	$(BIN)/python recipes/demo.py
@@ -56,6 +57,9 @@ site: $(RUN)
 		fi; \
 	done
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+notebooks: $(DEV)
+	$(BIN)/python site/_notebooks.py
 
 lab: $(DEV)
 	$(BIN)/jupyter lab --notebook-dir=notebooks

@@ -11,8 +11,9 @@ import pytest
 import kbkit
 
 HEAVY = {
-    "alembic", "chromadb", "fastapi", "griffe", "httpx", "ipywidgets", "llama_index", "lxml",
-    "mcp", "mkdocs", "numpy", "onnxruntime", "pandas", "sqlalchemy", "tokenizers", "trafilatura",
+    "IPython", "alembic", "altair", "chromadb", "fastapi", "griffe", "httpx", "ipywidgets", "llama_index", "lxml",
+    "mcp", "mkdocs", "nbformat", "numpy", "onnxruntime", "pandas", "sqlalchemy", "tokenizers", "trafilatura",
+    "vl_convert",
 }  # fmt: skip
 
 PUBLIC = {
