@@ -496,6 +496,47 @@ def serve_site(
             server.serve_forever()
 
 
+@app.command()
+def panel(
+    context: typer.Context,
+    workspace: Annotated[
+        Path | None,
+        typer.Argument(help="Folder of the workspace (default: that of --workspace)."),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; others than this machine need --token.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.")
+    ] = 8866,
+    token: Annotated[
+        str,
+        typer.Option(
+            envvar="KBKIT_PANEL_TOKEN",
+            help="What a visitor must know (default: a new one, shown with the address).",
+            show_default=False,
+        ),
+    ] = "",
+    theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
+    open_browser: Annotated[
+        bool, typer.Option("--open", help="Show the page in the browser.")
+    ] = False,
+) -> None:  # fmt: skip
+    """Serve search, documents, ingest, judging and evaluation as a web page, until interrupted."""
+    from kbkit.serving import check, serve_panel
+
+    check(host, token, theme)
+    if workspace is not None:
+        context.obj = workspace
+    with _workspace(context) as opened:
+        folder = opened.path
+    with suppress(KeyboardInterrupt):
+        serve_panel(
+            folder, host=host, port=port, token=token, theme=theme, open_browser=open_browser,
+            say=say,
+        )  # fmt: skip
+
+
 def main() -> NoReturn:
     """Run the command line; an error becomes one clear message."""
     for stream in (sys.stdout, sys.stderr):

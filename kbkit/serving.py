@@ -1,0 +1,202 @@
+"""Serves the dashboard of a workspace with Voilà, for people who do not use notebooks.
+
+Each visitor gets a kernel of their own, which works in the workspace with the rights of whoever
+serves it. So a token is always asked for, whatever the address: on loopback, too, there may be
+other people's programs, and pages of the web that a browser shows can reach it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import resources
+from importlib.util import find_spec
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from kbkit.errors import ConfigError
+
+LOOPBACK = "127.0.0.1"
+_SHORTEST_TOKEN = 16
+_IDLE_SECONDS = 600
+"""Age at which a kernel ends whose page was closed without saying so."""
+
+# Those that widgets need; others of JupyterLab would be loaded too, and fail.
+_EXTENSIONS = [
+    "@voila-dashboards/widgets-manager8",
+    "@jupyter-widgets/jupyterlab-manager",
+    "anywidget",
+]
+
+# What a page may load: nothing of third parties. Views are modules made of text (blob:).
+_POLICY = (
+    "default-src 'self' data: blob:; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
+    "style-src 'self' 'unsafe-inline'; connect-src 'self' ws: wss: data: blob:; "
+    "frame-ancestors 'none'; base-uri 'self'; form-action 'self'; object-src 'none'"
+)
+
+
+def serve_panel(
+    workspace: str | Path,
+    *,
+    host: str = LOOPBACK,
+    port: int = 8866,
+    token: str = "",
+    theme: str = "light",
+    open_browser: bool = False,
+    say: Callable[[str], None] = print,
+) -> None:
+    """Serve the dashboard until interrupted.
+
+    Args:
+        workspace: Folder of the workspace.
+        host: Address to listen at.
+        port: Port, or 0 for any free one.
+        token: What a visitor must know; by default a new one, which the address that is said
+            carries. Has to be given where the host is not this machine alone.
+        theme: ``light`` or ``dark``.
+        open_browser: Also show the page.
+        say: Called with a line that names the address.
+
+    Raises:
+        ConfigError: Voilà is not installed, the port is taken, the theme is unknown, or others
+            can reach the host and there is no token, or a short one.
+    """
+    check(host, token, theme)
+    port = _free(host, port)
+    known = token or secrets.token_urlsafe(24)
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{port}/"
+    with tempfile.TemporaryDirectory(prefix="kbkit-panel-") as folder, _template(Path(folder)):
+        notebook = _notebook(Path(folder), Path(workspace).absolute())
+        say(f"serving {workspace} at {address}?token={quote(known)} (Ctrl+C ends it)")
+        if open_browser:
+            import webbrowser
+
+            webbrowser.open(f"{address}?token={quote(known)}")
+        _voila(notebook, host, port, known, theme)
+
+
+def check(host: str, token: str, theme: str) -> None:
+    """Whether a dashboard may be served like this.
+
+    Raises:
+        ConfigError: Voilà is not installed, the theme is unknown, or others can reach the host
+            and there is no token, or a short one.
+    """
+    if find_spec("voila") is None:
+        raise ConfigError("the dashboard needs Voilà: install it with `pip install 'kbkit[lab]'`")
+    if theme not in ("light", "dark"):
+        raise ConfigError(f"theme={theme!r}: choose light or dark")
+    try:
+        alone = ip_address(host).is_loopback
+    except ValueError:
+        alone = host == "localhost"
+    if not alone and not token:
+        raise ConfigError(
+            f"host={host!r}: others can reach it, and may read and change the workspace; give a "
+            "token that they have to know (--token), and serve behind https"
+        )
+    if token and len(token) < _SHORTEST_TOKEN:
+        raise ConfigError(f"token: shorter than {_SHORTEST_TOKEN} characters; give a longer one")
+
+
+def _free(host: str, port: int) -> int:
+    """The port itself, or a free one for 0.
+
+    Raises:
+        ConfigError: It cannot be used.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind((host, port))
+            return int(tried.getsockname()[1])
+    except (OSError, OverflowError) as error:
+        raise ConfigError(
+            f"{host}:{port}: cannot be used ({error}); choose another port, or 0 for any"
+        ) from error
+
+
+@contextmanager
+def _template(folder: Path) -> Iterator[None]:
+    """Let Voilà find kbkit's page template, and keep the user's settings of Voilà out."""
+    place = folder / "voila" / "templates" / "kbkit"
+    place.mkdir(parents=True)
+    page = resources.files("kbkit").joinpath("panels", "static", "index.html.j2").read_text("utf-8")
+    (place / "index.html.j2").write_text(page, encoding="utf-8")
+    (place / "conf.json").write_text('{"base_template": "lab"}', encoding="utf-8")
+    before = os.environ.get("JUPYTER_PATH")
+    os.environ["JUPYTER_PATH"] = os.pathsep.join([str(folder), *([before] if before else [])])
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["JUPYTER_PATH"]
+        else:
+            os.environ["JUPYTER_PATH"] = before
+
+
+def _notebook(folder: Path, workspace: Path) -> Path:
+    """A notebook of one cell that shows the dashboard."""
+    code = (
+        "import kbkit\nfrom kbkit.panels import Dashboard\n\n"
+        f"Dashboard(kbkit.open({str(workspace)!r}), base={str(Path.cwd())!r})"
+    )
+    cell = {"cell_type": "code", "id": "dashboard", "source": code, "metadata": {}}
+    notebook = {
+        "cells": [{**cell, "outputs": [], "execution_count": None}],
+        "metadata": {
+            "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+            "title": f"{workspace.name} - kbkit",
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    path = folder / "kbkit.ipynb"
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+    return path
+
+
+def _voila(notebook: Path, host: str, port: int, token: str, theme: str) -> None:
+    from traitlets.config import Config
+    from voila.app import Voila
+
+    settings: dict[str, dict[str, Any]] = {
+        "Voila": {
+            "ip": host,
+            "port": port,
+            "port_retries": 0,
+            "open_browser": False,
+            "token": token,
+            "log_level": "ERROR",
+            "config_file_paths": [],
+            "tornado_settings": {
+                "headers": {"Content-Security-Policy": _POLICY},
+                "ws_ping_timeout": 30_000,  # ms; the default is longer than it may be
+            },
+        },
+        "VoilaConfiguration": {
+            "template": "kbkit",
+            "theme": theme,
+            "allow_template_override": "NO",
+            "allow_theme_override": "NO",
+            "extension_allowlist": _EXTENSIONS,
+            "file_allowlist": [],
+        },
+        "MappingKernelManager": {"cull_idle_timeout": _IDLE_SECONDS, "cull_interval": 60},
+    }
+    if os.name == "posix":
+        # files that only their owner may open, instead of ports of the machine
+        settings["ConnectionFileMixin"] = {"transport": "ipc"}
+    app = Voila(config=Config(settings))
+    app.initialize([str(notebook)])
+    app.start()
