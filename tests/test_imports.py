@@ -11,9 +11,9 @@ import pytest
 import kbkit
 
 HEAVY = {
-    "IPython", "alembic", "altair", "chromadb", "fastapi", "griffe", "httpx", "ipywidgets", "llama_index", "lxml",
-    "mcp", "mkdocs", "nbformat", "numpy", "onnxruntime", "pandas", "sqlalchemy", "tokenizers", "trafilatura",
-    "vl_convert",
+    "IPython", "alembic", "altair", "chromadb", "fastapi", "griffe", "httpx", "ipywidgets",
+    "llama_index", "lxml", "mcp", "mkdocs", "nbformat", "numpy", "onnxruntime", "pandas",
+    "sqlalchemy", "tokenizers", "trafilatura", "vl_convert",
 }  # fmt: skip
 
 PUBLIC = {
