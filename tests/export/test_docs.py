@@ -144,5 +144,5 @@ def test_the_published_site_builds_strictly(tmp_path, document, info, exports):
     assert (built / "kb/kb1/pages/h/a/1/index.html").exists() == (exports > 1)
     assert not list(built.glob("_*.py"))
     notebook = (built / "notebooks/01-build-a-knowledge-base/index.html").read_text("utf-8")
-    assert "report = " in notebook
+    assert "Build it from a recipe" in notebook
     assert "<h1" in notebook
