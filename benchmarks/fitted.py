@@ -27,12 +27,16 @@ from kbkit.embedding import Embedder, open_embedder
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.embedding.fitted import PRIOR_BELOW, FittedEncoder, fit, term_vectors
 from kbkit.ingest.chunking import embedded_text
-from kbkit.recipes import OnnxEmbedding, RetrievalSpec, StaticEmbedding
+from kbkit.recipes import KnowledgeBaseConfig, OnnxEmbedding, RetrievalSpec, StaticEmbedding
 from kbkit.retrieval.bm25 import CorpusStatistics, impacts
 from kbkit.retrieval.fusion import Features, Weights, fuse
 from kbkit.text import analyzer
 
 DEPTH = 10
+EMBEDDINGS = {"WordLlama": StaticEmbedding(), "MiniLM": OnnxEmbedding(preset="minilm")}
+DEFAULTS = {
+    label: KnowledgeBaseConfig(embedding=one).retrieval for label, one in EMBEDDINGS.items()
+}
 PART = 200
 """Abstracts of the small knowledge base."""
 
@@ -123,10 +127,9 @@ def ndcg(scores: NDArray[np.float64], grades: Mapping[int, float]) -> float:
 
 
 def quality(
-    collection: Collection, lexical: Lexical, vectors: Matrix, queries: Matrix
+    collection: Collection, lexical: Lexical, vectors: Matrix, queries: Matrix, spec: RetrievalSpec
 ) -> tuple[float, float]:
-    """nDCG@10 in per cent: the dense leg, and kbkit's fusion with its default weights."""
-    spec = RetrievalSpec()
+    """nDCG@10 in per cent: the dense leg, and kbkit's fusion with the weights of `spec`."""
     weights = Weights(
         spec.dense_weight, spec.document_weight, spec.title_weight, spec.heading_weight, rating=0
     )
@@ -159,8 +162,8 @@ def rows_of(
     lexical = Lexical(collection)
     rows = []
 
-    def add(what: str, fitted_in: str, found: Matrix, queries: Matrix, micros: float) -> None:
-        dense, hybrid = quality(collection, lexical, found, queries)
+    def add(what: str, label: str, fitted_in: str, queries: Matrix, micros: float) -> None:
+        dense, hybrid = quality(collection, lexical, vectors[label], queries, DEFAULTS[label])
         rows.append([name, what, f"{dense:.1f}", f"{hybrid:.1f}", fitted_in, f"{micros:.0f}"])
         print(rows[-1], file=sys.stderr)
 
@@ -169,7 +172,7 @@ def rows_of(
         model = models[label]
         queries = model.embed_passages(collection.questions)
         micros = timed(lambda model=model: model.embed_query(question))  # type: ignore[misc]
-        add(f"{label} on both sides", "", vectors[label], queries, micros)
+        add(f"{label} on both sides", label, "", queries, micros)
     priors: list[tuple[str, Callable[[], Mapping[str, Vector] | None]]] = [
         ("MiniLM, queries fitted", lambda: None)
     ]
@@ -187,7 +190,7 @@ def rows_of(
         seconds = f"{time.process_time() - began:.1f}"
         queries = np.stack([encoder.encode(asked) for asked in lexical.questions])
         micros = timed(lambda encoder=encoder: encoder.encode(terms))  # type: ignore[misc]
-        add(label, seconds, vectors["MiniLM"], queries, micros)
+        add(label, "MiniLM", seconds, queries, micros)
     return rows
 
 
@@ -197,10 +200,7 @@ def fitted(lexical: Lexical, vectors: Matrix, prior: Mapping[str, Vector] | None
 
 def main() -> None:
     names = sys.argv[1:] or ["cranfield", "scifact"]
-    models = {
-        "WordLlama": open_embedder(StaticEmbedding()),
-        "MiniLM": open_embedder(OnnxEmbedding(preset="minilm")),
-    }
+    models = {label: open_embedder(one) for label, one in EMBEDDINGS.items()}
     rows: list[list[str]] = []
     for name in names:
         if not (EVAL / name / "qrels.tsv").is_file():

@@ -87,4 +87,4 @@ def test_vectors_of_a_model_weigh_more_unless_a_recipe_says():
     assert KnowledgeBaseConfig.model_validate(config.model_dump()) == config
     told = {"embedding": minilm, "retrieval": {"dense_weight": 0.4}}
     assert KnowledgeBaseConfig.model_validate(told).retrieval.dense_weight == 0.4
-    assert KnowledgeBaseConfig().retrieval.dense_weight == 0.4
+    assert KnowledgeBaseConfig().retrieval.dense_weight == 0.3

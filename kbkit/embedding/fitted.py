@@ -2,7 +2,7 @@
 
 An embedding model turned every chunk into a vector; which analyzer terms a chunk has is known
 too. A ridge regression from the terms to the vectors gives each term a vector E[t], and the
-vector of a query is ``sum of idf[t] ** 0.75 * E[t]`` over its terms, scaled to length 1. That
+vector of a query is ``sum of idf[t] ** 0.75 * E[t] M`` over its terms, scaled to length 1. That
 needs no model, no network and no key, takes microseconds, and works for the vectors of any
 model, since only what the knowledge base holds anyway is looked at.
 
@@ -15,9 +15,14 @@ squares of its column (the regression knows a rare term from few rows, but a que
 about just those) and s makes lambda mean the same whatever the knowledge base. Lambda is
 chosen on chunks that are held out: their headings have to find them. Queries play no part.
 
+M is ``C ** -0.25``, where C is the covariance of the chunks' vectors. A regression keeps the
+directions in which chunks differ most, which tell subjects apart, and loses of the others, which
+tell passages of one subject apart; M gives those some of their share back.
+
 Sources: Hoerl and Kennard, "Ridge Regression" (1970); with a prior, Tikhonov's form of it, which
 draws E to the prior instead of 0; ``(1 + ln tf) * idf`` is "ltc" weighting of Salton and
-Buckley, "Term-weighting approaches in automatic text retrieval" (1988).
+Buckley, "Term-weighting approaches in automatic text retrieval" (1988); M is half of the way to
+whitening as in Su et al., "Whitening Sentence Representations" (2021), of queries only.
 """
 
 from __future__ import annotations
@@ -48,8 +53,12 @@ _MOST_TERMS = 100_000
 _HEADING_WEIGHT = 0.7
 _IDF_POWER = 0.75
 """Below 1, as questions have common words that say much; rows of the regression have idf itself."""
-_LAMBDAS = (0.2, 0.4, 0.8)
-_USUAL_LAMBDA = 0.4
+_LEVELLING = -0.25
+"""Power of the covariance: 0 leaves queries as the regression makes them, -0.5 whitens them."""
+_SHRINKAGE = 0.1
+"""Mean variances added to every direction's, as those of few chunks are not known well."""
+_LAMBDAS = (0.8, 1.6)
+_USUAL_LAMBDA = 0.8
 """Where there is too little to choose by."""
 _SAMPLE = 2_500
 """Chunks that lambda is chosen with."""
@@ -142,11 +151,10 @@ def fit(
     _check(vectors, chunk_terms, heading_terms)
     problem = _Problem.of(vectors, chunk_terms, heading_terms, prior)
     chosen, report = _choose(problem, chunk_terms, heading_terms, seed)
-    table = problem.solve(chosen) * problem.idf[:, None] ** _IDF_POWER
     return FittedEncoder(
         embedder=embedder,
         terms=tuple(problem.vocabulary),
-        vectors=table,
+        vectors=problem.table(chosen),
         report={
             "chunks": len(vectors),
             "terms": len(problem.vocabulary),
@@ -193,6 +201,7 @@ class _Problem:
         design: Scaled rows of chunks, then of headings; a CSR matrix.
         targets: Their targets.
         headings: Number of rows of headings.
+        metric: M, which levels the directions of queries.
         prior: Vectors that the solution is drawn to, or ``None`` for 0.
     """
 
@@ -201,6 +210,7 @@ class _Problem:
     design: Any
     targets: Matrix
     headings: int
+    metric: Matrix
     prior: Matrix | None
 
     @classmethod
@@ -232,7 +242,12 @@ class _Problem:
             targets = np.concatenate([centred, weights[:, None] * means])
         headings_count = 0 if grouped is None else len(grouped[0])
         start = None if prior is None else _start(prior, vocabulary, df, design, targets)
-        return cls(vocabulary, idf, design, targets, headings_count, start)
+        return cls(vocabulary, idf, design, targets, headings_count, _metric(centred), start)
+
+    def table(self, strength: float) -> Matrix:
+        """What a query's vector is the sum of, a row a term, for one lambda."""
+        rows: Matrix = (self.solve(strength) * self.idf[:, None] ** _IDF_POWER) @ self.metric
+        return rows
 
     def solve(self, strength: float) -> Matrix:
         """The vectors of all terms for one lambda, idf not included."""
@@ -245,6 +260,17 @@ class _Problem:
             return ridge(self.design, self.targets, penalty)
         rest = self.targets - self.design @ self.prior
         return self.prior + ridge(self.design, rest, penalty)
+
+
+def _metric(centred: Matrix) -> Matrix:
+    """The covariance of chunk vectors, shrunk to what all directions have, to the power of -1/4."""
+    covariance = (centred.T @ centred).astype(np.float64) / max(1, len(centred))
+    variances, directions = np.linalg.eigh(covariance)
+    variances = np.maximum(variances, 0.0) + _SHRINKAGE * variances.mean()
+    if not variances.all():  # all chunks are alike
+        return np.eye(len(variances), dtype=np.float32)
+    metric: Matrix = ((directions * variances**_LEVELLING) @ directions.T).astype(np.float32)
+    return metric
 
 
 def _rows(
@@ -335,9 +361,9 @@ def _choose(
     place = {i: row for row, i in enumerate(order)}
     wanted = [[place[i] for i in chunks] for chunks in held_out.values()]
     asking = _rows(held_out, part.vocabulary, part.idf)
-    asking.data[:] = part.idf[asking.indices] ** _IDF_POWER
+    asking.data[:] = 1
     scores = {
-        strength: _reciprocal_rank(asking @ part.solve(strength) @ vectors[order].T, wanted)
+        strength: _reciprocal_rank(asking @ part.table(strength) @ vectors[order].T, wanted)
         for strength in _LAMBDAS
     }
     best = max(scores, key=lambda strength: scores[strength])

@@ -293,14 +293,14 @@ _MODEL_DENSE_WEIGHT = 0.6
 class RetrievalSpec(Spec):
     """How a query is answered."""
 
-    dense_weight: float = Field(default=0.4, ge=0, le=1)
+    dense_weight: float = Field(default=0.3, ge=0, le=1)
     """Share of the dense score in a chunk's own score; the rest is BM25. Where a knowledge base
     does not say, 0.6 for an embedder other than `static`, whose vectors tell more."""
     document_weight: float = Field(default=0.5, ge=0, le=5)
     """Weight of what else was found in the same document, beside 1 for the chunk itself."""
     title_weight: float = Field(default=0.2, ge=0, le=5)
     """Weight of the query's words that stand in the document's title, likewise."""
-    heading_weight: float = Field(default=0.2, ge=0, le=5)
+    heading_weight: float = Field(default=0.1, ge=0, le=5)
     """Weight of the query's words that stand in the headings above the chunk, likewise."""
     rating_weight: float = Field(default=0.1, ge=0, le=1)
     """Share of the score that the best ratings add and the worst take away."""

@@ -138,6 +138,16 @@ def test_a_query_is_the_sum_of_a_bounded_number_of_rows():
     assert (FittedEncoder("model", terms, rows, {}).encode(terms) > 0).sum() == ASKED
 
 
+def test_what_chunks_differ_little_in_is_not_lost():
+    """Two subjects far apart, and two kinds of passages in each that lie near each other."""
+    kinds = [(subject, kind) for subject in (-1, 1) for kind in (-1, 1)] * 50
+    vectors = np.array([(subject, 0.2 * kind, 1.0) for subject, kind in kinds], np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    terms = [[f"subject{subject}", f"kind{kind}"] for subject, kind in kinds]
+    asked = fit(vectors, terms, embedder="model").encode(["subject1", "kind1"])
+    assert 1.5 * 0.2 < asked[1] / asked[0] < 1  # 0.2 as chunks have it, 1 would be whitened
+
+
 def test_common_terms_count_less(fitted):
     """The word that every chunk has moves no query."""
     with_it, without = fitted.encode(["page", "reef"]), fitted.encode(["reef"])
