@@ -27,13 +27,22 @@ from kbkit.embedding import Embedder, open_embedder
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.embedding.fitted import PRIOR_BELOW, FittedEncoder, fit, term_vectors
 from kbkit.ingest.chunking import embedded_text
-from kbkit.recipes import KnowledgeBaseConfig, OnnxEmbedding, RetrievalSpec, StaticEmbedding
+from kbkit.recipes import (
+    AnyEmbedding,
+    KnowledgeBaseConfig,
+    OnnxEmbedding,
+    RetrievalSpec,
+    StaticEmbedding,
+)
 from kbkit.retrieval.bm25 import CorpusStatistics, impacts
 from kbkit.retrieval.fusion import Features, Weights, fuse
 from kbkit.text import analyzer
 
 DEPTH = 10
-EMBEDDINGS = {"WordLlama": StaticEmbedding(), "MiniLM": OnnxEmbedding(preset="minilm")}
+EMBEDDINGS: dict[str, AnyEmbedding] = {
+    "WordLlama": StaticEmbedding(),
+    "MiniLM": OnnxEmbedding(preset="minilm"),
+}
 DEFAULTS = {
     label: KnowledgeBaseConfig(embedding=one).retrieval for label, one in EMBEDDINGS.items()
 }
