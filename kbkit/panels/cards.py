@@ -171,11 +171,12 @@ def _context(hit: Hit, context: Context, title: str) -> dict[str, Any]:
     passages = []
     for chunk in context.chunks:
         text = render.lines(chunk.text, _PASSAGE_LENGTH)
+        told = chunk.heading_path == above or text.lstrip().startswith("#")
         passages.append(
             {
                 "html": rendered(text, lambda _link: None).plain,
                 "own": chunk.id == hit.chunk.id,
-                "path": "" if chunk.heading_path == above else _path(chunk, title),
+                "path": "" if told else _path(chunk, title),
             }
         )
         above = chunk.heading_path
