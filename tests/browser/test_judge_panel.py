@@ -290,6 +290,10 @@ def test_they_fit_and_everybody_can_use_them(lab: Lab, theme: str):
 def test_it_goes_on_after_a_restart_and_ends_with_what_to_do(lab: Lab):
     before = len(lab.ratings(2))
     lab.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    lab.page.wait_for_function(IDLE)
+    lab.passage.focus()
+    lab.press("4")
+    lab.said("Run the cell again")
     lab.command("notebook:clear-all-cell-outputs")
     lab.judge.wait_for(state="detached")
     lab.run_all()

@@ -171,6 +171,6 @@ def test_questions_come_from_files(kb, tmp_path):
 
 
 def test_lines_of_a_recipe_are_escaped_and_say_the_settings():
-    html = comparison.recipe_lines(RetrievalSpec(query_encoder="fitted"))
+    html = comparison.recipe_lines(RetrievalSpec(query_encoder="fitted", dense_weight=0.45))
     assert "query_encoder: fitted" in html
-    assert "dense_weight: 0.4" in html
+    assert "dense_weight: 0.45" in html

@@ -124,3 +124,19 @@ export function drawn({ model }, draw) {
   update();
   return () => model.off("change:state", update);
 }
+
+/**
+ * Tell Python something.
+ *
+ * @param {any} model
+ * @param {object} message
+ * @returns {boolean} whether it went out; not where the kernel that made the panel is gone
+ */
+export function sent(model, message) {
+  try {
+    model.send(message);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,5 +1,5 @@
 // Two ways to search, query by query: figures, wins and losses, and what each found.
-import { make, makeLink, makeSvg } from "./dom.js";
+import { make, makeLink, makeSvg, sent } from "./dom.js";
 import { bars, signed, spread } from "./plots.js";
 
 /**
@@ -191,7 +191,7 @@ class Sheet {
   }
 
   look(place) {
-    this.model.send({ event: "look", place });
+    sent(this.model, { event: "look", place });
   }
 
   /** Open what both found for a query. */

@@ -1,5 +1,5 @@
 // The looks and the keys of a round of judging.
-import { make, makeLink } from "./dom.js";
+import { make, makeLink, sent } from "./dom.js";
 import { makeRendered } from "./rendered.js";
 import { GRADES, Round } from "./round.js";
 
@@ -21,7 +21,7 @@ export default {
 class Board {
   constructor(model, el) {
     this.model = model;
-    this.round = new Round(model.get("queries"), (message) => model.send(message));
+    this.round = new Round(model.get("queries"), (message) => sent(model, message));
     this.build(el);
     this.listen();
     this.updated();

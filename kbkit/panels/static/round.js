@@ -14,13 +14,14 @@
  */
 
 export const GRADES = ["not useful", "slightly useful", "useful", "very useful", "the answer"];
+const DEAD = "Not stored: the kernel was restarted. Run the cell again, it goes on from here.";
 /** Milliseconds after which a judgement that is not stored yet is worth a word. */
 const SLOW = 2000;
 
 export class Round {
   /**
    * @param {string[]} queries
-   * @param {(message: object) => void} send
+   * @param {(message: object) => boolean} send  whether there is somebody who hears
    */
   constructor(queries, send) {
     this.queries = queries;
@@ -141,7 +142,9 @@ export class Round {
     if (!this.candidate) {
       return "";
     }
-    this.store(this.candidate, score);
+    if (!this.store(this.candidate, score)) {
+      return DEAD;
+    }
     this.skipped.get(this.place)?.delete(this.candidate.id);
     this.judged.push([this.place, this.candidate.id]);
     this.goOn();
@@ -170,19 +173,23 @@ export class Round {
       this.remember();
     }
     const { id, score } = this.candidate;
-    this.judged = this.judged.filter(([, other]) => other !== id);
-    if (score !== null) {
-      this.store(this.candidate, null);
+    if (score !== null && !this.store(this.candidate, null)) {
+      return DEAD;
     }
+    this.judged = this.judged.filter(([, other]) => other !== id);
     return `Taken back. ${this.where()}`;
   }
 
   store(candidate, score) {
     this.number += 1;
     const by = `${this.name}-${this.number}`;
-    this.pending.set(by, { place: this.place, id: candidate.id, score, since: Date.now() });
+    const said = { place: this.place, id: candidate.id };
+    if (!this.send({ event: "judge", ...said, score: score ?? 0, by })) {
+      return false;
+    }
+    this.pending.set(by, { ...said, score, since: Date.now() });
     candidate.score = score;
-    this.send({ event: "judge", place: this.place, id: candidate.id, score: score ?? 0, by });
+    return true;
   }
 
   // Where the reader is
