@@ -115,7 +115,7 @@ def from_catalog(connection: sa.Connection, view: View, wanted: Wanted) -> Candi
     found: list[int] = []
     if wanted.mode is not Mode.DENSE:
         found = lexical.candidates(connection, row.id, frequencies, most)
-    seqs, ranked = _united(np.array(dense, np.int64), np.array(found, np.int64), size)
+    seqs, ranked = united(np.array(dense, np.int64), np.array(found, np.int64), size)
     rows = contents.candidates(connection, row.id, row.dimensions, seqs.tolist())
     sizes = contents.sizes_of(connection, {c.document_id for c in rows})
     return Candidates(
@@ -161,7 +161,7 @@ def from_snapshot(
     if vector is not None and len(dense) < most:
         # behind what Chroma found, so that a longer list begins like a shorter one
         dense = np.concatenate([dense, _scanned(snapshot, vector, most, mask)])
-    chosen, ranked = _united(dense, found, size)
+    chosen, ranked = united(dense, found, size)
     owners, headings = snapshot.owners[chosen], snapshot.headings[chosen]
     whole = max(1, len(wanted.terms))
     held = numbers.values()
@@ -219,9 +219,9 @@ def _answered(snapshot: Snapshot, answer: Answer, vector: Vector, most: int) -> 
     first = int(np.searchsorted(snapshot.seqs, answer.known, "right"))
     if len(named) < min(most, first):
         return named[:0]
-    new = first + _best(snapshot.vectors[first:] @ vector, most)
+    new = first + best_of(snapshot.vectors[first:] @ vector, most)
     rows = np.array(sorted({*named.tolist(), *new.tolist()}), np.int64)
-    return rows[_best(snapshot.vectors[rows] @ vector, most)]
+    return rows[best_of(snapshot.vectors[rows] @ vector, most)]
 
 
 def _scanned(snapshot: Snapshot, vector: Vector, most: int, mask: Mask | None) -> Rows:
@@ -231,9 +231,9 @@ def _scanned(snapshot: Snapshot, vector: Vector, most: int, mask: Mask | None) -
     slower.
     """
     if mask is None:
-        return _best(snapshot.vectors @ vector, most)
+        return best_of(snapshot.vectors @ vector, most)
     rows = np.flatnonzero(mask)
-    return rows[_best(snapshot.vectors[rows] @ vector, most)]
+    return rows[best_of(snapshot.vectors[rows] @ vector, most)]
 
 
 def _lexical(
@@ -251,10 +251,10 @@ def _lexical(
     if mask is not None:
         scores *= mask
     matching = np.flatnonzero(scores)
-    return matching[_best(scores[matching], most)]
+    return matching[best_of(scores[matching], most)]
 
 
-def _best(scores: NDArray[np.float32], most: int) -> Rows:
+def best_of(scores: NDArray[np.float32], most: int) -> Rows:
     """Indexes of the highest scores, best first; equal ones keep their order."""
     if most < len(scores):
         least = np.partition(scores, len(scores) - most)[len(scores) - most]
@@ -264,7 +264,7 @@ def _best(scores: NDArray[np.float32], most: int) -> Rows:
     return above[np.argsort(-scores[above], kind="stable")][:most]
 
 
-def _united(dense: Rows, found: Rows, size: int) -> tuple[Rows, int]:
+def united(dense: Rows, found: Rows, size: int) -> tuple[Rows, int]:
     """The candidates of both legs, each once: first the ``size`` best of either, then the rest.
 
     The legs take turns with the rest, so that a longer list begins like a shorter one. A leg may

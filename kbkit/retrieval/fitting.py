@@ -41,8 +41,18 @@ def is_due(connection: sa.Connection, row: KnowledgeBaseRow) -> bool:
     """
     config = KnowledgeBaseConfig.model_validate(row.config)
     wanted = config.retrieval.query_encoder == "fitted" or config.embedding.type in _REMOTE
+    return wanted and is_outdated(connection, row)
+
+
+def is_outdated(connection: sa.Connection, row: KnowledgeBaseRow) -> bool:
+    """Whether a fit would be another one than that which is stored, if there is any.
+
+    Args:
+        connection: A reading transaction.
+        row: The knowledge base in it.
+    """
     now, _ = contents.corpus_size(connection, row.id)
-    if not wanted or not now:
+    if not now:
         return False
     state = encoders.state(connection, row.id)
     if state is None or state.embedder != row.embedder:

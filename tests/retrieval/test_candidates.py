@@ -15,7 +15,7 @@ from kbkit.retrieval.candidates import (
     View,
     Wanted,
     _answered,
-    _best,
+    best_of,
     allowed,
     from_catalog,
     from_snapshot,
@@ -158,7 +158,7 @@ def test_chunks_that_chroma_does_not_know_are_candidates_like_others(kb, view, o
 def test_what_chroma_names_may_be_gone(view):
     snapshot, vector = view.snapshot, view.embed("green tea")
     last = int(snapshot.seqs[-1])
-    exact = _best(snapshot.vectors @ vector, 5).tolist()
+    exact = best_of(snapshot.vectors @ vector, 5).tolist()
     ids = [snapshot.ids[row] for row in exact]
     assert _answered(snapshot, Answer(ids, last), vector, 5).tolist() == exact
     assert _answered(snapshot, Answer(ids[::-1], last), vector, 5).tolist() == exact
@@ -229,4 +229,4 @@ def test_the_best_are_those_of_a_sort():
         scores = rng.integers(-3, 3, n).astype(np.float32)
         whole = np.argsort(-scores, kind="stable").tolist()
         for most in (1, 5, 49, 50, 99):
-            assert _best(scores, most).tolist() == whole[:most]
+            assert best_of(scores, most).tolist() == whole[:most]

@@ -1,0 +1,26 @@
+"""The search index of a published knowledge base: files that a browser reads as a query needs them.
+
+`write_index` makes it of a snapshot and the query encoder; `kbkit.published` searches it in Python
+as ``assets/engine.js`` does in the browser.
+
+The index is a folder of *shards*. Each is a script with one call, ``kbkitShard({...})``, so that
+it can be fetched, and where nothing can be fetched (``file://``) be loaded as a script:
+
+- ``core``: what every query needs of every chunk: lengths, documents, clusters; projection scales,
+  centroids of the clusters, stop words, and the first term of each term shard.
+- ``t/N``: `TERMS` neighbouring terms: postings, and each one's row of the query encoder.
+- ``v/N``: the vectors of one cluster of chunks.
+- ``x/N``: texts of `TEXTS` neighbouring chunks, for what is shown of hits.
+
+Binary columns are base64 of little endian numbers, *varints* base 128 with the low bits first.
+"""
+
+from kbkit.export.index.writer import (
+    IndexContent,
+    IndexedChunk,
+    IndexedDocument,
+    IndexReport,
+    write_index,
+)
+
+__all__ = ["IndexContent", "IndexReport", "IndexedChunk", "IndexedDocument", "write_index"]

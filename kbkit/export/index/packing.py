@@ -1,0 +1,96 @@
+"""Numbers as shards keep them. Both directions are here, so that they are read together."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Integers = NDArray[np.int64]
+Whole = NDArray[np.int64] | NDArray[np.int32]
+
+_BEFORE, _BEHIND = "kbkitShard(", ");\n"
+LEVELS = 7
+"""Values of 4 bits are -7 to 7."""
+
+
+def shard(values: Mapping[str, Any]) -> bytes:
+    """The script that a shard is."""
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    # the two line ends that JSON allows in strings and old scripts do not
+    text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return (_BEFORE + text + _BEHIND).encode("utf-8", "replace")
+
+
+def read_shard(data: bytes) -> dict[str, Any]:
+    """What `shard` was given.
+
+    Raises:
+        ValueError: It is no shard.
+    """
+    text = data.decode()
+    if not text.startswith(_BEFORE) or not text.endswith(_BEHIND):
+        raise ValueError("not a shard")
+    values: dict[str, Any] = json.loads(text[len(_BEFORE) : -len(_BEHIND)])
+    return values
+
+
+def packed(numbers: Whole) -> tuple[NDArray[np.uint8], Integers]:
+    """Numbers of 0 and more as varints, and where the bytes of each end."""
+    rest = np.asarray(numbers, np.int64)
+    lengths = np.ones(len(rest), np.int64)
+    for bits in range(7, 63, 7):
+        lengths += rest >> bits > 0
+    ends = np.cumsum(lengths)
+    out = np.zeros(int(lengths.sum()), np.uint8)
+    for place in range(int(lengths.max(initial=0))):
+        more = lengths > place
+        part = (rest[more] >> (7 * place)) & 0x7F
+        out[(ends - lengths)[more] + place] = part | np.where(lengths[more] > place + 1, 0x80, 0)
+    return out, ends
+
+
+def varints(numbers: Whole) -> str:
+    """Numbers of 0 and more as varints, as base64."""
+    return encoded(packed(numbers)[0])
+
+
+def read_varints(text: str) -> Integers:
+    """What `varints` was given."""
+    data = decoded(text)
+    last = np.flatnonzero(data < 0x80)
+    if not len(last):
+        return np.zeros(0, np.int64)
+    starts = np.concatenate([[0], last[:-1] + 1])
+    places = np.arange(len(data)) - np.repeat(starts, last - starts + 1)
+    parts = (data & 0x7F).astype(np.int64) << (7 * places)
+    return np.asarray(np.add.reduceat(parts, starts), np.int64)
+
+
+def nibbles(matrix: NDArray[np.int8]) -> str:
+    """A matrix of -7 to 7, two values a byte, the first in the low half; its rows are even."""
+    flat = (matrix.astype(np.int16) + 8).astype(np.uint8).reshape(-1)
+    return encoded((flat[0::2] | flat[1::2] << 4).astype(np.uint8))
+
+
+def read_nibbles(text: str, columns: int) -> NDArray[np.int8]:
+    """What `nibbles` was given, shape ``(n, columns)``."""
+    data = decoded(text)
+    flat = np.empty(2 * len(data), np.int8)
+    flat[0::2] = (data & 0xF).astype(np.int8) - 8
+    flat[1::2] = (data >> 4).astype(np.int8) - 8
+    return flat.reshape(-1, columns)
+
+
+def encoded(data: NDArray[np.uint8]) -> str:
+    """Bytes as base64."""
+    return base64.b64encode(data.tobytes()).decode()
+
+
+def decoded(text: str) -> NDArray[np.uint8]:
+    """What `encoded` was given."""
+    return np.frombuffer(base64.b64decode(text), np.uint8)

@@ -1,0 +1,104 @@
+"""What the search index of a published knowledge base is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import groupby
+
+import numpy as np
+
+from kbkit.embedding.fitted import FittedEncoder
+from kbkit.export.index import IndexContent, IndexedChunk, IndexedDocument
+from kbkit.export.markdown import plain as one_line
+from kbkit.knowledge_base.opened import Resources
+from kbkit.models import Chunk, Document, DocumentState
+from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.retrieval.fusion import rating_prior
+from kbkit.retrieval.snippet import plain
+from kbkit.stores import contents, encoders, ratings, registry
+from kbkit.stores.contents import heading_text
+from kbkit.text import analyzer
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def index_content(
+    resources: Resources, kb_id: str, pages: Mapping[str, str], title: str
+) -> IndexContent | None:
+    """Everything about a knowledge base that its search index says.
+
+    Args:
+        resources: Of its workspace.
+        kb_id: The knowledge base.
+        pages: The page of each document's URI; what has none is left out.
+        title: What it is called on the site.
+
+    Returns:
+        ``None`` where no chunk is left.
+    """
+    with resources.database.read() as connection:
+        row = registry.get_by_id(connection, kb_id)
+        snapshot = resources.snapshots.made(connection, row)
+        stored = encoders.load(connection, kb_id)
+        totals = ratings.totals(connection, kb_id)
+        chunks = list(contents.iter_chunks(connection, kb_id))
+        documents = {
+            document.id: document
+            for document in contents.iter_documents(connection, kb_id, gone=False)
+            if document.uri in pages
+        }
+    config = KnowledgeBaseConfig.model_validate(row.config)
+    chunks = [chunk for chunk in chunks if chunk.document_id in documents]
+    rows = snapshot.rows_of([chunk.id for chunk in chunks])
+    if not len(rows):
+        return None
+    encoder = None
+    if stored is not None and stored.state.embedder == row.embedder:
+        state = stored.state
+        encoder = FittedEncoder(state.embedder, stored.terms, stored.vectors, state.report)
+    none = ratings.Total(0, 0.0)
+    of_documents = {known: totals.documents.get(known, none) for known in documents}
+    found = [
+        totals.chunks.get(seq, of_documents[chunk.document_id])
+        for seq, chunk in zip(snapshot.seqs[rows].tolist(), chunks, strict=True)
+    ]
+    prior = rating_prior(
+        np.array([total.average for total in found]), np.array([total.raters for total in found])
+    )
+    return IndexContent(
+        name=row.name,
+        title=title,
+        language=config.language,
+        snapshot=snapshot,
+        rows=rows,
+        prior=prior,
+        documents=[
+            _document(documents[known], pages, of_documents[known].average, len(list(parts)))
+            for known, parts in groupby(chunks, lambda chunk: chunk.document_id)
+        ],
+        chunks=[_chunk(chunk, documents[chunk.document_id].title) for chunk in chunks],
+        encoder=encoder,
+        stop_words=sorted(analyzer(config.language).stop_words),
+        settings=config.retrieval,
+    )
+
+
+def _document(
+    document: Document, pages: Mapping[str, str], rating: float, chunks: int
+) -> IndexedDocument:
+    return IndexedDocument(
+        path=pages[document.uri],
+        title=one_line(document.title) or one_line(document.uri),
+        kind=document.document_type.value,
+        tags=tuple(map(one_line, document.tags)),
+        day=(document.fetched_at - _EPOCH).days,
+        stale=document.state is not DocumentState.CURRENT,
+        rating=rating,
+        chunks=chunks,
+    )
+
+
+def _chunk(chunk: Chunk, title: str) -> IndexedChunk:
+    heading = heading_text(title, chunk.heading_path)
+    return IndexedChunk(plain(chunk.text), one_line(heading), chunk.anchor)

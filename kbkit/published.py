@@ -1,0 +1,310 @@
+"""Searches the index of a published knowledge base as its pages do in a browser.
+
+What `kbkit.export.index` writes is read by two programs: by ``engine.js`` in the browser and by
+this one, which says in Python what both do. Ranking is that of every search in Python
+(`kbkit.retrieval.ranking`); only candidates are come by in another way, since not all vectors are
+at hand:
+
+1. Lexical candidates are exact, from the postings of the query's terms.
+2. The query's vector is the sum of its terms' rows. The `NEAR` clusters whose centroids it is
+   nearest to are read, and the `FURTHER` ones that hold most of the `FIRST` best lexical
+   candidates, each counting ``1 / (10 + its place)``. Their chunks give the dense candidates.
+3. A candidate of a cluster that was not read has the centroid's cosine.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.errors import ExportError
+from kbkit.export.index.packing import Integers, read_nibbles, read_shard, read_varints
+from kbkit.export.index.writer import ABOUT, FORMAT, TEXTS, UNIT, order_of
+from kbkit.models import Mode
+from kbkit.recipes import RetrievalSpec
+from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts
+from kbkit.retrieval.candidates import Candidates, best_of, united
+from kbkit.retrieval.ranking import Pool, rank
+from kbkit.text import analyzer
+
+NEAR = 4
+FURTHER = 6
+FIRST = 50
+ASKED = 64
+"""Terms of a query that count in its vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedHit:
+    """A hit in a published knowledge base.
+
+    Attributes:
+        chunk: Its number in the index.
+        page: The page of its document, ``.md`` and all, within the export.
+        anchor: Where on the page it begins, or ``""``.
+    """
+
+    kb: str
+    chunk: int
+    score: float
+    page: str
+    title: str
+    heading: str
+    anchor: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """What the index has of a term.
+
+    Attributes:
+        rows: Chunks that hold it, ascending.
+        counts: How often each does.
+        in_title: Whether the title of its document has it.
+        in_heading: Whether its headings have it.
+        vector: Its row of the query encoder, zeros where it has none.
+    """
+
+    rows: Integers
+    counts: NDArray[np.uint16]
+    in_title: NDArray[np.bool_]
+    in_heading: NDArray[np.bool_]
+    vector: NDArray[np.float64]
+
+
+@dataclass(slots=True)
+class PublishedIndex:
+    """The search index of one published knowledge base.
+
+    Attributes:
+        folder: Where its shards are.
+        read: Names of the shards that were read so far, in order.
+
+    Raises:
+        ExportError: It is missing, damaged, or of another kbkit.
+    """
+
+    folder: Path
+    read: list[str] = field(default_factory=list)
+    _core: Mapping[str, Any] = field(init=False)
+    _shards: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _columns: _Columns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._core = self._shard("core")
+        if self._core.get("format") != FORMAT:
+            raise ExportError(f"{self.folder}: an index of another kbkit; export again")
+        self._columns = _Columns(self._core)
+
+    @classmethod
+    def of(cls, search: Path) -> PublishedIndex:
+        """The newest index in the folder ``search`` of an export.
+
+        Raises:
+            ExportError: There is none.
+        """
+        try:
+            return cls(search / json.loads((search / ABOUT).read_bytes())["folder"])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ExportError(f"{search}: no search index ({error}); export first") from error
+
+    def search(self, query: str, limit: int = 10) -> list[PublishedHit]:
+        """The chunks that answer a query, best first.
+
+        Args:
+            query: A question or some words.
+            limit: Most hits.
+        """
+        return [
+            self._hit(int(place.seq), place.parts.total)
+            for place in rank([self.pool(query)], limit, Mode.HYBRID)
+        ]
+
+    def pool(self, query: str) -> Pool:
+        """The candidates for a query."""
+        columns = self._columns
+        asked = tuple(analyzer(columns.language).query_terms(query))
+        terms = {term: known for term in asked if (known := self._term(term)) is not None}
+        statistics = CorpusStatistics(
+            columns.chunks, columns.average, {t: len(known.rows) for t, known in terms.items()}
+        )
+        size = min(columns.settings.candidates, columns.chunks)
+        lexical = self._lexical(terms, statistics, size)
+        vector = sum((t.vector for t in list(terms.values())[:ASKED]), np.zeros(columns.dimensions))
+        rows, cosines, vectors = self._near(vector, lexical)
+        dense = rows[best_of(cosines[rows].astype(np.float32), size)] if vector.any() else rows[:0]
+        chosen, ranked = united(dense, lexical, size)
+        whole = max(1, len(asked))
+        counts: list[dict[str, int]] = [{} for _ in chosen]
+        title, heading = np.zeros(len(chosen)), np.zeros(len(chosen))
+        for term, known in terms.items():
+            places, there = _found(known, chosen)
+            for i, count in zip(places.tolist(), known.counts[there].tolist(), strict=True):
+                counts[i][term] = count
+            title[places] += known.in_title[there]
+            heading[places] += known.in_heading[there]
+        owners = columns.owners[chosen]
+        candidates = Candidates(
+            seqs=chosen,
+            ranked=ranked,
+            document_ids=[str(owner) for owner in owners.tolist()],
+            sizes=columns.sizes[owners],
+            title=title / whole,
+            heading=heading / whole,
+            lengths=columns.lengths[chosen].tolist(),
+            counts=counts,
+            vectors=vectors[chosen],
+            statistics=statistics,
+        )
+        return Pool(
+            kb=columns.name,
+            language=columns.language,
+            settings=columns.settings,
+            terms=asked,
+            candidates=candidates,
+            columns={
+                "cosine": cosines[chosen],
+                "bm25": bm25_scores(counts, candidates.lengths, statistics),
+                "title": candidates.title,
+                "heading": candidates.heading,
+                "rating": columns.prior[chosen],
+                "sizes": candidates.sizes.astype(np.float64),
+            },
+        )
+
+    def _lexical(
+        self, terms: Mapping[str, _Term], statistics: CorpusStatistics, size: int
+    ) -> Integers:
+        columns = self._columns
+        scores = np.zeros(columns.chunks, np.float32)
+        for term, found in terms.items():
+            lengths = columns.lengths[found.rows].astype(np.int32)
+            idf = statistics.idf(term)
+            scores[found.rows] += impacts(found.counts, lengths, columns.average, idf)
+        matching = np.flatnonzero(scores)
+        return matching[best_of(scores[matching], size)]
+
+    def _near(
+        self, vector: NDArray[np.float64], lexical: Integers
+    ) -> tuple[Integers, NDArray[np.float64], NDArray[np.float32]]:
+        """Rows whose vectors are at hand; cosine and unit vector (or zeros) of every chunk."""
+        columns = self._columns
+        vectors = np.zeros((columns.chunks, columns.dimensions), np.float32)
+        if not vector.any():
+            return np.zeros(0, np.int64), np.zeros(columns.chunks), vectors
+        vector = vector / np.linalg.norm(vector)
+        near = columns.centroids @ vector
+        weights = np.zeros(len(near))
+        for position, row in enumerate(lexical[:FIRST].tolist()):
+            weights[columns.clusters[row]] += 1 / (10 + position)
+        wanted = np.argsort(-near, kind="stable")[:NEAR].tolist()
+        for number in np.argsort(-weights, kind="stable").tolist():
+            if len(wanted) == NEAR + FURTHER or not weights[number]:
+                break
+            if number not in wanted:
+                wanted.append(number)
+        cosines = near[columns.clusters]
+        parts = []
+        for number in wanted:
+            rows, values = self._cluster(number)
+            cosines[rows] = values @ vector
+            norms = np.linalg.norm(values, axis=1, keepdims=True)
+            vectors[rows] = values / np.where(norms > 0, norms, 1)
+            parts.append(rows)
+        return np.sort(np.concatenate(parts)), cosines, vectors
+
+    def _cluster(self, number: int) -> tuple[Integers, NDArray[np.float64]]:
+        values = self._shard(f"v/{number}")
+        steps = read_nibbles(values["v"], self._columns.dimensions)
+        return np.cumsum(read_varints(values["r"])), steps * self._columns.scales
+
+    def _term(self, term: str) -> _Term | None:
+        number = bisect_right(self._columns.firsts, order_of(term)) - 1
+        if number < 0:
+            return None
+        values = self._shard(f"t/{number}")
+        names = values["t"].split(" ")
+        if term not in names:
+            return None
+        place = names.index(term)
+        start, count = sum(values["n"][:place]), values["n"][place]
+        pairs = read_varints(values["p"]).reshape(-1, 2)[start : start + count]
+        vector = np.zeros(self._columns.dimensions)
+        if "v" in values and values["s"][place]:
+            row = sum(scale > 0 for scale in values["s"][:place])
+            steps = read_nibbles(values["v"], self._columns.dimensions)[row]
+            vector = steps * (values["s"][place] / UNIT)
+        return _Term(
+            rows=np.cumsum(pairs[:, 0]),
+            counts=(pairs[:, 1] // 4 + 1).astype(np.uint16),
+            in_title=pairs[:, 1] & 2 > 0,
+            in_heading=pairs[:, 1] & 1 > 0,
+            vector=vector,
+        )
+
+    def _hit(self, row: int, score: float) -> PublishedHit:
+        shown = self._shard(f"x/{row // TEXTS}")
+        text, heading, anchor = shown["x"][row % TEXTS]
+        owner = int(self._columns.owners[row])
+        page, title = next((page, title) for n, page, title in shown["d"] if n == owner)
+        return PublishedHit(self._columns.name, row, score, page, title, heading, anchor, text)
+
+    def _shard(self, name: str) -> Mapping[str, Any]:
+        if name not in self._shards:
+            try:
+                self._shards[name] = read_shard((self.folder / f"{name}.js").read_bytes())
+            except (OSError, ValueError) as error:
+                raise ExportError(
+                    f"{self.folder / name}.js: cannot be read ({error}); export again"
+                ) from error
+            self.read.append(name)
+        return self._shards[name]
+
+
+class _Columns:
+    """What the core of an index says of all chunks."""
+
+    def __init__(self, core: Mapping[str, Any]) -> None:
+        settings = core["settings"]
+        self.name: str = core["name"]
+        self.language: str = core["language"]
+        self.settings = RetrievalSpec(
+            dense_weight=settings["dense"],
+            document_weight=settings["document"],
+            title_weight=settings["title"],
+            heading_weight=settings["heading"],
+            rating_weight=settings["rating"],
+            per_document=settings["perDocument"],
+            duplicates=settings["duplicates"],
+            candidates=settings["candidates"],
+        )
+        self.chunks: int = core["chunks"]
+        self.average: float = core["average"]
+        self.lengths = read_varints(core["lengths"])
+        self.sizes = read_varints(core["sizes"])
+        self.owners = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        self.prior = np.zeros(self.chunks)
+        for row, prior in core["prior"]:
+            self.prior[row] = prior
+        self.firsts = [order_of(first) for first in core["firsts"].split(" ")]
+        self.dimensions: int = core.get("dimensions", 0)
+        self.scales = np.array(core.get("scales", ()))
+        self.clusters = read_varints(core.get("clusters", ""))
+        steps = np.array(core.get("steps", ()))
+        centroids = read_nibbles(core.get("centroids", ""), max(1, self.dimensions))
+        self.centroids = centroids * (steps / UNIT)[:, None]
+
+
+def _found(term: _Term, chosen: Integers) -> tuple[Integers, Integers]:
+    """Which of some rows hold a term: their places among them, and among its postings."""
+    places = np.minimum(np.searchsorted(term.rows, chosen), len(term.rows) - 1)
+    there = np.flatnonzero(term.rows[places] == chosen)
+    return there, places[there]
