@@ -1,0 +1,125 @@
+"""The dashboard: served by Voilà to people without notebooks, and in Notebook 7."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+import kbkit
+from tests.browser.accessibility import violations
+from tests.browser.conftest import browser, free_port, own_environment, wait_until_up
+
+sync_api = pytest.importorskip("playwright.sync_api")
+
+pytestmark = pytest.mark.browser
+
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+TOKEN = "a-token-that-is-long-enough"
+
+
+def make_workspace(folder: Path) -> None:
+    with kbkit.open(folder) as workspace:
+        manual = workspace.create("manual")
+        for name in ("CSV", "JSON", "TOML"):
+            manual.add(
+                f"Reading {name} files",
+                f"# Reading {name} files\n\nHow to read a {name} file.",
+                source=f"https://docs.example.org/{name.lower()}.html",
+            )
+
+
+@pytest.fixture
+def served(tmp_path, chromium):
+    """A browser's page at a dashboard that ``kbkit panel`` serves, which is interrupted at last."""
+    make_workspace(tmp_path / "kb")
+    port, log = free_port(), tmp_path / "log"
+    command = [sys.executable, "-m", "kbkit.cli", "panel", str(tmp_path / "kb")]
+    options = ["--port", str(port), "--token", TOKEN, "--theme", "dark"]
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [*command, *options], env=own_environment(tmp_path), stdout=output, stderr=output
+        )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        wait_until_up(f"{address}/login", process, log)
+        with browser(address, chromium) as (page, events):
+            yield page, address, tmp_path / "kb", events
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 0, log.read_text()
+        assert "Traceback" not in log.read_text()
+    finally:
+        if process.poll() is None:
+            process.kill()
+
+
+def test_voila_serves_it_to_those_who_know_the_token(served):
+    page, address, folder, events = served
+    with urllib.request.urlopen(address) as answer:
+        assert "/login" in answer.url
+    page.goto(f"{address}/?token={TOKEN}")
+    page.locator(".kbkit-card, .kbkit-notice").first.wait_for()
+    assert page.title() == "kb - kbkit"
+
+    page.get_by_label("Search", exact=True).fill("how to read a toml file")
+    card = page.locator(".kbkit-card").first
+    card.get_by_role("heading", name="Reading TOML files").wait_for()
+    card.get_by_role("button", name="5 stars").click()
+    page.get_by_text("Stored: 5 stars").wait_for()
+
+    page.get_by_role("tab", name="Documents").click()
+    page.get_by_role("treeitem", name="Reading CSV files").click()
+    page.locator(".kbkit-page").get_by_text("How to read a CSV file.").wait_for()
+
+    page.get_by_role("tab", name="Ingest").click()
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Upload files").click()
+    chooser.value.set_files(
+        [{"name": "xml.md", "mimeType": "text/markdown", "buffer": b"# XML\n\nAngles."}]
+    )
+    page.get_by_text("Done in").wait_for()
+    page.get_by_role("tab", name="Documents").click()
+    page.get_by_text("manual: 4 documents").wait_for()  # the tabs are in step
+
+    for tab in ("Judge", "Evaluate"):
+        page.get_by_role("tab", name=tab).click()
+        page.locator(".kbkit-tab:visible .kbkit-primary").wait_for()
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.get_by_role("tab", name="Documents").click()
+    for name, width in (("wide", 1200), ("narrow", 360)):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_timeout(200)
+        page.screenshot(path=SCREENSHOTS / f"dashboard-voila-{name}.png")
+        overflow = "part => part.scrollWidth - part.clientWidth"
+        assert page.locator(".kbkit-dashboard").evaluate(overflow) <= 0
+    assert violations(page, "html") == []
+    assert events == []
+    with kbkit.open(folder) as workspace:
+        assert workspace["manual"].ratings()["score"].tolist() == [5]
+
+
+def test_it_works_in_notebook_7(jupyterlab):
+    cells = (
+        "import kbkit\nfrom kbkit.panels import Dashboard\n\nws = kbkit.open('kb')\n"
+        "ws.create('notes').add('Bread', 'Flour, water and time.')",
+        "Dashboard(ws)",
+    )
+    with jupyterlab(*cells, app="notebook") as (page, _folder, events):
+        page.wait_for_function(
+            "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status == 'idle'"
+        )
+        page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
+        dashboard = page.locator(".kbkit-dashboard")
+        dashboard.get_by_label("Search", exact=True).fill("bread")
+        card = dashboard.locator(".kbkit-card").first
+        card.get_by_role("button", name="3 stars").click()
+        dashboard.get_by_text("Stored: 3 stars").wait_for()
+        dashboard.get_by_role("tab", name="Documents").click()
+        dashboard.get_by_role("treeitem", name="Bread").click()
+        dashboard.locator(".kbkit-page").get_by_text("Flour, water").wait_for()
+        assert violations(page, ".kbkit-dashboard") == []
+        assert events == []

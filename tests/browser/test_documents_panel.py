@@ -1,0 +1,227 @@
+"""The documents panel in a real JupyterLab: tree by keys, hostile text, labels, stars, deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import kbkit
+from tests.browser.accessibility import violations
+
+sync_api = pytest.importorskip("playwright.sync_api")
+
+pytestmark = pytest.mark.browser
+
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+MAKE_WORKSPACE = """\
+import json
+from pathlib import Path
+
+import kbkit
+from kbkit.recipes import JsonlSource
+
+ws = kbkit.open("kb")
+manual = ws.create("manual")
+site = "https://docs.example.org/en/"
+rows = [
+    {
+        "uri": f"{site}cooking/recipe{number}.html",
+        "title": f"Recipe {number}",
+        "text": f"# Recipe {number}\\n\\nSee [the next](recipe{number + 1}.html#steps), "
+        "[a site](https://elsewhere.example/) and [below](#steps).\\n\\n" + "Words. " * 400 +
+        "\\n\\n## Steps {#steps}\\n\\n```python\\ndef cook(): return 'done'  # at last\\n```"
+        "\\n\\n| a | b |\\n| --- | --- |\\n| 1 | `2` |\\n\\n" + "More words. " * 300,
+    }
+    for number in range(60)
+]
+Path("cooking.jsonl").write_text("\\n".join(map(json.dumps, rows)))
+manual.ingest(JsonlSource(path="cooking.jsonl"))
+manual.add("Tools", "# Tools\\n\\nA spoon.", source=f"{site}tools.html", tags=["first"])
+manual.add(
+    "<script>window.pwned = 1</script> Quagga <img src=x onerror='window.pwned = 2'>",
+    "The quagga <img src=x onerror='window.pwned = 3'> ![x](https://evil.example/x.png) "
+    "[click](javascript:alert(4)) \\"><svg onload=alert(5)></svg> <style>* {display: none}</style>"
+    "<script src='https://evil.example/x.js'></script> \\u202egnp.exe " + "q" * 1_000_000,
+    source="javascript:alert(6)",
+)"""
+SHOW_PANEL = """\
+from kbkit.panels import DocumentsPanel
+
+panel = DocumentsPanel(ws)
+panel"""
+IDLE = "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status == 'idle'"
+
+
+@dataclass
+class Lab:
+    page: sync_api.Page
+    workspace: Path
+    events: list[str]
+
+    @property
+    def panel(self) -> sync_api.Locator:
+        return self.page.locator(".kbkit-documents")
+
+    @property
+    def tree(self) -> sync_api.Locator:
+        return self.panel.get_by_role("tree")
+
+    @property
+    def text(self) -> sync_api.Locator:
+        return self.panel.locator(".kbkit-page .text")
+
+    def item(self, name: str) -> sync_api.Locator:
+        return self.tree.get_by_role("treeitem", name=name)
+
+    def keys(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def active(self) -> str:
+        """The line of the tree that has the focus."""
+        return self.tree.evaluate(
+            "tree => document.getElementById(tree.getAttribute('aria-activedescendant')).innerText"
+        ).replace("\n", " ")
+
+    def opened(self, title: str) -> None:
+        self.panel.get_by_role("heading", name=title, exact=True).wait_for()
+
+    def command(self, name: str, arguments: str = "{}") -> None:
+        self.page.evaluate(f"void jupyterapp.commands.execute({name!r}, {arguments})")
+
+
+@pytest.fixture(scope="module")
+def lab(jupyterlab) -> Iterator[Lab]:
+    with jupyterlab(MAKE_WORKSPACE, SHOW_PANEL) as (page, folder, events):
+        page.wait_for_function(IDLE)
+        lab = Lab(page, folder / "kb", events)
+        lab.command("notebook:run-all-cells")
+        lab.panel.get_by_text("manual: 62 documents").wait_for()
+        yield lab
+
+
+def test_the_tree_is_walked_by_keys(lab: Lab):
+    lab.tree.focus()
+    lab.keys("Home")
+    assert lab.active().endswith("docs.example.org/en 61")
+    lab.keys("ArrowDown")
+    assert lab.active().endswith("cooking 60")
+    lab.keys("ArrowLeft")
+    assert lab.item("cooking").get_attribute("aria-expanded") == "false"
+    assert lab.item("Recipe 0").count() == 0
+    lab.keys("ArrowRight", "ArrowRight")
+    assert lab.active() == "Recipe 0"
+    lab.page.keyboard.type("recipe 47")
+    assert lab.active() == "Recipe 47"
+    assert lab.item("Recipe 0").count() == 0, "lines out of sight are elements"
+    lab.keys("Enter")
+    lab.opened("Recipe 47")
+    line = lab.item("Recipe 47")
+    names = ("level", "posinset", "setsize", "selected")
+    assert [line.get_attribute(f"aria-{name}") for name in names] == ["3", "48", "60", "true"]
+    lab.keys("ArrowDown", "d", "d", "x")  # which delete and cut cells of a notebook
+    lab.keys("ArrowLeft")
+    assert lab.active().endswith("cooking 60")
+    assert lab.page.locator(".jp-Notebook .jp-Cell").count() == 2
+    assert lab.tree.evaluate("tree => tree == document.activeElement")
+
+
+def test_a_document_is_read_and_its_links_are_followed(lab: Lab):
+    assert lab.text.locator(".k").first.inner_text() == "def"
+    away = lab.text.get_by_role("link", name="a site")
+    assert away.get_attribute("target") == "_blank"
+    assert "noopener" in away.get_attribute("rel")
+    place = lab.page.url
+    scroll = "page => page.scrollTop"
+    page = lab.panel.locator(".kbkit-page")
+    lab.text.get_by_role("link", name="below").click()
+    assert page.evaluate(scroll) > 100
+    lab.text.get_by_role("link", name="the next").click()
+    lab.opened("Recipe 48")
+    assert page.evaluate(scroll) > 100, "it begins at the anchor"
+    assert lab.page.url == place
+    lab.panel.get_by_role("button", name="Back").click()
+    lab.opened("Recipe 47")
+    assert page.evaluate(scroll) == 0
+    lab.panel.get_by_role("button", name="Passages").click()
+    lab.text.get_by_role("region", name="Passage 2 of").wait_for()
+
+
+def test_hostile_documents_are_shown_harmlessly(lab: Lab):
+    lab.panel.get_by_label("Filter").fill("quagga")
+    lab.item("Quagga").click()
+    lab.panel.get_by_text("characters at the end are left out").wait_for()
+    assert "<img src=x" in lab.text.inner_text()
+    assert lab.text.locator("script, img, svg, style, [onerror]").count() == 0
+    assert lab.text.locator("a").evaluate_all("links => links.map(link => link.protocol)") == [
+        "https:"
+    ]
+    title = lab.panel.locator(".kbkit-opened-title")
+    assert title.locator("a, img, script").count() == 0
+    assert lab.page.evaluate("window.pwned") is None
+    assert lab.events == []
+    lab.panel.get_by_label("Filter").fill("")
+
+
+def test_labels_and_stars_are_stored(lab: Lab):
+    lab.panel.get_by_label("Filter").fill("tools")
+    lab.item("Tools").click()
+    lab.opened("Tools")
+    lab.panel.get_by_label("Type").select_option("policy")
+    lab.panel.get_by_text("Stored: policy; first").wait_for()
+    tags = lab.panel.get_by_label("Tags")
+    tags.fill("kitchen, wood")
+    tags.press("Enter")
+    lab.panel.get_by_text("Stored: policy; kitchen, wood").wait_for()
+    lab.panel.get_by_role("button", name="4 stars").click()
+    lab.panel.get_by_text("Stored: 4 stars").wait_for()
+    with kbkit.open(lab.workspace) as workspace:
+        manual = workspace["manual"]
+        document = manual.document("https://docs.example.org/en/tools.html")
+        assert (document.document_type, document.tags) == ("policy", ("kitchen", "wood"))
+        assert manual.ratings()["target"].tolist() == [document.id]
+        manual.add("Spoons", "Wooden.", source="https://docs.example.org/en/spoons.html")
+    lab.panel.get_by_label("Filter").fill("")
+    lab.tree.focus()  # what another process did is noticed
+    lab.panel.get_by_text("manual: 63 documents").wait_for()
+
+
+def test_a_document_is_deleted_once_that_is_confirmed(lab: Lab):
+    lab.item("Tools").click()
+    lab.panel.get_by_role("button", name="Delete…").click()
+    lab.panel.get_by_role("button", name="Keep it").click()
+    assert lab.panel.get_by_role("button", name="Delete it").is_hidden()
+    lab.panel.get_by_role("button", name="Delete…").click()
+    lab.panel.get_by_role("button", name="Delete it").click()
+    lab.panel.get_by_text("Deleted: “Tools”").wait_for()
+    assert lab.item("Tools").count() == 0
+    lab.panel.get_by_text("Choose a document").wait_for()
+
+
+def test_it_fits_and_everybody_can_use_it(lab: Lab):
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    lab.item("Recipe 3").first.click()
+    for theme in ("Light", "Dark"):
+        lab.command("apputils:change-theme", f"{{theme: 'JupyterLab {theme}'}}")
+        lab.page.wait_for_function(
+            "name => document.body.dataset.jpThemeName == name"
+            " && !document.querySelector('#jupyterlab-splash')",
+            arg=f"JupyterLab {theme}",
+        )
+        for name, width in (("wide", 1200), ("narrow", 440)):
+            lab.page.set_viewport_size({"width": width, "height": 1000})
+            lab.page.wait_for_timeout(150)
+            lab.panel.scroll_into_view_if_needed()
+            lab.page.screenshot(path=SCREENSHOTS / f"documents-{theme.lower()}-{name}.png")
+            assert lab.panel.evaluate("part => part.scrollWidth - part.clientWidth") <= 0
+        lab.page.set_viewport_size({"width": 1200, "height": 900})
+        assert violations(lab.page, ".kbkit-documents") == []
+
+
+def test_it_left_no_errors_and_fetched_nothing_from_elsewhere(lab: Lab):
+    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=error]").count() == 0
+    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=stderr]").count() == 0
+    assert lab.events == []
