@@ -325,8 +325,8 @@ class RetrievalSpec(Spec):
         """
         import yaml
 
-        weights = {name: getattr(self, name) for name in type(self).model_fields
-                   if name.endswith("_weight")}  # fmt: skip
+        names = ("dense_weight", "document_weight", "title_weight", "heading_weight")
+        weights = {name: getattr(self, name) for name in names}
         values = self.model_dump(mode="json", exclude_defaults=True)
         return str(yaml.safe_dump({"retrieval": weights | values}, sort_keys=False))
 

@@ -313,10 +313,11 @@ class Board {
     if (this.drawn === shown) {
       return;
     }
+    const same = candidate !== null && this.drawn?.id === candidate.id;
+    const top = same ? this.passage.scrollTop : 0;
     this.drawn = shown;
     const label = candidate ? `Passage ${at + 1} of ${pool.length}` : "Passage";
     this.passage.setAttribute("aria-label", label);
-    this.passage.scrollTop = 0;
     if (candidate) {
       const { html, link, path, place, title } = candidate;
       this.passage.replaceChildren(
@@ -328,6 +329,7 @@ class Board {
       const text = pool ? "No passage was found for this query." : "Collecting passages…";
       this.passage.replaceChildren(make("p", { class: "kbkit-judge-path" }, text));
     }
+    this.passage.scrollTop = top;
   }
 
   drawEnd() {

@@ -38,6 +38,7 @@ export class Round {
     /** @type {[number, string][]} */
     this.judged = [];
     this.asked = new Set();
+    this.old = new Set();
     this.counts = [];
     this.version = null;
     this.number = 0;
@@ -51,8 +52,8 @@ export class Round {
     this.counts = state.counts;
     if (state.version !== this.version) {
       this.version = state.version;
-      this.pools.clear();
       this.asked.clear();
+      this.old = new Set(this.pools.keys()); // shown until the new ones are here
     }
     if (state.said) {
       this.stored(state.said);
@@ -78,6 +79,7 @@ export class Round {
       return;
     }
     this.pools.set(place, passages);
+    this.old.delete(place);
     for (const one of this.pending.values()) {
       const candidate = one.place === place && passages.find((other) => other.id === one.id);
       if (candidate) {
@@ -98,7 +100,7 @@ export class Round {
     }
     const near = [this.place, this.nextPlace(), (this.place + 1) % this.queries.length];
     const places = [...new Set(near)].filter(
-      (one) => one >= 0 && !this.pools.has(one) && !this.asked.has(one),
+      (one) => one >= 0 && (!this.pools.has(one) || this.old.has(one)) && !this.asked.has(one),
     );
     if (places.length) {
       places.forEach((one) => this.asked.add(one));
