@@ -28,6 +28,9 @@ _SHORTEST_TOKEN = 16
 _IDLE_SECONDS = 600
 """Age at which a kernel ends whose page was closed without saying so."""
 
+_LARGEST_MESSAGE = 150_000_000
+"""Bytes; an upload of 100 MB is one message, in which its bytes may take more room."""
+
 # Those that widgets need; others of JupyterLab would be loaded too, and fail.
 _EXTENSIONS = [
     "@voila-dashboards/widgets-manager8",
@@ -182,6 +185,7 @@ def _voila(notebook: Path, host: str, port: int, token: str, theme: str) -> None
             "tornado_settings": {
                 "headers": {"Content-Security-Policy": _POLICY},
                 "ws_ping_timeout": 30_000,  # ms; the default is longer than it may be
+                "websocket_max_message_size": _LARGEST_MESSAGE,
             },
         },
         "VoilaConfiguration": {

@@ -111,7 +111,8 @@ class IngestPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         self.cancel_button.disabled = True
         self.upload = widgets.FileUpload(
             description="Upload files",
-            tooltip="Files of your machine: Markdown, text, HTML, PDF, DOCX and more",
+            tooltip="Files of your machine: Markdown, text, HTML, PDF, DOCX and more; Jupyter "
+            "takes up to 10 MB at once",
             multiple=True,
             layout=widgets.Layout(width="auto"),
         )

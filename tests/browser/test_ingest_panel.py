@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import kbkit
+from tests.browser.accessibility import violations
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -143,7 +144,8 @@ def test_it_fits_wide_and_narrow_columns(lab: Lab, theme: str):
     lab.page.set_viewport_size({"width": 1200, "height": 900})
 
 
-def test_every_control_has_a_name(lab: Lab):
+def test_everybody_can_use_it(lab: Lab):
+    assert violations(lab.page, ".kbkit-ingest") == []
     unnamed = lab.panel.evaluate(
         """panel => [...panel.querySelectorAll("input, select, button, textarea")]
             .filter(part => part.checkVisibility() && part.type != 'file')
