@@ -512,8 +512,7 @@ def panel(
     token: Annotated[
         str,
         typer.Option(
-            envvar="KBKIT_PANEL_TOKEN",
-            help="What a visitor must know (default: a new one, shown with the address).",
+            help="What a visitor must know (default: KBKIT_PANEL_TOKEN, else a new one).",
             show_default=False,
         ),
     ] = "",
@@ -523,17 +522,12 @@ def panel(
     ] = False,
 ) -> None:  # fmt: skip
     """Serve search, documents, ingest, judging and evaluation as a web page, until interrupted."""
-    from kbkit.serving import check, serve_panel
+    from kbkit.serving import serve_panel
 
-    check(host, token, theme)
-    if workspace is not None:
-        context.obj = workspace
-    with _workspace(context) as opened:
-        folder = opened.path
     with suppress(KeyboardInterrupt):
         serve_panel(
-            folder, host=host, port=port, token=token, theme=theme, open_browser=open_browser,
-            say=say,
+            workspace or context.obj, host=host, port=port, token=token, theme=theme,
+            open_browser=open_browser, say=say,
         )  # fmt: skip
 
 

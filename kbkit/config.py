@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kbkit.errors import ConfigError
@@ -29,6 +29,8 @@ class Settings:
         crawl_provider: ``KBKIT_CRAWL_PROVIDER``, who fetches pages of the web where a recipe does
             not say: ``trafilatura`` (kbkit's own crawler, the default) or ``firecrawl``.
         rater: ``KBKIT_RATER``, name that ratings are stored under; default the login name.
+        panel_token: ``KBKIT_PANEL_TOKEN``, what visitors of `kbkit panel` must know; by default a
+            new one each time.
     """
 
     workspace: Path
@@ -36,6 +38,7 @@ class Settings:
     timeout: float
     rater: str
     crawl_provider: str = "trafilatura"
+    panel_token: str = field(default="", repr=False)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -57,6 +60,7 @@ class Settings:
             or variables.get("USERNAME")
             or "anonymous",
             crawl_provider=_one_of(variables, "KBKIT_CRAWL_PROVIDER", CRAWL_PROVIDERS),
+            panel_token=variables.get("KBKIT_PANEL_TOKEN") or "",
         )
 
 

@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from kbkit.config import Settings
 from kbkit.errors import ConfigError
+from kbkit.workspace import Workspace
 
 LOOPBACK = "127.0.0.1"
 _SHORTEST_TOKEN = 16
@@ -47,7 +49,7 @@ _POLICY = (
 
 
 def serve_panel(
-    workspace: str | Path,
+    workspace: str | Path | None = None,
     *,
     host: str = LOOPBACK,
     port: int = 8866,
@@ -59,11 +61,11 @@ def serve_panel(
     """Serve the dashboard until interrupted.
 
     Args:
-        workspace: Folder of the workspace.
+        workspace: Folder of the workspace; by default ``KBKIT_WORKSPACE``, else ``./kb``.
         host: Address to listen at.
         port: Port, or 0 for any free one.
-        token: What a visitor must know; by default a new one, which the address that is said
-            carries. Has to be given where the host is not this machine alone.
+        token: What a visitor must know; by default ``KBKIT_PANEL_TOKEN``, else a new one, which
+            the address that is said carries. Must be given where others can reach the host.
         theme: ``light`` or ``dark``.
         open_browser: Also show the page.
         say: Called with a line that names the address.
@@ -71,15 +73,19 @@ def serve_panel(
     Raises:
         ConfigError: Voilà is not installed, the port is taken, the theme is unknown, or others
             can reach the host and there is no token, or a short one.
+        WorkspaceError: The workspace cannot be opened.
     """
-    check(host, token, theme)
+    given = token or Settings.from_environment().panel_token
+    check(host, given, theme)
     port = _free(host, port)
-    known = token or secrets.token_urlsafe(24)
+    with Workspace(workspace) as opened:
+        place = opened.path
+    known = given or secrets.token_urlsafe(24)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{port}/"
     with tempfile.TemporaryDirectory(prefix="kbkit-panel-") as folder, _template(Path(folder)):
-        notebook = _notebook(Path(folder), Path(workspace).absolute())
-        say(f"serving {workspace} at {address}?token={quote(known)} (Ctrl+C ends it)")
+        notebook = _notebook(Path(folder), place)
+        say(f"serving {place} at {address}?token={quote(known)} (Ctrl+C ends it)")
         if open_browser:
             import webbrowser
 
