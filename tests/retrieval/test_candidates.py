@@ -15,8 +15,8 @@ from kbkit.retrieval.candidates import (
     View,
     Wanted,
     _answered,
-    best_of,
     allowed,
+    best_of,
     from_catalog,
     from_snapshot,
 )

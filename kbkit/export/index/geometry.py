@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +79,11 @@ def _clustered(vectors: Matrix) -> NDArray[np.int64]:
     else:
         start = vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)]
         step = max(1, len(vectors) // _SAMPLE)
-        centres, _ = kmeans2(vectors[::step], start, _ROUNDS, minit="matrix", missing="warn")
+        with (
+            warnings.catch_warnings()
+        ):  # of centres that no vector is nearest to, if some are equal
+            warnings.simplefilter("ignore", UserWarning)
+            centres, _ = kmeans2(vectors[::step], start, _ROUNDS, minit="matrix", missing="warn")
         found = vq(vectors, centres)[0].astype(np.int64)
     parts: list[NDArray[np.int64]] = []
     order = np.argsort(found, kind="stable")

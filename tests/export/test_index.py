@@ -1,0 +1,188 @@
+"""The search index of a published knowledge base: what is written is what is read and found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import kbkit
+from kbkit.errors import ExportError
+from kbkit.export.index import packing, write_index
+from kbkit.export.index.geometry import place
+from kbkit.export.index.writer import ABOUT, TERMS, order_of
+from kbkit.knowledge_base.indexed import index_content
+from kbkit.published import PublishedIndex
+from kbkit.recipes import RetrievalSpec
+
+SUBJECTS = {
+    "tea": "leaves steep in hot water in a kettle until the cup is green or black",
+    "bread": "flour and yeast rise in a warm oven until the crust of the loaf is brown",
+    "thread": "a lock lets one thread at a time change the queue that the others read",
+    "garden": "roses want soil and rain and are cut in spring before they bud",
+    "train": "the ticket for the bridge over the river is sold at the station",
+}
+GUIDES = Path(__file__).parents[2] / "site"
+FITTED = RetrievalSpec(query_encoder="fitted")
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    with kbkit.open(tmp_path_factory.mktemp("index") / "kb") as workspace:
+        kb = workspace.create("mixed")
+        for n in range(60):
+            subject, text = list(SUBJECTS.items())[n % len(SUBJECTS)]
+            words = text.split()
+            parts = [
+                f"## {subject.title()} {words[(n + k) % len(words)]}\n\n"
+                f"Number {n * 7 + k}: {' '.join(words[k:] + words[:k])}."
+                for k in range(8)
+            ]
+            kb.add(f"{subject.title()} {n}", "\n\n".join(parts), tags=[subject])
+        kb.fit_query_encoder()
+        yield kb
+
+
+@pytest.fixture(scope="module")
+def pages(kb):
+    return {document.uri: f"pages/{document.id}.md" for document in kb.iter_documents()}
+
+
+@pytest.fixture(scope="module")
+def folder(kb, pages, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    write_index(index_content(kb._resources, kb.id, pages, "Mixed"), folder)
+    return folder / "search"
+
+
+@given(st.lists(st.integers(0, 2**40)))
+def test_varints_come_back(numbers):
+    text = packing.varints(np.array(numbers, np.int64))
+    assert packing.read_varints(text).tolist() == numbers
+
+
+@given(st.lists(st.lists(st.integers(-7, 7), min_size=4, max_size=4)))
+def test_nibbles_come_back(rows):
+    matrix = np.array(rows, np.int8).reshape(-1, 4)
+    assert packing.read_nibbles(packing.nibbles(matrix), 4).tolist() == rows
+
+
+@given(st.dictionaries(st.text(), st.text() | st.integers()))
+def test_shards_come_back(values):
+    values = {"x": "</script>\u2028);", **values}
+    assert packing.read_shard(packing.shard(values)) == values
+
+
+@pytest.mark.parametrize("count", [1, 2, 63, 500, 3000])
+def test_every_chunk_is_in_one_cluster_of_bounded_size(count):
+    rng = np.random.default_rng(count)
+    vectors = rng.standard_normal((count, 32)).astype(np.float32)
+    vectors[count // 2 :] = vectors[0]  # many that are the same, too
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    found = place(vectors)
+    sizes = np.bincount(found.clusters)
+    assert sizes.min() >= 1
+    assert sizes.max() <= 128
+    assert len(found.centroids) == len(sizes)
+    shown = found.values * found.scales
+    cosines = (shown * (vectors @ found.projection)).sum(1) / np.linalg.norm(shown, axis=1)
+    assert np.median(cosines) > 0.97
+
+
+def test_terms_are_sorted_as_javascript_sorts_them():
+    terms = ["\uff5e", "\U00010000", "z", "a"]
+    assert sorted(terms, key=order_of) == ["a", "z", "\U00010000", "\uff5e"]
+
+
+def test_what_python_finds_is_found(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace.create("guides")
+        kb.ingest(kbkit.FilesSource(path=str(GUIDES / "*.md")))
+        kb.fit_query_encoder()
+        pages = {document.uri: document.uri for document in kb.iter_documents()}
+        write_index(index_content(kb._resources, kb.id, pages, "Guides"), tmp_path)
+        index = PublishedIndex.of(tmp_path / "search")
+        shared, first = [], []
+        for query in list(dict.fromkeys(kb.chunks()["heading_path"].str[-1].dropna()))[::3]:
+            expected = [(hit.uri, hit.chunk.anchor) for hit in kb.search(query, settings=FITTED)]
+            found = [(hit.page, hit.anchor) for hit in index.search(query)]
+            shared.append(len(set(expected) & set(found)) / len(set(expected)))
+            first.append(expected[0] == found[0])
+            assert index.search(query, 3) == index.search(query)[:3]
+    assert len(shared) > 40, "headings of the guides"
+    assert np.mean(shared) > 0.85
+    assert np.mean(first) > 0.85
+
+
+def test_only_what_a_query_needs_is_read(folder):
+    index = PublishedIndex.of(folder)
+    hits = index.search("steep leaves")
+    assert hits[0].title.startswith("Tea")
+    assert "steep" in hits[0].text
+    there = sum(1 for _ in folder.rglob("*.js"))
+    assert len(index.read) < there / 2
+    before = len(index.read)
+    index.search("steep leaves")
+    assert len(index.read) == before
+    assert index.search("zzzz qqqq") == []
+
+
+def test_ratings_and_gone_documents_count(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace.create("small")
+        for n in range(4):
+            kb.add(f"Page {n}", f"Green tea steeps, said number {n}.")
+        best = kb.search("green tea")[3]
+        for rater in "abcdef":
+            kb.rate(best.chunk.document_id, 5, rater=rater)
+        pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.iter_documents())}
+        left = dict([*list(pages.items())[:3], (best.uri, pages[best.uri])])
+        write_index(index_content(kb._resources, kb.id, left, "Small"), tmp_path / "pages")
+        hits = PublishedIndex.of(tmp_path / "pages" / "search").search("green tea")
+        assert hits[0].title == best.title  # without a query encoder, by words and ratings
+        assert {hit.page for hit in hits} == set(left.values())
+        assert index_content(kb._resources, kb.id, {}, "None") is None
+
+
+def test_nothing_is_written_twice(kb, pages, folder):
+    times = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    report = write_index(index_content(kb._resources, kb.id, pages, "Mixed"), folder.parent)
+    assert not report.written
+    assert times == {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    assert report.shards == sum(1 for _ in folder.rglob("*.js"))
+
+
+def test_a_newer_index_takes_the_place_of_the_older(kb, pages, tmp_path):
+    first = write_index(index_content(kb._resources, kb.id, pages, "One"), tmp_path)
+    second = write_index(index_content(kb._resources, kb.id, pages, "Two"), tmp_path)
+    assert second.written
+    assert not first.folder.exists()
+    assert [path.name for path in sorted((tmp_path / "search").iterdir())] == sorted(
+        [second.folder.name, ABOUT]
+    )
+
+
+@pytest.mark.parametrize("damage", ["missing", "garbage", "format"])
+def test_a_damaged_index_is_one_clear_error(folder, tmp_path, damage):
+    name = json.loads((folder / ABOUT).read_bytes())["folder"]
+    core = tmp_path / name / "core.js"
+    core.parent.mkdir()
+    (tmp_path / ABOUT).write_bytes((folder / ABOUT).read_bytes())
+    if damage == "garbage":
+        core.write_text("alert(1)")
+    elif damage == "format":
+        values = packing.read_shard((folder / name / "core.js").read_bytes())
+        core.write_bytes(packing.shard({**values, "format": 99}))
+    with pytest.raises(ExportError, match="export"):
+        PublishedIndex.of(tmp_path)
+    with pytest.raises(ExportError, match="export first"):
+        PublishedIndex.of(tmp_path / "nowhere")
+
+
+def test_a_shard_holds_few_terms(folder):
+    shards = [packing.read_shard(path.read_bytes()) for path in folder.rglob("t/*.js")]
+    assert all(len(shard["t"].split(" ")) <= TERMS for shard in shards)
