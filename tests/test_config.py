@@ -18,10 +18,14 @@ def test_every_setting_is_read():
             "KBKIT_USER_AGENT": "mine/1",
             "KBKIT_TIMEOUT": "2.5",
             "KBKIT_RATER": "ann",
+            "KBKIT_PANEL_TOKEN": "secret-of-mine",
             "USER": "root",
         }
     )
-    assert settings == Settings(Path("/data/kb"), "mine/1", 2.5, "ann")
+    assert settings == Settings(
+        Path("/data/kb"), "mine/1", 2.5, "ann", panel_token="secret-of-mine"
+    )
+    assert "secret" not in repr(settings)
 
 
 def test_an_empty_variable_counts_as_unset():
