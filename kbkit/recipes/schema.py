@@ -304,7 +304,7 @@ class RetrievalSpec(Spec):
     """Weight of the query's words that stand in the headings above the chunk, likewise."""
     rating_weight: float = Field(default=0.1, ge=0, le=1)
     """Share of the score that the best ratings add and the worst take away."""
-    per_document: int = Field(default=2, ge=1)
+    per_document: int = Field(default=3, ge=1)
     """Hits of one document that count in full; each further one counts a tenth less."""
     duplicates: float = Field(default=0.98, gt=0, le=1)
     """Chunks whose vectors are more alike than this (cosine) are near duplicates: only the best

@@ -185,7 +185,7 @@ def folder_counts(connection: sa.Connection, kb_id: str, depth: int) -> dict[str
 def tag_counts(connection: sa.Connection, kb_id: str) -> dict[str, int]:
     """How many searched documents have each tag, the most used first."""
     rows = connection.exec_driver_sql(_TAGS, (kb_id, DocumentState.GONE.value))
-    return dict(rows.tuples())
+    return {row[0]: row[1] for row in rows}
 
 
 _TAGS = (
