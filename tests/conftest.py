@@ -22,6 +22,16 @@ def chromium() -> str:
     pytest.skip("needs chromium; on Debian: apt-get install chromium")
 
 
+@pytest.fixture(scope="session")
+def node() -> str:
+    """Path of Node, to run what the browser runs."""
+    if path := shutil.which("node"):
+        return path
+    if REQUIRED:
+        pytest.fail("KBKIT_REQUIRE_BROWSER=1, but node is not there")
+    pytest.skip("needs node; on Debian: apt-get install nodejs")
+
+
 @pytest.fixture
 def slow_site() -> Iterator[str]:
     """Address of a site on loopback: 2,000 pages that each take a while, and one that is broken."""

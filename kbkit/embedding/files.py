@@ -17,7 +17,7 @@ def distribution_file(distribution: str, name: str) -> Path | None:
 
     Args:
         distribution: Name of the distribution on the package index.
-        name: File name without folders.
+        name: File name, or the end of its path.
 
     Returns:
         Its path, or ``None`` when the distribution or the file is not there.
@@ -27,7 +27,7 @@ def distribution_file(distribution: str, name: str) -> Path | None:
     except metadata.PackageNotFoundError:
         return None
     for file in files:
-        if file.name == name:
+        if file.match(name):
             path = Path(str(file.locate()))
             if path.is_file():
                 return path

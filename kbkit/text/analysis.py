@@ -163,11 +163,12 @@ class Analyzer:
         stop_words: The folded words that are left out.
     """
 
-    def __init__(self, language: str = "english") -> None:
+    def __init__(self, language: str = "english", stem: Callable[[str], str] | None = None) -> None:
         """Make an analyzer.
 
         Args:
             language: A Snowball language name, such as ``english`` or ``german``.
+            stem: What stems a word; Snowball's by default.
 
         Raises:
             ConfigError: Snowball has no such language.
@@ -179,7 +180,7 @@ class Analyzer:
             raise ConfigError(f"language {language!r} is not known; choose one of {known}")
         self.language = language
         self.stop_words = frozenset(fold(_normal(word)) for word in stop_words(language))
-        self._stem = Stemmer.Stemmer(language, 0).stemWord
+        self._stem = stem or Stemmer.Stemmer(language, 0).stemWord
         self._memory = _Memory(self._terms_of)
 
     def terms(self, text: str) -> list[str]:
@@ -275,8 +276,7 @@ class Analyzer:
 
     def _stemmed(self, folded: str) -> str:
         word = folded[:_LONGEST_TERM]
-        stem: str = self._stem(word) or word
-        return stem[:_LONGEST_TERM]
+        return (self._stem(word) or word)[:_LONGEST_TERM]
 
 
 def _together(segment: str) -> str:

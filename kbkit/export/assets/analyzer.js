@@ -1,0 +1,319 @@
+// The analyzer: the one function that turns text into index terms, as kbkit/text/analysis.py says
+// it. That module's docstring states the rules, and their numbers below are its own; a test holds
+// the two together. Python's \w is spelled out here, since that of JavaScript is ASCII.
+//
+// No imports, and exports in the last line only, so that it is easily made a classic script.
+
+const LONGEST_TERM = 64;
+const MOST_REMEMBERED = 20_000;
+
+const LETTER = String.raw`[\p{L}\p{Nl}\p{No}]`;
+const WORD = String.raw`[\p{L}\p{N}_]`;
+const BEGIN = String.raw`[\p{L}\p{Nl}\p{No}_]`; // what may follow a sign, and some joints
+const SPACE = String.raw`[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]`;
+const NO_SPACE = SPACE.replace("[", "[^");
+
+// 1. Normalise.
+const ASCII = /^[\0-\x7f]*$/;
+const UNSEEN = /[\u00ad\u200c\u200d\u2060\ufeff]/g; // eslint-disable-line no-misleading-character-class
+
+// 2. Tokens.
+const JOINT = String.raw`(?:[.\-'’]|(?:::?|->|[/@])(?=${BEGIN}))`;
+const TOKEN = new RegExp(
+  String.raw`(?:[${"`"}@#$.\-](?:` +
+    String.raw`(?<=${"`"})(?:(?:--?|[@#$.])(?=${BEGIN}))?` + // a backtick, perhaps with a sign
+    String.raw`|(?<![\p{L}\p{N}_.\-)\]].)(?:(?<=-)-)?(?=${BEGIN})` + // a sign
+    String.raw`))?${WORD}+` +
+    String.raw`(?:${JOINT}${WORD}+|\p{M}+${WORD}*)*` +
+    String.raw`(?:\+\+(?:\p{Nd}\p{Nd}?)?(?!${WORD})|(?<=(?<!${WORD})${LETTER})#(?!${WORD}))?` +
+    "`?",
+  "gu",
+);
+
+// 4. Runs of scripts written without spaces, and of Hangul.
+const SPACELESS = new RegExp(
+  String.raw`([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff` +
+    String.raw`\uac00-\ud7a3\uf900-\ufaff\u{20000}-\u{2fa1f}\u{30000}-\u{323af}]+)`,
+  "u",
+);
+
+// 5. Contractions.
+const CONTRACTION = /^(.+?)(?:n['’]t|['’](?:s|t|re|ve|ll|d|m))$/iu;
+
+// 6. Segments and pieces.
+const END = /\+\+\p{Nd}*$|#$/gu;
+const SEGMENT_JOINT = /::?|->|[./@]/u;
+const EMPTY_SEGMENT = /^[-_'’]*$/u;
+const GLUE = new RegExp(String.raw`[_'’]|(?<=${LETTER})-|-(?=${LETTER})`, "gu");
+const PIECE = /[-_'’]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z0-9])(?=[A-Z][a-z])/u;
+const VERSION = /^v\p{Nd}+\./u;
+
+const PLAIN = /^[A-Za-z0-9]+$/;
+const ALPHANUMERIC = /^[\p{L}\p{N}]+$/u;
+const ONE_LETTER = /^\p{L}$/u;
+const ONE_POINT = /^.$/su;
+const NOT_UPPER = /\p{Lowercase}|\p{Lt}/u;
+const UPPER = /\p{Uppercase}/u;
+
+// Stop words that an English question speaks of: right after an article, or before what names a
+// kind of statement. İ is an i in another case to Python, and not to JavaScript.
+const SPOKEN_OF = new RegExp(
+  String.raw`(?<!${NO_SPACE})(?:` +
+    String.raw`(?:an?|the)${SPACE}+(?!(?:above|below|few|further|more|most|only|other|own|same|so` +
+    String.raw`|such|then|too|under|used?|very)(?!${WORD}))(${WORD}+)(?=[,;.!?)]*(?:${SPACE}|$))` +
+    String.raw`|(for|wh[iİ]le)(?=${SPACE}+loops?(?!${WORD}))` +
+    String.raw`|([iİ]f|w[iİ]th|wh[iİ]le)(?=${SPACE}+statements?(?!${WORD}))` +
+    String.raw`|(from|hav[iİ]ng|where)(?=${SPACE}+clauses?(?!${WORD}))` +
+    String.raw`|(and|between|[iİ]n|[iİ]s|not|or)(?=${SPACE}+operators?(?!${WORD})))`,
+  "giu",
+);
+const QUOTED = new RegExp(String.raw`(?<!${WORD})["'“„‘«](${WORD}+)["'”“’»](?!${WORD})`, "gu");
+const WORDS = new RegExp(`${WORD}+`, "gu");
+
+/**
+ * Turns text into terms for one language.
+ */
+class Analyzer {
+  /** @type {Set<string>} */
+  #stopWords;
+  /** @type {(word: string) => string} */
+  #stem;
+  /** @type {boolean} */
+  #english;
+  /** @type {Map<string, string[]>} */
+  #memory = new Map();
+
+  /**
+   * @param {object} options
+   * @param {string} options.language  a Snowball language name, such as `english`
+   * @param {Iterable<string>} options.stopWords  those of Python's analyzer for the language, which
+   *   are folded
+   * @param {(word: string) => string} options.stem  Snowball's stemmer of the language, which
+   *   kbkit/export/stemmers.py writes
+   */
+  constructor({ language, stopWords, stem }) {
+    this.#stopWords = new Set(stopWords);
+    this.#stem = stem;
+    this.#english = language === "english" || language === "porter";
+  }
+
+  /**
+   * The terms of a text, in order, with repetitions; stop words are left out.
+   *
+   * @param {string} text
+   * @returns {string[]}
+   */
+  terms(text) {
+    return tokens(normal(text)).flatMap((token) => this.#remembered(token));
+  }
+
+  /**
+   * The different terms of a query, in order. Words in quotation marks count as named; in English,
+   * so do stop words that the query speaks of. When nothing is left, every word does.
+   *
+   * @param {string} text
+   * @returns {string[]}
+   */
+  queryTerms(text) {
+    text = normal(text);
+    if (isUpper(text)) text = text.toLowerCase();
+    let marked = text.replace(QUOTED, "`$1`");
+    if (this.#english) marked = marked.replace(SPOKEN_OF, inBackticks);
+    const terms = this.terms(marked);
+    return [...new Set(terms.length ? terms : this.terms(text.replace(WORDS, "`$&`")))];
+  }
+
+  /** @param {string} token */
+  #remembered(token) {
+    let terms = this.#memory.get(token);
+    if (!terms) {
+      terms = this.#termsOf(token);
+      if (this.#memory.size < MOST_REMEMBERED && token.length <= LONGEST_TERM) {
+        this.#memory.set(token, terms);
+      }
+    }
+    return terms;
+  }
+
+  /**
+   * The terms of one token.
+   *
+   * @param {string} token
+   * @returns {string[]}
+   */
+  #termsOf(token) {
+    if (token.includes("`")) {
+      const written = strip(token, "`");
+      const folded = fold(written);
+      return this.#stopWords.has(folded) ? this.#word(folded, true) : this.#remembered(written);
+    }
+    const folded = fold(token);
+    const rest = token.slice(1);
+    if (PLAIN.test(token) && (rest === folded.slice(1) || rest === rest.toUpperCase())) {
+      return this.#word(folded, token.length > 1 && isUpper(token)); // by far the commonest case
+    }
+    if (SPACELESS.test(token)) return this.#spaceless(token);
+    if (folded.includes("'") && !isLonger(token, LONGEST_TERM)) {
+      const contracted = CONTRACTION.exec(token);
+      if (contracted) return this.#remembered(contracted[1]);
+    }
+    const body = token.replace(/^[-@#$.]+/u, "");
+    const sign = token.slice(0, token.length - body.length);
+    const end = (body.match(END) ?? []).join("");
+    const segments = body
+      .slice(0, body.length - end.length)
+      .split(SEGMENT_JOINT)
+      .filter((segment) => !EMPTY_SEGMENT.test(segment));
+    if (!segments.length) return [];
+    if (segments.length === 1 && !sign && !end) return this.#segment(segments[0]);
+    const wholes = this.#wholes(sign, segments.map(together), end);
+    if (end && ONE_POINT.test(segments[0])) return [...new Set(wholes)]; // C++ is not C
+    const parts = segments.flatMap((segment) => this.#remembered(segment));
+    return [...new Set(wholes.concat(parts))];
+  }
+
+  /**
+   * The terms that stand for all of a token.
+   *
+   * @param {string} sign
+   * @param {string[]} segments  each written together
+   * @param {string} end
+   */
+  #wholes(sign, segments, end) {
+    const letters = segments.length > 1 && segments.every((segment) => ONE_LETTER.test(segment));
+    const whole = segments.join(letters ? "" : ".");
+    const terms = sign ? [sign + whole, sign + segments[0]] : [];
+    if (letters) {
+      terms.push(this.#stemmed(whole));
+    } else if (segments.length > 1) {
+      terms.push(whole);
+      if (VERSION.test(whole)) terms.push(whole.slice(1));
+    }
+    if (end) terms.push(whole + end, whole + end.replace(/[0-9]+$/u, ""));
+    return terms.map(cut);
+  }
+
+  /** @param {string} segment */
+  #segment(segment) {
+    const pieces = segment.split(PIECE).filter(Boolean).map(fold);
+    const named = pieces.length === 1 && isLonger(pieces[0], 1) && isUpper(segment);
+    const terms = [];
+    const joined = together(segment);
+    const bare = strip(segment, "_");
+    if (bare !== segment) terms.push(cut(segment.replace(bare, () => joined))); // __init__
+    if (pieces.length > 1) terms.push(this.#stemmed(joined));
+    for (const piece of pieces) terms.push(...this.#word(piece, named));
+    return [...new Set(terms)];
+  }
+
+  /** @param {string} token */
+  #spaceless(token) {
+    return token.split(SPACELESS).flatMap((run, n) => {
+      if (n % 2) return pairs(run);
+      return tokens(strip(run, ".-'’:/@>")).flatMap((rest) => this.#termsOf(rest));
+    });
+  }
+
+  /**
+   * @param {string} folded
+   * @param {boolean} named
+   */
+  #word(folded, named) {
+    return !folded || (this.#stopWords.has(folded) && !named) ? [] : [this.#stemmed(folded)];
+  }
+
+  /** @param {string} folded */
+  #stemmed(folded) {
+    const word = cut(folded);
+    return cut(this.#stem(word) || word);
+  }
+}
+
+/**
+ * @param {string} text
+ * @returns {string[]}
+ */
+function tokens(text) {
+  return text.match(TOKEN) ?? [];
+}
+
+/** @param {string} run */
+function pairs(run) {
+  const points = [...run];
+  if (points.length === 1) return points;
+  return points.slice(1).map((point, n) => points[n] + point);
+}
+
+/** @param {string} segment */
+function together(segment) {
+  return fold(ALPHANUMERIC.test(segment) ? segment : segment.replace(GLUE, ""));
+}
+
+/**
+ * Text without the differences of case.
+ *
+ * @param {string} text
+ */
+function fold(text) {
+  text = text.toLowerCase();
+  if (ASCII.test(text)) return text;
+  return text
+    .replaceAll("ß", "ss")
+    .replaceAll("ς", "σ")
+    .replaceAll("i\u0307", "i")
+    .replaceAll("’", "'");
+}
+
+/** @param {string} text */
+function normal(text) {
+  return ASCII.test(text) ? text : text.replace(UNSEEN, "").normalize("NFKC");
+}
+
+/** @param {string} text */
+function isUpper(text) {
+  return UPPER.test(text) && !NOT_UPPER.test(text);
+}
+
+/**
+ * Whether a text has more than so many code points.
+ *
+ * @param {string} text
+ * @param {number} points
+ */
+function isLonger(text, points) {
+  return text.length > points && [...text.slice(0, 2 * points + 1)].length > points;
+}
+
+/**
+ * The first 64 code points of a term.
+ *
+ * @param {string} term
+ */
+function cut(term) {
+  if (term.length <= LONGEST_TERM) return term;
+  return [...term.slice(0, 2 * LONGEST_TERM)].slice(0, LONGEST_TERM).join("");
+}
+
+/**
+ * Text without such characters at its ends.
+ *
+ * @param {string} text
+ * @param {string} characters
+ */
+function strip(text, characters) {
+  let [start, stop] = [0, text.length];
+  while (start < stop && characters.includes(text[start])) start++;
+  while (start < stop && characters.includes(text[stop - 1])) stop--;
+  return text.slice(start, stop);
+}
+
+/**
+ * @param {string} match
+ * @param {...(string | undefined | number)} groups
+ */
+function inBackticks(match, ...groups) {
+  const word = String(groups.find((group) => group !== undefined));
+  return `${match.slice(0, match.length - word.length)}\`${word}\``;
+}
+
+export { Analyzer, fold };

@@ -1,0 +1,171 @@
+"""The analyzer in JavaScript says what that in Python says, of everything."""
+
+import json
+import random
+import re
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from html import unescape
+from pathlib import Path
+
+import pytest
+import Stemmer
+
+from kbkit.export.stemmers import stemmer_source
+from kbkit.text import Analyzer
+from kbkit.text.stopwords import stop_words
+from tests.test_text import WAYS
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "tests" / "js" / "twin.js"
+MODULES = SCRIPT.with_name("modules.js")
+QUESTIONS = ROOT.parent / "shared" / "eval" / "python-questions.tsv"
+DOCS = [
+    Path("/usr/share/doc", name)
+    for name in ("python3.11/html", "python-django-doc/html", "sqlite3", "nodejs", "debian-policy")
+]
+LANGUAGES = Stemmer.algorithms()
+analyzer = cache(Analyzer)
+
+
+class Twin:
+    """Runs both analyzers over texts; Node is started once for all of them."""
+
+    def __init__(self, node: str, folder: Path) -> None:
+        self._node = node
+        self._folder = folder
+
+    def differences(self, texts: list[tuple[str, str]]) -> list[tuple[object, ...]]:
+        """What differs, each with language, text, Python's and JavaScript's terms."""
+        languages = {
+            language: {
+                "script": stemmer_source(language, _forms(texts, language)),
+                "stopWords": sorted(analyzer(language).stop_words),
+            }
+            for language in {language for language, _ in texts}
+        }
+        # lone surrogates stay, and pairs become what they are in JavaScript
+        texts = [(language, _as_in_javascript(text)) for language, text in texts]
+        given, written = self._folder / "given.json", self._folder / "written.json"
+        given.write_text(json.dumps({"languages": languages, "texts": texts}))
+        subprocess.run(
+            [self._node, "--import", MODULES, SCRIPT, given, written], check=True, timeout=240
+        )
+        found = json.loads(written.read_text())
+        theirs = frozenset(found["unassigned"])
+        assert len(found["results"]) == len(texts)
+        return [
+            (language, text, ours, result)
+            for (language, text), result in zip(texts, found["results"], strict=True)
+            if (ours := _ours(language, text)) != result and _known_to_both(text, theirs)
+        ]
+
+
+def _forms(texts: list[tuple[str, str]], language: str) -> Iterator[str]:
+    """Each text, and as a query is read of which nothing else is left."""
+    for own, text in texts:
+        if own == language:
+            yield text
+            yield re.sub(r"\w+", r"`\g<0>`", text)
+
+
+def _as_in_javascript(text: str) -> str:
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _ours(language: str, text: str) -> list[list[str]]:
+    one = analyzer(language)
+    return [one.terms(text), one.query_terms(text)]
+
+
+def _known_to_both(text: str, unassigned: frozenset[str]) -> bool:
+    """Whether both have each character: Python and Node come with different Unicode."""
+    return not any((unicodedata.category(c) == "Cn") != (c in unassigned) for c in text)
+
+
+@pytest.fixture(scope="module")
+def twin(node, tmp_path_factory) -> Twin:
+    return Twin(node, tmp_path_factory.mktemp("twin"))
+
+
+def _lines(folder: Path, every: int) -> list[str]:
+    pages = sorted(page for page in folder.rglob("*.html") if page.is_file())
+    texts = (unescape(re.sub(r"<[^>]*>", "", page.read_text("utf-8", "replace")))
+             for page in pages[::every])  # fmt: skip
+    return [line for text in texts for line in text.split("\n") if line.strip()]
+
+
+@pytest.mark.parametrize("folder", DOCS, ids=lambda folder: folder.parts[4])
+def test_lines_of_documentation(folder, twin):
+    if not folder.is_dir():
+        pytest.skip(f"needs {folder}")
+    lines = _lines(folder, 25)
+    assert twin.differences([("english", line) for line in dict.fromkeys(lines)]) == []
+
+
+def test_questions_of_people(twin):
+    if not QUESTIONS.is_file():
+        pytest.skip("needs ../shared/eval")
+    questions = [line.split("\t")[0] for line in QUESTIONS.read_text().splitlines()]
+    assert twin.differences([("english", question) for question in questions]) == []
+
+
+def test_every_character_in_a_word_and_alone(twin):
+    points = [point for point in range(sys.maxunicode + 1) if point % 101 == 0 or point < 0x2000]
+    characters = [c for c in map(chr, points) if unicodedata.category(c) not in ("Cn", "Co")]
+    texts = [f"a{c}b {c} x_{c}-{c}Y 1{c}. `{c}" for c in characters]
+    assert twin.differences([("english", text) for text in texts]) == []
+
+
+PARTS = [
+    *"aAbzZ019_-.:/@#$+`'’\" \n\t()[]{},;!?<>", "::", "->", "--", "++", "n't", "'s", "the", "The",
+    "a", "an", "for", "loop", "loops", "İf", "WITH", "with", "statement", "operators", "is", "in",
+    "clause", "from", "same", "very", "appendEvent", "HTTPServer", "v1.2", "C++17", "C#", "_", "__",
+    "ß", "ẞ", "İ", "ı", "ς", "Σ", "ΟΣ", "ſ", "K", "ﬁ", "ǅ", "ª", "²", "½", "Ⅷ", "ⅷ", "٣", "日本語",
+    "データ", "ภาษา", "한국어", "हिन्दी", "עִבְרִית", "عَرَبِيّ", "tie\u0302\u0301ng", "\u0301", "\u200d",
+    "\u200c", "\u00ad", "\ufeff", "\u202e", "\u2066", "\u2028", "\u0085", "\x1c", "\x00", "\u00a0",
+    "\u3000", "👩\u200d💻", "🏳️\u200d🌈", "🙂", "𝒜", "𐐀", "𐐨", "𠀀", "🄰", "\ud800", "\udc00", "“",
+    "”", "«", "»", "internal", "skis", "running", "constructor", "__proto__", "hasOwnProperty",
+]  # fmt: skip
+
+
+def _made_up(count: int, seed: int) -> list[str]:
+    chance = random.Random(seed)
+    return ["".join(chance.choices(PARTS, k=chance.randint(1, 14))) for _ in range(count)]
+
+
+def test_text_that_nobody_would_write(twin):
+    ways = [way for ways in WAYS for way in ways]
+    assert twin.differences([("english", text) for text in [*ways, *_made_up(10_000, 6)]]) == []
+
+
+def test_many_times_the_same(twin):
+    # the time limit tells what takes more than linear time
+    texts = [part * (10_000 // len(part)) for part in PARTS]
+    texts += [(part + other) * 500 for part, other in zip(PARTS, PARTS[5:], strict=False)]
+    assert twin.differences([("english", text) for text in texts]) == []
+
+
+def test_words_of_every_language(twin):
+    chance = random.Random(7)
+    texts = []
+    for language in LANGUAGES:
+        words = sorted(stop_words(language)) or ["слово", "וואָרט"]
+        ends = [word[-k:] for word in words for k in (1, 2, 3, 4, 5)]
+        made = [
+            chance.choice(words) + chance.choice(ends) + chance.choice(ends) for _ in range(300)
+        ]
+        made += [chance.choice(ends) + chance.choice(PARTS) for _ in range(60)]
+        texts += [(language, text) for text in (*words, *made, *_made_up(60, 8))]
+    assert twin.differences(texts) == []
+
+
+def test_stems_of_a_vocabulary(twin):
+    # where Snowball's versions differ, and what JavaScript would count otherwise
+    words = "internal internally interval interfering international intern inter skis skies ski"
+    others = "python cython succes buzz headers parsers koty żółtego 𐐀ing 𠀀𐐨s"
+    texts = [(language, f"{words} {others}") for language in LANGUAGES]
+    assert twin.differences(texts) == []
