@@ -303,6 +303,17 @@ def sizes_of(connection: sa.Connection, document_ids: Collection[str]) -> dict[s
     return sizes
 
 
+def uris_of(connection: sa.Connection, document_ids: Collection[str]) -> dict[str, str]:
+    """URIs of documents, by id."""
+    found: dict[str, str] = {}
+    for part in in_parts(list(document_ids)):
+        rows = connection.execute(
+            sa.select(documents.c.id, documents.c.uri).where(documents.c.id.in_(part))
+        )
+        found.update((row.id, row.uri) for row in rows)
+    return found
+
+
 def matching_documents(connection: sa.Connection, kb_id: str, filters: Filters) -> set[str]:
     """Ids of the documents that filters let through, their ratings left aside."""
     conditions = [documents.c.kb_id == kb_id]
