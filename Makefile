@@ -1,7 +1,7 @@
 # Everything that is needed is set up on first use, in .venv.
 #   make demo     build the quickstart knowledge base and its site, offline
 #   make test     lint, types, layers, all tests with coverage
-#   make lint     the first half of that
+#   make lint     the first half of that, with the unit tests of the JavaScript
 #   make bench    speed and quality, as tables
 #   make soak     the fault and property tests, ROUNDS times
 #   make site     the guides and the exported knowledge bases of WORKSPACE, as one site
@@ -17,6 +17,7 @@ BIN := .venv/bin
 RUN := .venv/.run-installed
 DEV := .venv/.dev-installed
 COVERAGE := --cov --cov-report=
+NODE_MODULES := tests/js/node_modules/.package-lock.json
 
 .DELETE_ON_ERROR:
 .PHONY: demo test lint bench soak site notebooks lab clean
@@ -31,11 +32,25 @@ test: lint
 	$(BIN)/python -m pytest -m browser $(COVERAGE) --cov-append
 	$(BIN)/coverage report
 
-lint: $(DEV)
+lint: $(DEV) javascript
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Its tools come from the npm registry, in the versions that tests/js/package-lock.json names.
+javascript:
+	@if command -v npm >/dev/null; then \
+		$(MAKE) --no-print-directory $(NODE_MODULES) && npm --prefix tests/js run --silent check; \
+	elif [ "$$KBKIT_REQUIRE_BROWSER" = 1 ]; then \
+		echo "KBKIT_REQUIRE_BROWSER=1, but npm is not there" >&2; exit 1; \
+	else \
+		echo "Skipped: JavaScript is neither linted nor tested without Node 18 or newer and npm"; \
+	fi
+
+$(NODE_MODULES): tests/js/package-lock.json
+	npm --prefix tests/js ci --prefer-offline --no-audit --no-fund --loglevel=error
+	touch $@
 
 bench: $(DEV)
 	$(BIN)/python -m pip install --quiet --group bench
@@ -65,7 +80,7 @@ lab: $(DEV)
 	$(BIN)/jupyter lab --notebook-dir=notebooks
 
 clean:
-	rm -rf .venv build dist .coverage .coverage.* .hypothesis .import_linter_cache \
+	rm -rf .venv build dist tests/js/node_modules .coverage .coverage.* .hypothesis .import_linter_cache \
 		.mypy_cache .pytest_cache .ruff_cache
 
 $(BIN)/python:

@@ -9,6 +9,9 @@ export default [
     linterOptions: { reportUnusedDisableDirectives: "error" },
     rules: { eqeqeq: "error", "no-var": "error", "prefer-const": "error", "no-shadow": "error" },
   },
-  { files: ["kbkit/**"], languageOptions: { globals: globals.browser } },
-  { files: ["tests/**"], languageOptions: { globals: globals.node } },
+  { files: ["kbkit/**"], languageOptions: { globals: { ...globals.browser, ...globals.worker } } },
+  {
+    files: ["tests/**"],
+    languageOptions: { globals: { ...globals.node, kbkitStemmers: "readonly" } },
+  },
 ];

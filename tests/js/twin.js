@@ -11,11 +11,9 @@ const { languages, texts } = JSON.parse(readFileSync(input, "utf8"));
 
 /** @type {Map<string, Analyzer>} */
 const analyzers = new Map();
-const stemmers = /** @type {Record<string, (word: string) => string>} */ ({});
-Object.assign(globalThis, { kbkitStemmers: stemmers });
 for (const [language, { script, stopWords }] of Object.entries(languages)) {
   runInThisContext(script); // as a classic script
-  analyzers.set(language, new Analyzer({ language, stopWords, stem: stemmers[language] }));
+  analyzers.set(language, new Analyzer({ language, stopWords, stem: kbkitStemmers[language] }));
 }
 
 const results = texts.map(([language, text]) => {

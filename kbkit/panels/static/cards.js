@@ -371,7 +371,8 @@ class Card {
     );
     const wider = () => this.tell("context", { reach: this.hit.context.reach + 2 });
     const more =
-      context?.more && make("button", { class: "kbkit-act", type: "button", onclick: wider }, "Show more");
+      context?.more &&
+      make("button", { class: "kbkit-act", type: "button", onclick: wider }, "Show more");
     const held = this.context.contains(document.activeElement);
     this.context.replaceChildren(...passages, ...(more ? [more] : []));
     if (held) {
