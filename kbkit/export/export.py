@@ -5,19 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
 from kbkit.errors import ConflictError, ExportError
+from kbkit.export.about import DOCUMENTS, FULL_TEXT, about_page
+from kbkit.export.facts import Facts
 from kbkit.export.links import LinkMap
+from kbkit.export.lists import list_pages
+from kbkit.export.machine import documents_json, full_text, write_parts
 from kbkit.export.manifest import Manifest, write_file
 from kbkit.export.markdown import plain
-from kbkit.export.pages import HOME, Outline, document_page, home_page, listing_pages
-from kbkit.export.paths import assign_paths, digest, natural_path
+from kbkit.export.outline import ABOUT, BROWSE, HOME, Outline, entries, make_outline
+from kbkit.export.pages import document_page
 from kbkit.export.report import ExportReport
-from kbkit.export.sections import Section, section_tree
+from kbkit.export.sections import Section
 from kbkit.models import Document, DocumentState, KnowledgeBaseInfo, Progress
 from kbkit.recipes import SiteSpec
 
@@ -34,8 +39,10 @@ def export_pages(
     directory: Path,
     site: SiteSpec,
     on_progress: OnProgress | None = None,
+    *,
+    facts: Facts | None = None,
 ) -> ExportReport:
-    """Write one Markdown page a document, pages of sections and a home page into a folder.
+    """Write one Markdown page a document and pages that lead to them into a folder.
 
     Pages that are as they should be are not touched, pages of documents that are no more are
     removed, and files that no export wrote are left alone.
@@ -47,9 +54,10 @@ def export_pages(
         directory: Folder to write to; it becomes part of a MkDocs documentation folder.
         site: What the site says.
         on_progress: Called after each page.
+        facts: What else the pages tell.
 
     Raises:
-        ExportError: The folder cannot be written, or holds a home page of somebody else.
+        ExportError: The folder cannot be written, or holds files of somebody else.
         ConflictError: Another process exports into the same folder.
     """
     start = time.perf_counter()
@@ -58,7 +66,9 @@ def export_pages(
         with _lock(directory):
             if isinstance(documents, Iterator):
                 documents = list(documents)
-            report = _export(info, documents, directory, site, on_progress)
+            report = _export(
+                info, documents, directory, site, facts=facts or Facts(), on_progress=on_progress
+            )
     except OSError as error:
         raise ExportError(
             f"{directory}: cannot write the pages ({error.strerror or error}); "
@@ -88,6 +98,8 @@ def _export(
     documents: Iterable[Document],
     directory: Path,
     site: SiteSpec,
+    *,
+    facts: Facts,
     on_progress: OnProgress | None,
 ) -> tuple[int, int, int, int]:
     """Do the work of `export_pages`.
@@ -96,71 +108,45 @@ def _export(
         Documents, and pages written, unchanged and removed.
     """
     before = Manifest.read(directory)
-    titles = {
-        document.uri: plain(document.title) or plain(document.uri)
-        for document in documents
-        if document.state is not DocumentState.GONE
+    outline = make_outline(
+        site.title or info.name, entries(documents, before), facts, before, directory
+    )
+    lists = {
+        **list_pages(info, outline),
+        ABOUT: about_page(info, outline),
+        DOCUMENTS: documents_json(info, outline),
     }
-    outline = _outline(site.title or info.name, titles, before, directory)
-    lists = _lists(info, outline)
-    if HOME not in before.files and (directory / HOME).exists():
-        raise ExportError(
-            f"{directory / HOME}: written by somebody else; choose an empty folder for the export"
-        )
-    wanted = {*outline.paths.values(), *lists}
-    # Every file is claimed before it is written, so that an export that is killed can be resumed
-    Manifest(info.name, outline.title, outline.paths, tuple(sorted(wanted | set(before.files))),
-             before.nav).write(directory)  # fmt: skip
-    links = LinkMap(outline.paths)
+    wanted = {*outline.paths.values(), *lists, FULL_TEXT}
+    for path in (HOME, BROWSE, ABOUT, DOCUMENTS, FULL_TEXT):
+        if path not in before.files and (directory / path).exists():
+            raise ExportError(
+                f"{directory / path}: written by somebody else; "
+                "choose an empty folder for the export"
+            )
+    notes = {uri: since.note() for uri, since in outline.history().items()}
+    made = Manifest(info.name, outline.title, outline.paths, (), before.nav, notes)
+    # Every file is claimed before it is written, so that an export that is killed can be resumed.
+    # It is written into the same history, so that what it had not written yet is news later
+    claimed = replace(made, files=tuple(sorted(wanted | set(before.files))), history=before.history)
+    claimed.write(directory)
     written = unchanged = 0
-    total = len(wanted)
-    for path, text in _texts(documents, outline, links, lists):
+    for path, text in _texts(documents, outline, lists):
         changed = _write(directory / path, text)
         written += changed
         unchanged += not changed
         if on_progress:
-            on_progress(Progress("export", written + unchanged, total, path))
+            on_progress(Progress("export", written + unchanged, len(wanted) - 1, path))
+    write_parts(directory / FULL_TEXT, full_text(outline, documents))
     removed = sum(_remove(directory, path) for path in sorted(set(before.files) - wanted))
-    nav = tuple(_nav(outline))
-    Manifest(info.name, outline.title, outline.paths, tuple(sorted(wanted)), nav).write(directory)
+    replace(made, files=tuple(sorted(wanted)), nav=tuple(_nav(outline))).write(directory)
     return len(outline.paths), written, unchanged, removed
 
 
-def _outline(title: str, titles: Mapping[str, str], before: Manifest, directory: Path) -> Outline:
-    root = section_tree(titles)
-    paths = assign_paths(
-        titles, "pages", kept=before.documents, taken=_foreign(directory, before.files)
-    )
-    section_paths = {root.folders: "sections/all.md"}
-    above: dict[str, tuple[Section, ...]] = dict.fromkeys(root.documents, (root,))
-    for over, section in root.walk():
-        # The digest keeps sections apart whose folders differ in case or in odd characters
-        name = natural_path((), " ".join(section.folders[len(root.folders) :]))
-        section_paths[section.folders] = f"sections/{name}-{digest('/'.join(section.folders))}.md"
-        above.update(dict.fromkeys(section.documents, (*over, section)))
-    return Outline(plain(title), paths, titles, root, section_paths, above)
-
-
-def _foreign(directory: Path, ours: Iterable[str]) -> list[str]:
-    """Pages in the way that no export wrote."""
-    known = set(ours)
-    found = (
-        path.relative_to(directory).as_posix() for path in (directory / "pages").glob("**/*.md")
-    )
-    return [path for path in found if path not in known]
-
-
-def _lists(info: KnowledgeBaseInfo, outline: Outline) -> dict[str, str]:
-    """The home page and the pages of all sections."""
-    pages = home_page(info, outline)
-    for above, section in outline.root.walk():
-        pages |= listing_pages(outline, section, above, outline.section_paths[section.folders])
-    return pages
-
-
 def _texts(
-    documents: Iterable[Document], outline: Outline, links: LinkMap, lists: Mapping[str, str]
+    documents: Iterable[Document], outline: Outline, lists: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
+    """The path and the text of every page."""
+    links = LinkMap(outline.paths)
     yield from lists.items()
     for document in documents:
         if document.uri in outline.paths and document.state is not DocumentState.GONE:
@@ -204,6 +190,8 @@ def _nav(outline: Outline) -> Iterator[dict[str, Any]]:
         [inner for section in sections for inner in section.sections], NAV_SIZE - len(chosen)
     )
     yield {"title": "Home", "path": HOME}
+    yield {"title": "By type and tag", "path": BROWSE}
+    yield {"title": "Where this comes from", "path": ABOUT}
     for section in sections:
         if section.folders in chosen:
             entry = _nav_entry(outline, section)

@@ -26,6 +26,7 @@ class Manifest:
         documents: Path of the page of each document's URI.
         files: Every page that the export wrote.
         nav: Navigation: ``title``, ``path`` and optionally ``children``.
+        history: From when each document's text is what it is, by URI; see `kbkit.export.history`.
     """
 
     kb: str
@@ -33,6 +34,7 @@ class Manifest:
     documents: Mapping[str, str] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     nav: tuple[dict[str, Any], ...] = ()
+    history: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, directory: Path) -> Manifest:
@@ -55,6 +57,7 @@ class Manifest:
                 documents={str(uri): str(page) for uri, page in values["documents"].items()},
                 files=tuple(str(page) for page in values["files"]),
                 nav=tuple(values["nav"]),
+                history={str(uri): str(note) for uri, note in values.get("history", {}).items()},
             )
         except FileNotFoundError:
             return cls("", "")

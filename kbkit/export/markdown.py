@@ -94,7 +94,17 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
     for number, line in enumerate(lines):
         if number not in covered and line:
             lines[number] = _definition(line, rewrite)
-    return Prepared("\n".join(lines).strip("\n"), anchor)
+    return Prepared("\n".join(lines).strip("\n") + _closing(tokens, lines), anchor)
+
+
+def _closing(tokens: list[Token], lines: list[str]) -> str:
+    """What ends a fence that the document left open, which would take in the rest of the page."""
+    last = tokens[-1] if tokens else None
+    if last is None or last.type != "fence" or last.map is None:
+        return ""
+    first, end = last.map
+    closes = re.fullmatch(rf" {{0,3}}{re.escape(last.markup)}+[ \t]*", lines[end - 1])
+    return "" if end - first > 1 and closes else f"\n{last.markup}"
 
 
 def _words(text: str) -> str:

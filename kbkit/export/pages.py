@@ -1,190 +1,106 @@
-"""The text of the pages of an export: documents, sections, and the home page."""
+"""The page of a document, and what all pages are made with."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
 
+from kbkit.export.facts import Related
 from kbkit.export.links import LinkMap, relative
 from kbkit.export.markdown import escape, plain, prepare
+from kbkit.export.outline import HOME, Entry, Outline
 from kbkit.export.sections import Section
-from kbkit.models import Document, DocumentState, KnowledgeBaseInfo
-
-PAGE_SIZE = 500
-"""Most documents that one page lists."""
-HOME_SIZE = 50
-"""Most documents that the home page lists."""
-
-HOME = "index.md"
+from kbkit.models import Document
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """How the pages of an export hang together.
-
-    Attributes:
-        title: Title of the knowledge base's part of the site.
-        paths: Path of the page of each document's URI.
-        titles: Title of each document's URI.
-        root: All sections.
-        section_paths: Path of the first page of each section, by its folders.
-        above: Sections above each document's page, outermost first, by its URI.
-    """
-
-    title: str
-    paths: Mapping[str, str]
-    titles: Mapping[str, str]
-    root: Section
-    section_paths: Mapping[tuple[str, ...], str]
-    above: Mapping[str, tuple[Section, ...]]
-
-
 def document_page(document: Document, outline: Outline, links: LinkMap) -> str:
-    """The page of one document."""
+    """The page of one document: where it comes from, its text, and where to go from there."""
+    entry = outline.entries[document.uri]
     path = outline.paths[document.uri]
-    title = plain(document.title) or plain(document.uri)
     body = prepare(
         document.content,
-        title=title,
+        title=entry.title,
         rewrite=lambda href: links.resolve(href, base=document.uri, path=path),
     )
-    day = document.fetched_at.date().isoformat()
-    meta: dict[str, Any] = {
-        # MkDocs puts titles into its pages as they are: they are HTML
-        "title": html.escape(title, quote=False),
-        "source": document.uri,
-        "document_type": document.document_type.value,
-        "fetched": day,
-    }
-    if document.tags:
-        meta["tags"] = [html.escape(plain(tag), quote=False) for tag in document.tags]
-    facts = [_source(document.uri), document.document_type.value, f"fetched {day}"]
-    if document.state is not DocumentState.CURRENT:
-        meta["state"] = document.state.value
-        facts.append("could not be fetched since")
-    facts += [f"#{tag}" for tag in map(plain, document.tags)]
-    way = _way(outline, outline.above[document.uri], path)
-    line = " · ".join([facts[0], *map(escape, facts[1:])])
+    way = way_to(outline, outline.above[document.uri], path)
     anchor = f" {{#{body.anchor}}}" if body.anchor else ""
-    return f"{_front_matter(meta)}\n# {escape(title)}{anchor}\n\n{way}  \n{line}\n\n{body.text}\n"
+    # The renderer knows the paragraph after the title, and what follows the last rule
+    return (
+        f"{front_matter(_meta(entry, outline))}\n# {escape(entry.title)}{anchor}\n\n{way}  \n"
+        f"{' · '.join(_facts(entry, outline, path))}\n\n{body.text}\n\n---\n\n"
+        f"{_onwards(entry, outline, links, path)}\n"
+    )
 
 
-def listing_pages(
-    outline: Outline, section: Section, above: Sequence[Section], path: str
-) -> dict[str, str]:
-    """The pages of one section: what it is divided into, and its documents.
-
-    Returns:
-        The Markdown of each page by its path; the first is ``path``.
-    """
-    pages: dict[str, str] = {}
-    documents = section.documents
-    count = max(1, -(-len(documents) // PAGE_SIZE))
-    label = section_title(outline, section)
-    for number in range(count):
-        here = numbered(path, number)
-        lines = [f"# {escape(label)}", "", f"{_way(outline, above, here)}", ""]
-        if number == 0:
-            lines += [f"{_count(section.size)}", "", *_section_list(outline, section, here)]
-        if count > 1:
-            lines += [_pager(path, number, count, here), ""]
-        batch = documents[number * PAGE_SIZE : (number + 1) * PAGE_SIZE]
-        lines += _document_list(outline, batch, here)
-        meta = {"title": html.escape(label, quote=False), "search": {"exclude": True}}
-        pages[here] = "\n".join([_front_matter(meta), *lines, ""])
-    return pages
+def _meta(entry: Entry, outline: Outline) -> dict[str, Any]:
+    meta: dict[str, Any] = {
+        "title": as_title(entry.title),
+        "source": entry.uri,
+        "document_type": entry.document_type,
+        "since": entry.since.day,
+    }
+    if entry.tags:
+        meta["tags"] = [as_title(tag) for tag in entry.tags]
+    if entry.stale:
+        meta["state"] = "stale"
+    if entry.id in outline.facts.ratings:
+        meta["rating"] = round(outline.facts.ratings[entry.id][0], 2)
+    return meta
 
 
-def home_page(info: KnowledgeBaseInfo, outline: Outline) -> dict[str, str]:
-    """The home page, and more pages where the knowledge base lists many documents at its top.
-
-    Returns:
-        The Markdown of each page by its path; the first is `HOME`.
-    """
-    root = outline.root
-    more: dict[str, str] = {}
-    lines = [f"# {escape(outline.title)}", ""]
-    if info.description:
-        lines += [escape(info.description), ""]
-    lines += _figures(info, outline)
-    if root.sections:
-        lines += ["## Sections", "", *_section_list(outline, root, HOME)]
-    if len(root.documents) > HOME_SIZE:
-        path = outline.section_paths[root.folders]
-        more = listing_pages(outline, Section(root.folders, "", root.documents), (), path)
-        link = relative(path, HOME)
-        lines += ["## Documents", "", f"[{_count(len(root.documents))}]({link})", ""]
-    elif root.documents:
-        lines += ["## Documents", "", *_document_list(outline, root.documents, HOME)]
-    meta = {"title": html.escape(outline.title, quote=False)}
-    return {HOME: "\n".join([_front_matter(meta), *lines, ""]), **more}
+def _facts(entry: Entry, outline: Outline, path: str) -> Iterator[str]:
+    """What the small print says, as Markdown."""
+    yield _source(entry.uri)
+    kind = escape(entry.document_type.replace("_", " "))
+    yield f"[{kind}]({relative(outline.type_paths[entry.document_type], path)})"
+    yield f"text of {entry.since.day}"
+    if entry.stale:
+        yield f"**could not be fetched since {entry.day}**"
+    if entry.id in outline.facts.ratings:
+        average, people = outline.facts.ratings[entry.id]
+        yield f"rated {average:.1f} of 5 by {people:,} {'person' if people == 1 else 'people'}"
+    for tag in entry.tags:
+        label = escape(f"#{tag}")
+        page = outline.tag_paths.get(tag)
+        yield f"[{label}]({relative(page, path)})" if page else label
 
 
-def numbered(path: str, number: int) -> str:
-    """Path of a further page of a list; the first (0) is the path itself."""
-    return path if number == 0 else f"{path.removesuffix('.md')}-page-{number + 1}.md"
-
-
-def section_title(outline: Outline, section: Section) -> str:
-    """What a section is called on its page."""
-    return plain(section.label) or f"{outline.title}: documents"
-
-
-def _figures(info: KnowledgeBaseInfo, outline: Outline) -> list[str]:
-    shown = len(outline.paths)
-    sections = len(outline.section_paths) - 1
-    rows = [
-        ("Documents", f"{shown:,}"),
-        ("Chunks", f"{info.chunks:,}"),
-        ("Sections", f"{sections:,}"),
-        ("Types", _counts(info.document_types)),
-        ("Sources", ", ".join(info.source_types)),
-        ("States", _counts(info.states)),
-        ("Updated", info.updated_at.date().isoformat()),
+def _onwards(entry: Entry, outline: Outline, links: LinkMap, path: str) -> str:
+    """What is near in meaning, and what stands before and after in the section."""
+    near = [
+        line
+        for related in outline.facts.related.get(entry.id, ())
+        if (line := _related(related, outline, links, path))
     ]
-    table = [f"| {name} | {escape(value) or '-'} |" for name, value in rows]
-    return [table[0], "| --- | --- |", *table[1:], ""]
+    lines = ["**Related passages**", "", *near, ""] if near else []
+    before, after = outline.beside[entry.uri]
+    steps = [f"← {_page_link(before, outline, path)}"] if before else []
+    steps.append(way_to(outline, outline.above[entry.uri][-1:], path))
+    steps += [f"{_page_link(after, outline, path)} →"] if after else []
+    return "\n".join([*lines, " · ".join(steps)])
 
 
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()) if count)
+def _related(related: Related, outline: Outline, links: LinkMap, path: str) -> str:
+    if related.uri not in outline.paths:
+        return ""
+    target = links.resolve(f"#{related.anchor}", base=related.uri, path=path)
+    place = relative(outline.paths[related.uri], path) + (target or "")
+    label = outline.entries[related.uri].title
+    if plain(related.heading):
+        label += f" › {plain(related.heading)}"
+    return f"- [{escape(label)}]({place})"
 
 
-def _count(number: int) -> str:
-    return "1 document" if number == 1 else f"{number:,} documents"
+def _page_link(uri: str, outline: Outline, path: str) -> str:
+    return f"[{escape(outline.entries[uri].title)}]({relative(outline.paths[uri], path)})"
 
 
-def _section_list(outline: Outline, section: Section, here: str) -> list[str]:
-    lines = [
-        f"- [{escape(inner.label)}]({relative(outline.section_paths[inner.folders], here)}) "
-        f"({_count(inner.size)})"
-        for inner in section.sections
-    ]
-    return [*lines, ""] if lines else []
-
-
-def _document_list(outline: Outline, uris: Sequence[str], here: str) -> list[str]:
-    lines = [
-        f"- [{escape(outline.titles[uri])}]({relative(outline.paths[uri], here)})" for uri in uris
-    ]
-    return [*lines, ""] if lines else []
-
-
-def _pager(path: str, number: int, count: int, here: str) -> str:
-    links = [
-        str(page + 1) if page == number else f"[{page + 1}]({relative(numbered(path, page), here)})"
-        for page in range(count)
-    ]
-    return "Page " + " ".join(links)
-
-
-def _way(outline: Outline, above: Sequence[Section], here: str) -> str:
+def way_to(outline: Outline, above: Sequence[Section], here: str) -> str:
     """Links to what lies above a page, outermost first."""
     steps = [f"[{escape(outline.title)}]({relative(HOME, here)})"]
     steps += [
@@ -203,7 +119,19 @@ def _source(uri: str) -> str:
     return f"[{escape(uri)}]({target})" if target else escape(uri)
 
 
-def _front_matter(values: Mapping[str, Any]) -> str:
+def as_title(text: str) -> str:
+    """Plain text as MkDocs wants titles: it puts them into its pages as they are, as HTML."""
+    # Braces would be templates to plugins that render the front matter
+    return html.escape(text, quote=False).replace("{", "&#123;").replace("}", "&#125;")
+
+
+def front_matter(values: Mapping[str, Any]) -> str:
+    """The block at the beginning of a page that MkDocs reads."""
     # allow_unicode=False escapes what might end the block or upset another YAML reader
     text = yaml.dump(dict(values), Dumper=_DUMPER, sort_keys=False, width=10_000)
     return f"---\n{text}---\n"
+
+
+def count(number: int, noun: str = "document") -> str:
+    """``1 document`` or ``2 documents``."""
+    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -11,6 +11,7 @@ import html
 import json
 import posixpath
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
@@ -23,8 +24,11 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import get_toc
 
+from kbkit.export.about import DOCUMENTS, FULL_TEXT
+from kbkit.export.machine import publish, read_documents
 from kbkit.export.manifest import MANIFEST, Manifest
 from kbkit.export.render import Rendered, render
+from kbkit.export.style import STYLE
 
 _MIXED = re.compile(r"\b(?=\w*[a-z0-9][A-Z]|\w*[A-Z]{2}[a-z])[A-Za-z0-9]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -32,11 +36,13 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _HEAD = (
     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'self' 'unsafe-inline' "
     "data: blob:; object-src 'none'; frame-src 'none'; base-uri 'none'; form-action 'self'\">"
-    "<style>.md-typeset .kb-meta{color:var(--md-default-fg-color--light);font-size:.68rem;"
-    "margin-top:-.8em;overflow-wrap:anywhere}</style>"
+    f"<style>{STYLE}</style>"
 )
 """What exported pages have in their head: a policy of what they may load, which is a second wall
 behind the renderer, and the small print of where a page comes from."""
+
+
+_FOR_PROGRAMS = {Path(name).stem for name in (DOCUMENTS, FULL_TEXT)}
 
 
 class ExportedPage(Page):
@@ -44,13 +50,21 @@ class ExportedPage(Page):
 
     coloured = ""
     """Its HTML with coloured code; the search reads ``content``, which has plain code."""
+    checked = ""
+    """Day on which its document was fetched last (ISO), where it is that of a document."""
+    pictures: frozenset[str] = frozenset()
+    """Paths of the pictures that may stand in it."""
 
     def render(self, config: MkDocsConfig, files: Files) -> None:
         """Convert the Markdown to HTML that is safe to show."""
+        if since := self.meta.get("since"):
+            self.update_date = str(since)  # what sitemap.xml says
         rendered: Rendered = render(
             self.markdown or "",
             lambda href: _page_url(href, self.file, files),
-            meta_line="source" in self.meta,
+            document="source" in self.meta,
+            checked=self.checked,
+            picture=lambda href: _picture(href, self.file, files, self.pictures),
         )
         self.content = rendered.plain
         self.coloured = rendered.html
@@ -63,9 +77,17 @@ def _page_url(href: str, file: File, files: Files) -> str | None:
     path, hash_, fragment = href.partition("#")
     target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(path)))
     found = files.get_file_from_path(target)
-    if found is None or not found.is_documentation_page():
+    # Files that are no pages: those for programs. Documents cannot name them, see LinkMap
+    if found is None or not (found.is_documentation_page() or found.name in _FOR_PROGRAMS):
         return None
     return str(found.url_relative_to(file)) + hash_ + fragment
+
+
+def _picture(href: str, file: File, files: Files, pictures: frozenset[str]) -> str | None:
+    """The SVG that a relative link means, if it is one of the export."""
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(href)))
+    found = files.get_file_from_path(target) if target in pictures else None
+    return None if found is None else found.content_string
 
 
 class KbkitConfig(Config):  # type: ignore[no-untyped-call]  # mkdocs is half typed
@@ -99,14 +121,24 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         """Take charge of the exported pages; all but the sections stay out of the navigation."""
         for prefix, manifest in self.exports.items():
             titles = manifest.nav_titles()
-            for path in manifest.files:
-                file = files.get_file_from_path(posixpath.normpath(posixpath.join(prefix, path)))
-                if file is not None:
+            fetched = {
+                document["page"]: str(document.get("fetched", ""))
+                for document in read_documents(Path(config.docs_dir, prefix))["documents"]
+            }
+            places = [posixpath.normpath(posixpath.join(prefix, path)) for path in manifest.files]
+            pictures = frozenset(place for place in places if place.endswith(".svg"))
+            for path, place in zip(manifest.files, places, strict=True):
+                file = files.get_file_from_path(place)
+                if file is not None and file.is_documentation_page():
                     if path not in titles:
                         file.inclusion = InclusionLevel.NOT_IN_NAV
                     # MkDocs puts titles into pages as they are
                     title = html.escape(titles[path]) if path in titles else None
-                    ExportedPage(title, file, config)
+                    page = ExportedPage(title, file, config)
+                    page.checked = fetched.get(path, "")
+                    # Pages of documents have none, whatever the documents say
+                    page.pictures = frozenset() if path in fetched else pictures
+        self.files = files
         return files
 
     # After the search plugin, which is three times faster on plain code
@@ -131,6 +163,12 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         The search's own means, a separator before capitals, would lose the whole: nobody would
         find ``DataFrame`` by "dataframe". So the parts go to a field of their own.
         """
+        for prefix in self.exports:
+            publish(
+                Path(config.docs_dir, prefix),
+                Path(config.site_dir, prefix),
+                partial(self._address, prefix),
+            )
         path = Path(config.site_dir, "search", "search_index.json")
         if not path.exists():
             return
@@ -140,6 +178,15 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             if parts := name_parts(f"{entry['title']} {entry['text']}"):
                 entry["names"] = parts
         path.write_text(json.dumps(index, separators=(",", ":")), encoding="utf-8")
+
+    def _address(self, prefix: str, path: str) -> str | None:
+        """Address of a page of an export, relative to the export's own."""
+        file = self.files.get_file_from_path(posixpath.normpath(posixpath.join(prefix, path)))
+        return None if file is None else posixpath.relpath(file.url, prefix) + _slash(file.url)
+
+
+def _slash(url: str) -> str:
+    return "/" if url.endswith("/") else ""
 
 
 def name_parts(text: str) -> str:

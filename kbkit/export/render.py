@@ -47,19 +47,28 @@ _CODE = re.compile(
 _TAGS = {
     "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code",
     "em", "strong", "s", "hr", "br", "table", "thead", "tbody", "tr", "th", "td", "a", "div",
-    "span",
+    "span", "nav",
 }  # fmt: skip
 _ATTRIBUTES = {
     "a": {"href", "title", "rel", "class"},
     "p": {"class", "data-search-exclude"},
     "div": {"class"},
+    "span": {"class"},
+    "nav": {"class", "aria-label", "data-search-exclude"},
     "ol": {"start"},
     **{f"h{level}": {"id"} for level in range(1, 7)},
 }
 _STYLES = {f"text-align:{side}" for side in ("left", "right", "center")}
 
+_PICTURE = re.compile(r'<span class="kb-picture-(\d+)"></span>')
+_ONWARDS = '<nav class="kb-onwards" aria-label="Related passages and neighbours"%s>\n'
+_UNSEARCHED = ' data-search-exclude="1"'
+
 ResolvePage = Callable[[str], str | None]
 """Turns a relative link to a Markdown file into the address of its page, ``None`` if unknown."""
+
+Picture = Callable[[str], str | None]
+"""Gives the SVG that a relative address means, ``None`` where it is no picture of the export."""
 
 TocEntry = dict[str, Any]
 """``level``, ``id``, ``name`` (HTML) and ``children``, as MkDocs wants it."""
@@ -91,24 +100,37 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def render(markdown: str, resolve: ResolvePage, *, meta_line: bool = False) -> Rendered:
+def render(
+    markdown: str,
+    resolve: ResolvePage,
+    *,
+    document: bool = False,
+    checked: str = "",
+    picture: Picture = lambda _: None,
+) -> Rendered:
     """Render one page.
 
     Args:
         markdown: The page's Markdown, front matter removed.
         resolve: Finds the pages that relative links mean.
-        meta_line: The paragraph after the title tells where the document comes from; it is set
-            small and left out of the search.
+        document: It is the page of a document: the paragraph after the title tells where that
+            comes from, and what follows the last rule leads on. Both are set small and left out
+            of the search.
+        checked: Day on which the document was fetched last (ISO); a badge says it.
+        picture: Finds pictures of the export, which stand in the page; all others become links.
     """
     parser = _parser()
     env: dict[str, Any] = {"code": []}
     tokens = parser.parse(markdown, env)
+    pictures: list[str] = []
     for token in tokens:
         if token.type == "inline":
-            token.children = _safe_links(token.children or [], resolve)
+            children = _with_pictures(token.children or [], picture, pictures)
+            token.children = _safe_links(children, resolve)
     toc, anchors = _finish_headings(tokens)
-    if meta_line:
-        _mark_meta_line(tokens)
+    if document:
+        _mark_meta_line(tokens, checked)
+        _mark_onwards(tokens)
     dirty = parser.renderer.render(tokens, parser.options, env)
     plain = nh3.clean(
         dirty,
@@ -118,7 +140,22 @@ def render(markdown: str, resolve: ResolvePage, *, meta_line: bool = False) -> R
         url_schemes=set(SAFE_SCHEMES),
         link_rel=None,
     )
-    return Rendered(plain, _colour(plain, env["code"]), toc, frozenset(anchors))
+    coloured = _PICTURE.sub(lambda found: pictures[int(found[1])], _colour(plain, env["code"]))
+    return Rendered(plain, coloured, toc, frozenset(anchors))
+
+
+def _with_pictures(children: list[Token], picture: Picture, found: list[str]) -> list[Token]:
+    """Replace pictures of the export by marks; documents cannot make them, their HTML is text."""
+    kept: list[Token] = []
+    for token in children:
+        svg = picture(str(token.attrGet("src") or "")) if token.type == "image" else None
+        if svg is None:
+            kept.append(token)
+        else:
+            mark = f'<span class="kb-picture-{len(found)}"></span>'
+            kept.append(Token("html_inline", "", 0, content=mark))
+            found.append(svg)
+    return kept
 
 
 def _take_anchors(state: StateCore) -> None:
@@ -228,12 +265,25 @@ def _unique(anchor: str, used: set[str]) -> str:
     return found
 
 
-def _mark_meta_line(tokens: list[Token]) -> None:
-    for token in tokens:
+def _mark_meta_line(tokens: list[Token], checked: str) -> None:
+    for number, token in enumerate(tokens):
         if token.type == "paragraph_open":
             token.attrSet("class", "kb-meta")
             token.attrSet("data-search-exclude", "1")
+            children = tokens[number + 1].children
+            if checked and children is not None:
+                badge = f' · <span class="kb-badge">fetched {html.escape(checked)}</span>'
+                children.append(Token("html_inline", "", 0, content=badge))
             return
+
+
+def _mark_onwards(tokens: list[Token]) -> None:
+    """Put what follows the last rule into an element of its own, in place of the rule."""
+    rules = [n for n, token in enumerate(tokens) if token.type == "hr" and token.level == 0]
+    if rules:
+        begin = Token("html_block", "", 0, content=_ONWARDS % _UNSEARCHED)
+        tokens[rules[-1]] = begin
+        tokens.append(Token("html_block", "", 0, content="</nav>\n"))
 
 
 def _code_block(

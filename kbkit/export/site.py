@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kbkit.export.export import OnProgress, export_pages
+from kbkit.export.facts import Facts
 from kbkit.export.project import DOCS, build_site, write_project
 from kbkit.export.report import ExportReport
 from kbkit.models import Document, KnowledgeBaseInfo, Progress
@@ -20,6 +21,7 @@ def export_site(
     directory: Path,
     site: SiteSpec,
     *,
+    facts: Facts | None = None,
     build: bool = True,
     on_progress: OnProgress | None = None,
 ) -> ExportReport:
@@ -30,6 +32,7 @@ def export_site(
         documents: Its documents; see `export_pages`.
         directory: Folder of the project: ``mkdocs.yml``, ``docs`` and, once built, ``site``.
         site: What the site says.
+        facts: What else the pages tell.
         build: Build the HTML, in MkDocs' strict mode.
         on_progress: Called after each page (stage ``export``), and before and after the build
             (stage ``site``).
@@ -39,14 +42,25 @@ def export_site(
         ConflictError: Another process exports into the same folder.
     """
     write_project(directory, info, site)
-    report = export_pages(info, documents, directory / DOCS, site, on_progress)
+    report = export_pages(info, documents, directory / DOCS, site, on_progress, facts=facts)
     report = replace(report, directory=directory)
-    if not build:
-        return report
+    return build_html(report, on_progress) if build else report
+
+
+def build_html(report: ExportReport, on_progress: OnProgress | None = None) -> ExportReport:
+    """Build the HTML of a project that `export_site` wrote.
+
+    Args:
+        report: What that gave.
+        on_progress: Called before and after the build (stage ``site``).
+
+    Raises:
+        ExportError: MkDocs failed.
+    """
     start = time.perf_counter()
     if on_progress:
         on_progress(Progress("site", 0, 1, "mkdocs build"))
-    html = build_site(directory)
+    html = build_site(report.directory)
     if on_progress:
         on_progress(Progress("site", 1, 1, str(html)))
     seconds = {**report.seconds, "site": time.perf_counter() - start}

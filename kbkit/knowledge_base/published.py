@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from kbkit.frames import info_html
 from kbkit.knowledge_base.plotted import Plotted
 from kbkit.progress import OnProgress
+from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.stores import registry
 
 if TYPE_CHECKING:
     from kbkit.export.report import ExportReport
@@ -34,16 +36,22 @@ class KnowledgeBase(Plotted):
         Raises:
             ExportError: The folder cannot be written, or MkDocs refuses the project.
         """
-        from kbkit.export import export_site
+        from kbkit.export import build_html, export_site
+        from kbkit.knowledge_base.facts import Listed, gather
 
-        return export_site(
-            self.describe(),
-            self.iter_documents(gone=False),
-            Path(directory) if directory is not None else self.site_directory(),
-            self.config().site,
-            build=build,
-            on_progress=on_progress,
-        )
+        with self._resources.database.read() as connection:  # all pages show one version
+            row = registry.get_by_id(connection, self.id)
+            snapshot = self._resources.snapshots.made(connection, row)
+            report = export_site(
+                registry.describe(connection, row),
+                Listed(connection, self.id),
+                Path(directory) if directory is not None else self.site_directory(),
+                KnowledgeBaseConfig.model_validate(row.config).site,
+                facts=gather(connection, self.id, snapshot),
+                build=False,
+                on_progress=on_progress,
+            )
+        return build_html(report, on_progress) if build else report
 
     def site_directory(self) -> Path:
         """Folder that `export` writes to when none is named."""

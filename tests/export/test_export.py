@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -38,15 +40,17 @@ def test_a_document_becomes_a_page(tmp_path, document, info):
         "title": "Start",
         "source": "https://example.org/guide/start.html",
         "document_type": "reference",
-        "fetched": "2026-11-21",
+        "since": "2026-11-21",
         "tags": ["a", "b"],
     }
     text = body(path)
     assert text.startswith("\n# Start {#start}\n")
     assert "[https://example.org/guide/start.html](https://example.org/guide/start.html)" in text
-    assert "reference · fetched 2026-11-21 · \\#a · \\#b" in text
+    assert "[reference](../../../types/reference.md) · text of 2026-11-21 · " in text
+    assert "[\\#a](../../../tags/a-" in text
     assert "[next](next.md#x) [out](https://example.org/other.html)" in text
-    assert (report.documents, report.written, report.unchanged, report.removed) == (2, 3, 0, 0)
+    assert (report.documents, report.unchanged, report.removed) == (2, 0, 0)
+    assert report.written == len(Manifest.read(tmp_path).files) - 1  # the long text counts apart
 
 
 def test_the_home_page_has_the_figures(tmp_path, document, info):
@@ -54,8 +58,8 @@ def test_the_home_page_has_the_figures(tmp_path, document, info):
              for n in range(4)]  # fmt: skip
     export_pages(info(description="All of it", documents=8), pages, tmp_path, SITE)
     home = (tmp_path / "index.md").read_text("utf-8")
-    for shown in ("All of it", "| Documents | 8 |", "3,210", "| Sections | 2 |", "8 reference",
-                  "crawl, package", "8 current, 2 gone", "2026-11-21"):  # fmt: skip
+    for shown in ("All of it", "| Documents | [8]", "3,210", "| Sections | 2 |", "8 [reference]",
+                  "crawl, package", "| Fetched | 2026-11-21 |"):  # fmt: skip
         assert shown in home
     assert home.count("(4 documents)") == 2
 
@@ -63,10 +67,30 @@ def test_the_home_page_has_the_figures(tmp_path, document, info):
 def test_exporting_again_touches_nothing(tmp_path, document, info):
     pages = [document(f"https://h/{n}", f"text {n}") for n in range(5)]
     export_pages(info(), pages, tmp_path, SITE)
-    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")}
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("[!.]*")}
     report = export_pages(info(), pages, tmp_path, SITE)
-    assert (report.written, report.unchanged, report.removed) == (0, 6, 0)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")} == times
+    assert (report.written, report.unchanged, report.removed) == (0, 11, 0)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("[!.]*")} == times
+
+
+def test_fetching_again_what_has_not_changed_rewrites_no_page_of_a_document(
+    tmp_path, document, info
+):
+    pages = [document(f"https://h/{n}", f"text {n}") for n in range(5)]
+    export_pages(info(), pages, tmp_path, SITE)
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("[!.]*.*")}
+    later = [replace(page, fetched_at=page.fetched_at + timedelta(days=9)) for page in pages]
+    export_pages(info(), later, tmp_path, SITE)
+    changed = {path.name for path, time in times.items() if path.stat().st_mtime_ns != time}
+    assert changed == {"index.md", "about.md", "documents.json", "documents-by-type.svg"}
+    known = json.loads((tmp_path / "documents.json").read_text())["documents"]
+    assert {(each["fetched"], each["since"]) for each in known} == {("2026-11-30", "2026-11-21")}
+    last = [*later[1:], replace(later[0], content="other")]
+    export_pages(info(), last, tmp_path, SITE)
+    assert front_matter(tmp_path / "pages/h/0.md")["since"] == "2026-11-30"
+    home = (tmp_path / "index.md").read_text("utf-8")
+    assert "[https://h/0](pages/h/0.md): changed 2026-11-30" in home
+    assert "pages/h/1.md): " not in home
 
 
 def test_only_what_changed_is_written_and_what_vanished_is_removed(tmp_path, document, info):
@@ -74,13 +98,16 @@ def test_only_what_changed_is_written_and_what_vanished_is_removed(tmp_path, doc
     export_pages(info(), first, tmp_path, SITE)
     (tmp_path / "pages/h/mine.md").write_text("mine")
     (tmp_path / "own.md").write_text("mine too")
+    written = (tmp_path / "pages/h/a/1.md").stat().st_mtime_ns
     second = [*first[:3], document("https://h/a/3", "changed", title="t3")]
     report = export_pages(info(), second, tmp_path, SITE)
-    assert (report.written, report.removed) == (2, 1)  # the page and the home page that lists it
+    assert report.removed == 1
+    assert (tmp_path / "pages/h/a/1.md").stat().st_mtime_ns == written  # far from what changed
+    assert "changed" in (tmp_path / "pages/h/a/3.md").read_text("utf-8")
     assert not (tmp_path / "pages/h/a/4.md").exists()
     export_pages(info(documents=0), [], tmp_path, SITE)
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md")}
-    assert left == {"index.md", "own.md", "pages/h/mine.md"}
+    assert left == {"index.md", "browse.md", "about.md", "own.md", "pages/h/mine.md"}
     assert not (tmp_path / "pages/h/a").exists()
 
 
@@ -126,7 +153,7 @@ def test_a_title_cannot_break_out(tmp_path, document, info):
     export_pages(info(), [document("https://h/a", "text", title=title)], tmp_path, SITE)
     path = tmp_path / "pages/h/a.md"
     meta = front_matter(path)
-    assert set(meta) == {"title", "source", "document_type", "fetched"}
+    assert set(meta) == {"title", "source", "document_type", "since"}
     assert "<" not in meta["title"]
     assert "<script" not in path.read_text("utf-8")
     assert sum(line.startswith("# ") for line in body(path).splitlines()) == 1
@@ -159,10 +186,8 @@ def test_the_navigation_stays_small(tmp_path, document, info):
 def test_progress_is_reported(tmp_path, document, info):
     seen = []
     export_pages(info(), [document("https://h/a")], tmp_path, SITE, seen.append)
-    assert [(step.stage, step.done, step.total) for step in seen] == [
-        ("export", 1, 2),
-        ("export", 2, 2),
-    ]
+    assert [(step.stage, step.done) for step in seen] == [("export", n + 1) for n in range(7)]
+    assert {step.total for step in seen} == {7}
 
 
 def test_an_export_that_was_killed_is_resumed(tmp_path, document, info):

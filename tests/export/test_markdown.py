@@ -51,11 +51,20 @@ def test_links_are_rewritten(content, expected):
         "    [a](other.html) <b>",
         "- item\n\n      [a](other.html)",
         "> ```\n> <script>\n> ```",
-        "```\nnever closed [a](other.html) <x>",
     ],
 )
 def test_code_is_left_alone(code):
     assert text(code) == code
+
+
+@pytest.mark.parametrize(
+    ("code", "end"),
+    [("```\na <x>", "\n```"), ("~~~~\na\n~~~", "\n~~~~"), ("text\n\n```", "\n```"),
+     ("```\na\n````  ", "")],
+)  # fmt: skip
+def test_a_fence_that_is_left_open_is_closed(code, end):
+    """It would take in what the page says below the document."""
+    assert text(code) == code + end
 
 
 @pytest.mark.parametrize(

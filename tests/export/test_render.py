@@ -118,6 +118,6 @@ def test_documentation_markdown_is_read_as_commonmark():
 
 
 def test_where_a_page_comes_from_is_left_out_of_the_search():
-    rendered = render("# T\n\nsource\n\ntext", lambda _: None, meta_line=True)
+    rendered = render("# T\n\nsource\n\ntext", lambda _: None, document=True)
     assert 'data-search-exclude="1">source' in rendered.plain
     assert "<p>text</p>" in rendered.plain

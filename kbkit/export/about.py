@@ -1,0 +1,100 @@
+"""The page that tells where a knowledge base comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kbkit.export.facts import SourceFacts
+from kbkit.export.links import LinkMap
+from kbkit.export.markdown import escape, plain
+from kbkit.export.outline import ABOUT, Outline
+from kbkit.export.pages import count, front_matter, way_to
+from kbkit.models import KnowledgeBaseInfo
+
+DOCUMENTS = "documents.json"
+FULL_TEXT = "llms-full.txt"
+
+_KINDS = {
+    "code": "code blocks",
+    "headings": "headings",
+    "anchors": "anchors of headings",
+    "terms": "terms that are explained",
+    "rows": "table rows",
+}
+
+
+def about_page(info: KnowledgeBaseInfo, outline: Outline) -> str:
+    """Sources, their licences as far as they state them, days, fidelity, embedder."""
+    found = outline.entries.values()
+    days = sorted(entry.day for entry in found)
+    lines = ["# Where this comes from", "", way_to(outline, (), ABOUT), ""]
+    lines += [
+        "The pages of this part of the site were made by kbkit from the sources below, and belong "
+        "to their authors. Each page links to the place it was read from. What a source's licence "
+        "says holds here too.",
+        "",
+        "## Sources",
+        "",
+    ]
+    if outline.facts.sources:
+        lines += ["| Source | Place | Licence stated | Last read |", "| --- | --- | --- | --- |"]
+        lines += [_source_row(source) for source in outline.facts.sources]
+    else:
+        lines += ["Documents were added one by one."]
+    lines += ["", "## Days", ""]
+    if days:
+        stale = sum(entry.stale for entry in found)
+        lines += [
+            f"Fetched on {days[0]}."
+            if days[0] == days[-1]
+            else f"Fetched from {days[0]} to {days[-1]}.",
+            f"{count(stale)} could not be fetched again since; their pages say so."
+            if stale
+            else "All could be fetched when they were last asked for.",
+            "A page tells the day from which on its text is what it is; "
+            f"[{DOCUMENTS}]({DOCUMENTS}) has the day of each one's last fetch.",
+            "",
+        ]
+    lines += ["## How faithful the text is", "", *_fidelity(outline.facts.sources), ""]
+    lines += [
+        "## How it is searched",
+        "",
+        f"{count(info.chunks, 'chunk')} of {count(len(found))}, embedded by "
+        f"{escape(info.embedder)} ({info.dimensions:,} dimensions).",
+        "",
+        "## For programs",
+        "",
+        f"[{DOCUMENTS}]({DOCUMENTS}) lists all documents; [{FULL_TEXT}]({FULL_TEXT}) has their "
+        "text for language models.",
+    ]
+    meta = {"title": "Where this comes from", "search": {"exclude": True}}
+    return "\n".join([front_matter(meta), *lines, ""])
+
+
+def _source_row(source: SourceFacts) -> str:
+    place = escape(source.place)
+    if source.place.startswith(("http://", "https://")):
+        target = LinkMap({}).resolve(source.place, base=source.place, path="")
+        place = f"[{place}]({target})" if target else place
+    licence = escape(plain(source.licence)[:200]) or "not stated"
+    return f"| {escape(source.type)} | {place} | {licence} | {source.day or '-'} |"
+
+
+def _fidelity(sources: Sequence[SourceFacts]) -> list[str]:
+    """What the measured pages kept, all sources together."""
+    kept: dict[str, int] = {}
+    wanted: dict[str, int] = {}
+    for source in sources:
+        for kind, (one, other) in source.fidelity.items():
+            kept[kind] = kept.get(kind, 0) + one
+            wanted[kind] = wanted.get(kind, 0) + other
+    rows = [
+        f"| {label} | {kept[kind]:,} of {wanted[kind]:,} | {kept[kind] / wanted[kind]:.1%} |"
+        for kind, label in _KINDS.items()
+        if wanted.get(kind)
+    ]
+    if not rows:
+        return ["It was not measured: these sources are no web pages."]
+    pages = count(wanted.get("pages", 0), "page")
+    head = f"Measured on {pages} as they were read: what the text here keeps of them."
+    return [head, "", "| What | Kept | Share |", "| --- | --- | --- |", *rows]

@@ -1,0 +1,178 @@
+"""What the pages of a published knowledge base tell beside its documents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from kbkit.export.facts import Facts, Related, SourceFacts
+from kbkit.models import Document
+from kbkit.stores import contents, ratings, runs
+from kbkit.stores.schema import chunks
+from kbkit.stores.schema import runs as runs_table
+from kbkit.stores.snapshot import Snapshot
+
+NEIGHBOURS = 4
+"""Most passages that a page relates to."""
+NEAR_ENOUGH = 0.3
+"""Least cosine of two documents' means, once the mean of all is taken off."""
+_ROWS = 256
+"""Documents that are compared with all others at once, so that the products stay small."""
+_PLACES = ("url", "path", "name")
+"""Options of a source that say where it reads."""
+
+
+def gather(connection: sa.Connection, kb_id: str, snapshot: Snapshot) -> Facts:
+    """Gather all of it in one reading transaction.
+
+    Args:
+        connection: The transaction.
+        kb_id: Of the knowledge base.
+        snapshot: Of the version that the transaction sees.
+    """
+    scores = {(r.target, r.rater, r.query): r.score for r in ratings.listed(connection, kb_id)}
+    query = sa.select(chunks.c.end - chunks.c.start).where(chunks.c.kb_id == kb_id)
+    return Facts(
+        related=related_passages(connection, snapshot),
+        ratings=_ratings(ratings.totals(connection, kb_id), snapshot),
+        scores=Counter(scores.values()),
+        lengths=list(connection.execute(query).scalars()),
+        sources=[_source(connection, row) for row in runs.list_sources(connection, kb_id)],
+    )
+
+
+class Listed:
+    """The documents of a knowledge base as one transaction sees them, however often they are read.
+
+    They are read as they are asked for, so that a large knowledge base is never held whole.
+    """
+
+    def __init__(self, connection: sa.Connection, kb_id: str) -> None:
+        self._connection = connection
+        self._kb_id = kb_id
+
+    def __iter__(self) -> Iterator[Document]:
+        return contents.iter_documents(self._connection, self._kb_id, gone=False)
+
+
+def related_passages(
+    connection: sa.Connection, snapshot: Snapshot
+) -> dict[str, tuple[Related, ...]]:
+    """The passages of other documents that are nearest to each document, by its id.
+
+    Documents are compared by the means of their chunks' vectors, from which the mean of all is
+    taken off: what all documents of a subject share tells none apart. Of a document that is near,
+    the chunk that is nearest to the mean is the passage.
+    """
+    if len(snapshot.document_ids) < 2:
+        return {}
+    rows = np.argsort(snapshot.owners, kind="stable")
+    starts = np.searchsorted(snapshot.owners[rows], np.arange(len(snapshot.document_ids) + 1))
+    vectors = np.asarray(snapshot.vectors, np.float32)
+    centre = vectors.mean(axis=0)
+    means = _means(vectors, rows, starts) - centre
+    means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
+    chosen: list[tuple[int, int, int]] = []
+    for number, other in _nearest(means):
+        passages = rows[starts[other] : starts[other + 1]]
+        best = passages[int(np.argmax((vectors[passages] - centre) @ means[number]))]
+        chosen.append((number, other, int(best)))
+    return _passages(connection, snapshot, chosen)
+
+
+def _means(
+    vectors: NDArray[np.float32], rows: NDArray[np.int64], starts: NDArray[np.int64]
+) -> NDArray[np.float32]:
+    """Mean of the vectors of each document; every document of a snapshot has chunks."""
+    sums = np.add.reduceat(vectors[rows], starts[:-1], axis=0)
+    return np.asarray(sums / np.diff(starts)[:, None], np.float32)
+
+
+def _nearest(means: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
+    """Pairs of a document and one near to it, the nearest first."""
+    wanted = min(NEIGHBOURS, len(means) - 1)
+    for first in range(0, len(means), _ROWS):
+        # Rounded, so that equal ones do not change places with the weather
+        cosines = np.round(means[first : first + _ROWS] @ means.T, 3)
+        cosines[np.arange(len(cosines)), np.arange(first, first + len(cosines))] = -2
+        near = np.argpartition(-cosines, wanted - 1, axis=1)[:, :wanted]
+        for row, found in enumerate(near):
+            ranked = sorted(found.tolist(), key=lambda other: (-cosines[row, other], other))
+            for other in ranked:
+                if cosines[row, other] >= NEAR_ENOUGH:
+                    yield first + row, other
+
+
+def _passages(
+    connection: sa.Connection, snapshot: Snapshot, chosen: list[tuple[int, int, int]]
+) -> dict[str, tuple[Related, ...]]:
+    seqs = sorted({int(snapshot.seqs[row]) for _, _, row in chosen})
+    anchors: dict[int, str] = {}
+    for part in contents.in_parts(seqs):
+        query = sa.select(chunks.c.seq, chunks.c.anchor).where(chunks.c.seq.in_(part))
+        anchors.update((row.seq, row.anchor) for row in connection.execute(query))
+    uris = contents.uris_of(connection, {snapshot.document_ids[other] for _, other, _ in chosen})
+    headings = list(snapshot.heading_texts)
+    found: dict[str, list[Related]] = {}
+    for number, other, row in chosen:
+        related = Related(
+            uri=uris[snapshot.document_ids[other]],
+            anchor=anchors.get(int(snapshot.seqs[row]), ""),
+            heading=headings[int(snapshot.headings[row])],
+        )
+        found.setdefault(snapshot.document_ids[number], []).append(related)
+    return {document: tuple(passages) for document, passages in found.items()}
+
+
+def _ratings(given: ratings.Totals, snapshot: Snapshot) -> dict[str, tuple[float, int]]:
+    """Ratings of documents: their own, or else those of their chunks."""
+    owners = dict(zip(snapshot.seqs.tolist(), snapshot.owners.tolist(), strict=True))
+    of_chunks: dict[str, list[ratings.Total]] = {}
+    for seq, total in given.chunks.items():
+        if seq in owners:
+            of_chunks.setdefault(snapshot.document_ids[owners[seq]], []).append(total)
+    found = {}
+    for document, totals in of_chunks.items():
+        people = sum(total.raters for total in totals)
+        average = sum(total.average * total.raters for total in totals) / people
+        found[document] = (average, max(total.raters for total in totals))
+    return found | {
+        document: (total.average, total.raters) for document, total in given.documents.items()
+    }
+
+
+def _source(connection: sa.Connection, row: runs.SourceRow) -> SourceFacts:
+    query = (
+        sa.select(runs_table.c.finished_at, runs_table.c.report)
+        .where(runs_table.c.source_id == row.id, runs_table.c.finished_at.is_not(None))
+        .order_by(runs_table.c.id.desc())
+    )
+    reports = connection.execute(query).all()
+    # Pages that did not change are not measured anew
+    measured: Mapping[str, tuple[int, int]] = next(
+        (r.report["fidelity"] for r in reports if (r.report or {}).get("fidelity")), {}
+    )
+    place = next((str(row.spec[name]) for name in _PLACES if row.spec.get(name)), row.type)
+    return SourceFacts(
+        type=row.type,
+        place=place,
+        licence=_licence(place) if row.type == "package" else "",
+        day=reports[0].finished_at.date().isoformat() if reports else "",
+        fidelity={kind: (int(kept), int(wanted)) for kind, (kept, wanted) in measured.items()},
+    )
+
+
+def _licence(package: str) -> str:
+    """What an installed package states as its licence."""
+    try:
+        about: Mapping[str, Any] = metadata.metadata(package).json
+    except metadata.PackageNotFoundError:
+        return ""
+    stated = str(about.get("license_expression") or about.get("license") or "")
+    return stated.strip().split("\n")[0]
