@@ -12,6 +12,8 @@ it can be fetched, and where nothing can be fetched (``file://``) be loaded as a
 - ``v/N``: the vectors of one cluster of chunks.
 - ``x/N``: texts of `TEXTS` neighbouring chunks, for what is shown of hits.
 
+Beside them ``stem`` is a script with the stemmer of the knowledge base's language.
+
 Binary columns are base64 of little endian numbers, *varints* base 128 with the low bits first.
 """
 

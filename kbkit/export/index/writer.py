@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from kbkit.export.index.packing import (
     varints,
 )
 from kbkit.export.manifest import write_file
+from kbkit.export.stemmers import stemmer_source
 from kbkit.recipes import RetrievalSpec
 from kbkit.stores.snapshot import Lists, Snapshot
 
@@ -188,6 +190,9 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
             values = {"r": varints(np.diff(rows, prepend=0)), "v": nibbles(geometry.values[rows])}
             yield f"v/{number}", shard(values)
     yield from _texts(content)
+    shown = (f"{chunk.heading}\n{chunk.text}" for chunk in content.chunks)
+    titles = (document.title for document in content.documents)
+    yield "stem", stemmer_source(content.language, chain(titles, shown)).encode()
 
 
 def _core(

@@ -1,0 +1,119 @@
+// Runs in every page before the theme, in plain words for old browsers: tells the search's worker when somebody goes to the search
+// box, so that it loads what it needs while they type. Where a page has no server (file://), no
+// worker can be started; what it would do is done in the page then.
+
+(() => {
+  const script = /** @type {HTMLScriptElement} */ (document.currentScript);
+  const HERE = new URL(".", script.src);
+  const ROOT = new URL("../../", HERE);
+  const Native = window.Worker;
+
+  /** @param {string | URL} url */
+  const isOurs = (url) => new URL(url, location.href).href.startsWith(HERE.href);
+
+  /** @param {EventTarget & {postMessage(message: any): void}} worker */
+  function watch(worker) {
+    document.addEventListener("focusin", ({ target }) => {
+      if (target instanceof Element && target.matches("[data-md-component=search-query]")) {
+        worker.postMessage({ kbkit: "warm" });
+      }
+    });
+    worker.addEventListener("message", (event) => {
+      const { kbkit } = /** @type {MessageEvent} */ (event).data;
+      if (kbkit === "keywords") note();
+    });
+  }
+
+  /** Says that only words are searched. */
+  function note() {
+    const list = document.querySelector("[data-md-component=search-result]");
+    if (!list || document.querySelector(".kb-note")) return;
+    const text = document.createElement("p");
+    text.className = "kb-note";
+    text.textContent = "Keyword search only: this browser cannot run the search by meaning.";
+    list.before(text);
+  }
+
+  /** What stands in for a worker in a page without a server. */
+  class InPage extends EventTarget {
+    constructor() {
+      super();
+      /** @type {Promise<any> | null} */
+      this.service = null;
+    }
+
+    /** @param {any} message */
+    postMessage(message) {
+      const type = message.type;
+      if (type === 0) this.post({ type: 1 });
+      else if (type === 2 && !message.data) this.post({ type: 3, data: { items: [] } });
+      else this.answer(message);
+    }
+
+    terminate() {}
+
+    /** @param {any} message */
+    async answer(message) {
+      if (!this.service) this.service = this.start();
+      try {
+        (await this.service).answer(message);
+      } catch (error) {
+        this.service = null;
+        this.post({ kbkit: "error", id: message.id, message: String(error) });
+      }
+    }
+
+    async start() {
+      const site = await load("assets/kbkit/site.js");
+      await run(`assets/kbkit/${site.engine}`);
+      const { kbkit } = /** @type {any} */ (window);
+      return new kbkit.Service(site, { load, run }, (/** @type {any} */ data) => this.post(data));
+    }
+
+    /** @param {any} data */
+    post(data) {
+      setTimeout(() => this.dispatchEvent(new MessageEvent("message", { data })));
+    }
+  }
+
+  /** @type {Map<string | undefined, any>} */
+  const given = new Map();
+
+  /** @param {string} path */
+  function run(path) {
+    const element = document.createElement("script");
+    element.src = new URL(path, ROOT).href;
+    return new Promise((resolve, reject) => {
+      element.addEventListener("load", () => resolve(element.src));
+      element.addEventListener("error", () => reject(new Error(`${path}: cannot be read`)));
+      document.head.append(element);
+    }).finally(() => element.remove());
+  }
+
+  /** @param {string} path */
+  async function load(path) {
+    const address = await run(path);
+    const values = given.get(address);
+    given.delete(address);
+    return values;
+  }
+
+  if (location.protocol === "file:") {
+    /** @type {any} */ (window).kbkitShard = (/** @type {any} */ values) => {
+      given.set(/** @type {any} */ (document.currentScript).src, values);
+    };
+  }
+
+  /** @type {any} */ (window).Worker = class {
+    /**
+     * @param {string | URL} url
+     * @param {WorkerOptions} [options]
+     */
+    constructor(url, options) {
+      if (!isOurs(url)) return new Native(url, options);
+      const worker = location.protocol === "file:" ? new InPage() : new Native(url, options);
+      watch(worker);
+      return worker;
+    }
+  };
+})();

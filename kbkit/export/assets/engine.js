@@ -1,0 +1,185 @@
+// Search in the knowledge bases of a site.
+
+import { Analyzer } from "./analyzer.js";
+import { Index } from "./index.js";
+import { rank } from "./ranking.js";
+import { Matches, marked, snippet } from "./snippet.js";
+
+const LONGEST = 1_000; // characters of a query that are read
+
+/**
+ * A knowledge base of the site. Paths are relative to the site's root.
+ *
+ * @typedef {object} KnowledgeBase
+ * @property {string} name
+ * @property {string} title
+ * @property {string} base  where its pages are; empty or with a slash at its end
+ * @property {string} folder  where its index is
+ */
+
+/**
+ * @typedef {object} Site
+ * @property {KnowledgeBase[]} kbs
+ * @property {boolean} directories  whether `a/b.md` is found at `a/b/`, and not at `a/b.html`
+ */
+
+/**
+ * How files are read, by their path from the site's root.
+ *
+ * @typedef {object} Files
+ * @property {(path: string) => Promise<any>} load  gives what a shard holds
+ * @property {(path: string) => Promise<void> | void} run  runs a script
+ */
+
+/**
+ * @typedef {object} Options
+ * @property {string[]} [kbs]  names of the knowledge bases to search; all where there are none
+ * @property {import("./index.js").Filters} [filters]
+ * @property {number} [limit]
+ * @property {boolean} [typing]  the last word may be the beginning of one
+ */
+
+/**
+ * A hit. `snippet` and `headingParts` are in parts, every second of which is a word that was asked.
+ *
+ * @typedef {object} Hit
+ * @property {string} kb
+ * @property {string} kbTitle
+ * @property {number} row  number of the chunk in the index
+ * @property {number} score
+ * @property {string} url  relative to the site's root
+ * @property {string} page  without the anchor
+ * @property {string} title
+ * @property {string} heading
+ * @property {string[]} titleParts
+ * @property {string[]} headingParts
+ * @property {string[]} snippet
+ * @property {string} kind
+ * @property {string[]} tags
+ * @property {number} day
+ * @property {boolean} stale
+ * @property {number} rating
+ */
+
+class Engine {
+  /** @type {Map<string, Promise<Index>>} */
+  #indexes = new Map();
+  #site;
+  #files;
+
+  /**
+   * @param {Site} site
+   * @param {Files} files
+   */
+  constructor(site, files) {
+    this.#site = site;
+    this.#files = files;
+  }
+
+  /** Loads what every query needs. */
+  async warm() {
+    await Promise.all(this.#site.kbs.map((kb) => this.#index(kb)));
+  }
+
+  /**
+   * The chunks that answer a query, best first, each place of a page once.
+   *
+   * @param {string} query
+   * @param {Options} [options]
+   * @returns {Promise<Hit[]>}
+   */
+  async search(query, { kbs = [], filters = {}, limit = 10, typing = false } = {}) {
+    const text = query.slice(0, LONGEST);
+    const chosen = this.#site.kbs.filter((kb) => !kbs.length || kbs.includes(kb.name));
+    const pools = await Promise.all(
+      chosen.map(async (kb) => {
+        const index = await this.#index(kb);
+        return { ...(await index.pool(text, { filters, typing })), kb, index };
+      }),
+    );
+    return Promise.all(
+      rank(pools, limit).map(({ pool, place, score }) => {
+        const { kb, index } = /** @type {typeof pools[number]} */ (pool);
+        return this.#hit(kb, index, pool.rows[place], score, pool.terms);
+      }),
+    );
+  }
+
+  /**
+   * @param {KnowledgeBase} kb
+   * @param {Index} index
+   * @param {number} row
+   * @param {number} score
+   * @param {string[]} terms
+   * @returns {Promise<Hit>}
+   */
+  async #hit(kb, index, row, score, terms) {
+    const { text, anchor, page, ...shown } = await index.shown(row);
+    const matches = new Matches(terms, index.analyzer);
+    const path = kb.base + this.#address(page);
+    return {
+      kb: kb.name,
+      kbTitle: kb.title,
+      row,
+      score,
+      url: path + (anchor ? `#${encodeURIComponent(anchor)}` : ""),
+      page: path,
+      ...shown,
+      titleParts: marked(shown.title, matches),
+      headingParts: marked(shown.heading, matches),
+      snippet: marked(snippet(text, matches), matches),
+    };
+  }
+
+  /**
+   * Where the site has what a Markdown file says.
+   *
+   * @param {string} page
+   */
+  #address(page) {
+    if (!page.endsWith(".md")) return page; // an address already
+    const bare = page.slice(0, -3).split("/").map(encodeURIComponent).join("/");
+    if (!this.#site.directories) return `${bare}.html`;
+    return bare === "index" || bare.endsWith("/index") ? bare.slice(0, -5) : `${bare}/`;
+  }
+
+  /**
+   * @param {KnowledgeBase} kb
+   * @returns {Promise<Index>}
+   */
+  #index(kb) {
+    let index = this.#indexes.get(kb.name);
+    if (!index) {
+      index = this.#opened(kb.folder);
+      this.#indexes.set(kb.name, index);
+      index.catch(() => this.#indexes.delete(kb.name)); // the next query tries again
+    }
+    return index;
+  }
+
+  /** @param {string} folder */
+  async #opened(folder) {
+    const load = (/** @type {string} */ name) => this.#files.load(`${folder}/${name}.js`);
+    const [core, stem] = await Promise.all([load("core"), this.#stemmer(folder)]);
+    const analyzer = new Analyzer({
+      language: core.language,
+      stopWords: core.stop.split(" "),
+      stem: stem[core.language],
+    });
+    return new Index(core, load, analyzer);
+  }
+
+  /**
+   * The stemmers there are once that of an index was run. What it put there is read at once, since
+   * another index may have another one for the same language.
+   *
+   * @param {string} folder
+   */
+  async #stemmer(folder) {
+    await this.#files.run(`${folder}/stem.js`);
+    const { kbkitStemmers } = /** @type {any} */ (globalThis);
+    return { ...kbkitStemmers };
+  }
+}
+
+export { Engine };

@@ -1,0 +1,67 @@
+// Numbers as shards keep them; kbkit/export/index/packing.py writes them.
+
+const BEFORE = "kbkitShard(";
+const BEHIND = ");\n";
+
+/**
+ * What a shard that was fetched as a text holds.
+ *
+ * @param {string} text
+ */
+function readShard(text) {
+  if (!text.startsWith(BEFORE) || !text.endsWith(BEHIND)) throw new Error("not a shard");
+  return JSON.parse(text.slice(BEFORE.length, -BEHIND.length));
+}
+
+/**
+ * The bytes that base64 stands for.
+ *
+ * @param {string} text
+ */
+function bytes(text) {
+  const binary = atob(text);
+  const data = new Uint8Array(binary.length);
+  for (let i = 0; i < data.length; i++) data[i] = binary.charCodeAt(i);
+  return data;
+}
+
+/**
+ * Numbers of 0 and more, base 128 with the low bits first, as base64.
+ *
+ * @param {string} text
+ */
+function varints(text) {
+  const data = bytes(text);
+  let count = 0;
+  for (const byte of data) if (byte < 0x80) count++;
+  const numbers = new Int32Array(count);
+  let place = 0;
+  let shift = 0;
+  for (const byte of data) {
+    numbers[place] |= (byte & 0x7f) << shift;
+    if (byte < 0x80) {
+      place++;
+      shift = 0;
+    } else {
+      shift += 7;
+    }
+  }
+  return numbers;
+}
+
+/**
+ * Values of -7 to 7, two a byte, the first in the low half, as base64.
+ *
+ * @param {string} text
+ */
+function nibbles(text) {
+  const data = bytes(text);
+  const values = new Int8Array(2 * data.length);
+  for (let i = 0; i < data.length; i++) {
+    values[2 * i] = (data[i] & 0xf) - 8;
+    values[2 * i + 1] = (data[i] >> 4) - 8;
+  }
+  return values;
+}
+
+export { nibbles, readShard, varints };

@@ -1,0 +1,235 @@
+// Ranking as kbkit/retrieval/fusion.py and ranking.py do it, where the formulas have their sources.
+
+const NEIGHBOURS = 4; // other chunks of a document that speak for it
+const FURTHER = 0.9; // what each hit of a document beyond its first ones counts, again and again
+const COMPARED = 60; // candidates of a pool among which near duplicates are sought
+const DUPLICATE = 0.5; // what a near duplicate of a better candidate counts
+
+/**
+ * How a knowledge base wants its candidates ranked.
+ *
+ * @typedef {object} Settings
+ * @property {number} dense
+ * @property {number} document
+ * @property {number} title
+ * @property {number} heading
+ * @property {number} rating
+ * @property {number} perDocument
+ * @property {number} duplicates
+ * @property {number} candidates
+ */
+
+/**
+ * The candidates that one knowledge base has for a query; the columns are as long as `rows`.
+ *
+ * @typedef {object} Pool
+ * @property {Settings} settings
+ * @property {string[]} terms  of the query
+ * @property {number[]} rows  chunks, ascending
+ * @property {number[]} owners  the document of each
+ * @property {number[]} sizes  number of chunks of that document
+ * @property {number[]} cosine
+ * @property {number[]} bm25
+ * @property {number[]} title
+ * @property {number[]} heading
+ * @property {number[]} rating
+ * @property {(place: number) => Float64Array | null} vector  of length 1; null where not at hand
+ */
+
+/**
+ * A candidate in its place: which one of which pool.
+ *
+ * @typedef {{pool: Pool, place: number, score: number}} Ranked
+ */
+
+/**
+ * The candidates of all pools, best first; those without anything in common are left out.
+ *
+ * @param {Pool[]} pools  one a knowledge base, of one query; the first one's settings count
+ * @param {number} limit
+ * @returns {Ranked[]}
+ */
+function rank(pools, limit) {
+  if (!pools.length) return [];
+  const settings = pools[0].settings;
+  const documents = numbered(pools);
+  const sizes = pools.flatMap((pool) => pool.sizes);
+  const parts = fused(pools, settings, documents, sizes);
+  const total = parts.total;
+  /** @type {boolean[]} */
+  const alike = [];
+  for (const [pool, start] of placed(pools)) {
+    const scores = total.slice(start, start + pool.rows.length);
+    alike.push(...duplicates(pool.vector, scores, settings.duplicates));
+  }
+  const places = placesWithin(total, documents);
+  const final = total.map((_, i) => {
+    const further = Math.max(places[i] - settings.perDocument + 1, 0);
+    const factor = FURTHER ** further * (alike[i] ? DUPLICATE : 1);
+    return parts.columns.reduce((sum, column) => sum + column[i] * factor, 0);
+  });
+  const [dense, lexical] = parts.columns;
+  const common = byScore(final).filter((i) => dense[i] + lexical[i] > 0);
+  return common.slice(0, limit).map((i) => {
+    const [pool, start] = /** @type {[Pool, number]} */ (
+      placed(pools).findLast(([known, first]) => first <= i && known.rows.length)
+    );
+    return { pool, place: i - start, score: final[i] };
+  });
+}
+
+/**
+ * Each pool, and how many candidates stand before its own.
+ *
+ * @param {Pool[]} pools
+ * @returns {[Pool, number][]}
+ */
+function placed(pools) {
+  let start = 0;
+  return pools.map((pool) => {
+    start += pool.rows.length;
+    return [pool, start - pool.rows.length];
+  });
+}
+
+/**
+ * The document of each candidate, numbered from 0 through all pools.
+ *
+ * @param {Pool[]} pools
+ */
+function numbered(pools) {
+  /** @type {Map<string, number>} */
+  const numbers = new Map();
+  return pools.flatMap((pool, which) =>
+    pool.owners.map((owner) => {
+      const name = `${which} ${owner}`;
+      const number = numbers.get(name) ?? numbers.size;
+      numbers.set(name, number);
+      return number;
+    }),
+  );
+}
+
+/**
+ * The parts of the candidates' scores, and their sums.
+ *
+ * @param {Pool[]} pools
+ * @param {Settings} settings
+ * @param {number[]} documents
+ * @param {number[]} sizes
+ */
+function fused(pools, settings, documents, sizes) {
+  const whole = 1 + settings.document + settings.title + settings.heading;
+  const cosine = normalised(pools.flatMap((pool) => pool.cosine));
+  const bm25 = normalised(pools.flatMap((pool) => pool.bm25));
+  const dense = cosine.map((score) => (settings.dense * score) / whole);
+  const lexical = bm25.map((score) => ((1 - settings.dense) * score) / whole);
+  const own = dense.map((score, i) => score + lexical[i]);
+  const document = documentEvidence(own, documents, sizes).map((x) => settings.document * x);
+  const title = pools.flatMap((pool) => pool.title).map((x) => (settings.title * x) / whole);
+  const heading = pools.flatMap((pool) => pool.heading).map((x) => (settings.heading * x) / whole);
+  const sum = own.map((score, i) => score + document[i] + title[i] + heading[i]);
+  const prior = pools.flatMap((pool) => pool.rating);
+  const rating = sum.map((score, i) => score * settings.rating * prior[i]);
+  return {
+    columns: [dense, lexical, document, title, heading, rating],
+    total: sum.map((score, i) => score + rating[i]),
+  };
+}
+
+/**
+ * Scores from 0 to 1: negative ones count as 0, the best one becomes 1.
+ *
+ * @param {number[]} scores
+ */
+function normalised(scores) {
+  const kept = scores.map((score) => Math.max(score, 0));
+  const top = kept.reduce((most, score) => Math.max(most, score), 0);
+  return top > 0 ? kept.map((score) => score / top) : kept;
+}
+
+/**
+ * How well the rest of each chunk's document answers: the mean of its second to fifth best scores.
+ * Chunks that a short document does not have count as its best one.
+ *
+ * @param {number[]} scores
+ * @param {number[]} documents
+ * @param {number[]} sizes
+ */
+function documentEvidence(scores, documents, sizes) {
+  const places = placesWithin(scores, documents);
+  /** @type {number[]} */
+  const best = [];
+  /** @type {number[]} */
+  const others = [];
+  scores.forEach((score, i) => {
+    const document = documents[i];
+    if (places[i] === 0) best[document] = score;
+    else if (places[i] <= NEIGHBOURS) others[document] = (others[document] ?? 0) + score;
+  });
+  return scores.map((_, i) => {
+    const missing = Math.max(NEIGHBOURS - (sizes[i] - 1), 0);
+    return ((others[documents[i]] ?? 0) + missing * best[documents[i]]) / NEIGHBOURS;
+  });
+}
+
+/**
+ * Which of the best chunks of one pool say the same as better ones.
+ *
+ * @param {(place: number) => Float64Array | null} vector
+ * @param {number[]} scores
+ * @param {number} threshold
+ */
+function duplicates(vector, scores, threshold) {
+  const found = scores.map(() => false);
+  if (threshold >= 1) return found;
+  const best = byScore(scores).slice(0, COMPARED);
+  const vectors = best.map(vector);
+  vectors.forEach((first, i) => {
+    if (!first || found[best[i]]) return;
+    for (let j = i + 1; j < best.length; j++) {
+      const second = vectors[j];
+      if (second && dot(first, second) > threshold) found[best[j]] = true;
+    }
+  });
+  return found;
+}
+
+/**
+ * The rank of each score within its group, from 0; equal scores keep their order.
+ *
+ * @param {number[]} scores
+ * @param {number[]} groups
+ */
+function placesWithin(scores, groups) {
+  /** @type {number[]} */
+  const seen = [];
+  /** @type {number[]} */
+  const places = new Array(scores.length);
+  for (const i of byScore(scores)) {
+    places[i] = seen[groups[i]] ?? 0;
+    seen[groups[i]] = places[i] + 1;
+  }
+  return places;
+}
+
+/**
+ * Where the scores stand, best first; equal ones keep their order.
+ *
+ * @param {ArrayLike<number>} scores
+ */
+function byScore(scores) {
+  return Array.from(scores, (_, i) => i).sort((a, b) => scores[b] - scores[a]);
+}
+
+/**
+ * @param {Float64Array} a
+ * @param {Float64Array} b
+ */
+function dot(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+}
+
+export { byScore, dot, rank };

@@ -1,0 +1,91 @@
+// Answers the messages of pages: those of Material's search box, and our own.
+
+import { Engine } from "./engine.js";
+import { QUERY, RESULT, notice, result } from "./material.js";
+
+const SHOWN = 12; // hits that the search box shows
+
+/**
+ * A message of ours. `search` is answered by `hits` or `error` with the same id.
+ *
+ * @typedef {object} Message
+ * @property {"warm" | "search"} kbkit
+ * @property {number} id
+ * @property {string} query
+ * @property {import("./engine.js").Options} options
+ */
+
+class Service {
+  #site;
+  #engine;
+  #post;
+  #running = false;
+  /** @type {string | null} */
+  #next = null;
+
+  /**
+   * @param {import("./engine.js").Site} site
+   * @param {import("./engine.js").Files} files
+   * @param {(message: any) => void} post  sends a message to the page
+   */
+  constructor(site, files, post) {
+    this.#site = site;
+    this.#engine = new Engine(site, files);
+    this.#post = post;
+  }
+
+  /**
+   * @param {Message | {type: number, data: string}} message
+   */
+  async answer(message) {
+    if ("type" in message) {
+      if (message.type === QUERY) await this.#type(message.data);
+    } else if (message.kbkit === "search") {
+      await this.#search(message);
+    } else if (message.kbkit === "warm") {
+      await this.#engine.warm().catch(() => undefined); // a query will say what is wrong
+    }
+  }
+
+  /** @param {Message} message */
+  async #search({ id, query, options }) {
+    try {
+      this.#post({ kbkit: "hits", id, hits: await this.#engine.search(query, options) });
+    } catch (error) {
+      this.#post({ kbkit: "error", id, message: String(error) });
+    }
+  }
+
+  /**
+   * Answers what stands in the search box; of what is typed meanwhile only the last matters.
+   *
+   * @param {string} query
+   */
+  async #type(query) {
+    this.#next = query;
+    if (this.#running) return;
+    this.#running = true;
+    while (this.#next !== null) {
+      const text = this.#next;
+      this.#next = null;
+      const data = await this.#found(text);
+      if (this.#next === null) this.#post({ type: RESULT, data });
+    }
+    this.#running = false;
+  }
+
+  /** @param {string} query */
+  async #found(query) {
+    try {
+      const hits = await this.#engine.search(query, { typing: true, limit: SHOWN });
+      return result(query, hits, this.#site.kbs.length > 1);
+    } catch {
+      return notice(
+        "The search index could not be read",
+        "Are you offline, or was the site just renewed? Reload the page and search again.",
+      );
+    }
+  }
+}
+
+export { Service };

@@ -1,0 +1,141 @@
+// The part of a chunk that shows why it was found, as kbkit/retrieval/snippet.py cuts it. Texts of
+// an index are plain already.
+
+const BEGINNING = 3; // letters of a term that words with it hold
+const LENGTH = 240;
+const SIGNS = /^[-@#$._]+/;
+const EDGES = /^[^\p{L}\p{N}_]+|[^\p{L}\p{N}_]+$/gu;
+
+/** Tells which terms of a query each word holds. */
+class Matches {
+  /** @type {Map<string, string[]>} */
+  #known = new Map();
+  #terms;
+  #analyzer;
+
+  /**
+   * @param {Iterable<string>} terms
+   * @param {{terms: (text: string) => string[]}} analyzer
+   */
+  constructor(terms, analyzer) {
+    this.#terms = new Set(terms);
+    this.#analyzer = analyzer;
+    const beginnings = [...this.#terms].map((term) => {
+      const letters = [...term.replace(SIGNS, "")].slice(0, BEGINNING).join("");
+      return letters.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+    });
+    const some = [...new Set(beginnings)].sort().join("|");
+    /** Finds what a word with a term holds: its first letters. */
+    this.signs = new RegExp(beginnings.length ? some : "(?!)", "giu");
+  }
+
+  /** @param {string} word */
+  of(word) {
+    let held = this.#known.get(word);
+    if (!held) {
+      held = [...new Set(this.#analyzer.terms(word))].filter((term) => this.#terms.has(term));
+      this.#known.set(word, held);
+    }
+    return held;
+  }
+}
+
+/**
+ * The window of a text that holds most of the query's distinct terms.
+ *
+ * @param {string} text  with single spaces
+ * @param {Matches} matches
+ * @param {number} [length]  most characters, apart from the ellipses
+ */
+function snippet(text, matches, length = LENGTH) {
+  if (text.length <= length) return text;
+  const [first, last] = bestWindow(found(text, matches, Math.floor(length / 3)), length);
+  let start = Math.max(0, first - Math.floor(length / 6));
+  if (start > 0) {
+    const space = text.indexOf(" ", start);
+    if (space >= 0 && space < first) start = space + 1;
+  }
+  let end = Math.min(text.length, start + length);
+  if (end < text.length) {
+    const space = text.lastIndexOf(" ", end);
+    if (space >= Math.max(start + 1, last) && space > 0) end = space;
+  }
+  return (start ? "… " : "") + text.slice(start, end) + (end < text.length ? " …" : "");
+}
+
+/**
+ * A text in parts, every second of which is a word that holds a term.
+ *
+ * @param {string} text
+ * @param {Matches} matches
+ */
+function marked(text, matches) {
+  const parts = [""];
+  for (const piece of text.split(/(\s+)/u)) {
+    const word = matches.of(piece).length ? piece.replace(EDGES, "") : "";
+    if (!word) {
+      parts[parts.length - 1] += piece;
+      continue;
+    }
+    const start = piece.indexOf(word);
+    parts[parts.length - 1] += piece.slice(0, start);
+    parts.push(word, piece.slice(start + word.length));
+  }
+  return parts;
+}
+
+/**
+ * Where words with wanted terms stand; in a long word, where the terms themselves do.
+ *
+ * @param {string} text
+ * @param {Matches} matches
+ * @param {number} long
+ */
+function found(text, matches, long) {
+  /** @type {[number, string[]][]} */
+  const places = [];
+  let end = 0;
+  for (const sign of text.matchAll(matches.signs)) {
+    if (sign.index < end) continue;
+    const start = sign.index ? text.lastIndexOf(" ", sign.index - 1) + 1 : 0;
+    end = text.indexOf(" ", sign.index + sign[0].length);
+    if (end < 0) end = text.length;
+    const word = text.slice(start, end);
+    const held = matches.of(word);
+    if (held.length && word.length > long) {
+      const folded = word.toLowerCase();
+      /** @type {[number, string[]][]} */
+      const inside = held.map((term) => [start + Math.max(0, folded.indexOf(term)), [term]]);
+      places.push(...inside.sort(([a], [b]) => a - b));
+    } else if (held.length) {
+      places.push([start, held]);
+    }
+  }
+  return places;
+}
+
+/**
+ * Where the first and the last word of the window with most terms begin.
+ *
+ * @param {[number, string[]][]} places
+ * @param {number} length
+ * @returns {[number, number]}
+ */
+function bestWindow(places, length) {
+  let best = 0;
+  /** @type {[number, number]} */
+  let window = [0, 0];
+  places.forEach(([start], i) => {
+    const held = new Set();
+    let last = start;
+    for (const [other, terms] of places.slice(i)) {
+      if (other - start > Math.floor((length * 2) / 3)) break;
+      if (terms.some((term) => !held.has(term))) last = other;
+      for (const term of terms) held.add(term);
+    }
+    if (held.size > best) [best, window] = [held.size, [start, last]];
+  });
+  return window;
+}
+
+export { Matches, marked, snippet };

@@ -1,0 +1,119 @@
+// The worker that stands in for that of Material's search box. A classic script in plain words, so
+// that browsers which cannot run the engine get as far as Material's own worker. It loads nothing
+// until somebody searches.
+
+(() => {
+  const HERE = new URL(".", self.location.href);
+  const ROOT = new URL("../../", HERE);
+  /** @type {any[]} */
+  const waiting = [];
+  /** @type {((message: any) => void) | null} */
+  let answer = null;
+  let started = false;
+  /** @type {any} */
+  let setup = null;
+
+  /** @param {MessageEvent} event */
+  function receive(event) {
+    const message = event.data;
+    if (message.type === 0) {
+      setup = message;
+      self.postMessage({ type: 1 });
+    } else if (answer) {
+      answer(message);
+    } else if (message.type === 2 && !message.data) {
+      self.postMessage({ type: 3, data: { items: [] } });
+    } else {
+      waiting.push(message);
+      if (!started) start();
+    }
+  }
+
+  /** @param {string} path */
+  async function load(path) {
+    const response = await fetch(new URL(path, ROOT));
+    if (!response.ok) throw new Error(`${path}: ${response.status}`);
+    return unpacked(await response.text());
+  }
+
+  /** @param {string} text */
+  function unpacked(text) {
+    return JSON.parse(text.slice(text.indexOf("(") + 1, text.lastIndexOf(")")));
+  }
+
+  async function start() {
+    started = true;
+    /** @type {any} */
+    let site;
+    try {
+      // asked for anew each time: it names the files of the newest build
+      const response = await fetch(new URL("site.js", HERE), { cache: "no-cache" });
+      if (!response.ok) throw new Error(`site.js: ${response.status}`);
+      site = unpacked(await response.text());
+    } catch (error) {
+      started = false;
+      for (const message of waiting.splice(0)) fail(message, error);
+      return;
+    }
+    try {
+      self.importScripts(new URL(site.engine, HERE).href);
+      const run = (/** @type {string} */ path) => self.importScripts(new URL(path, ROOT).href);
+      const post = (/** @type {any} */ message) => self.postMessage(message);
+      const service = new /** @type {any} */ (self).kbkit.Service(site, { load, run }, post);
+      answer = (message) => service.answer(message);
+      for (const message of waiting.splice(0)) answer(message);
+    } catch (error) {
+      searchKeywords(site, error);
+    }
+  }
+
+  /**
+   * @param {any} message
+   * @param {unknown} error
+   */
+  function fail(message, error) {
+    if (message.kbkit) {
+      self.postMessage({ kbkit: "error", id: message.id, message: String(error) });
+    } else {
+      const title = "Search is out of reach";
+      const text = "Are you offline? Search again once you are not.";
+      const item = { location: "search/", title, text, score: 1, terms: {} };
+      self.postMessage({ type: 3, data: { items: [[item]] } });
+    }
+  }
+
+  /**
+   * Leave the search to Material's own worker, which finds words.
+   *
+   * @param {any} site
+   * @param {unknown} error
+   */
+  async function searchKeywords(site, error) {
+    for (const message of waiting) if (message.kbkit) fail(message, error);
+    self.postMessage({ kbkit: "keywords" });
+    answer = (message) => message.kbkit && message.kbkit !== "warm" && fail(message, error);
+    if (!setup) return;
+    const docs = await load(site.pages);
+    const material = new URL(site.material, ROOT);
+    const run = self.importScripts.bind(self);
+    const post = self.postMessage.bind(self);
+    self.importScripts = (...urls) => run(...urls.map((url) => new URL(url, material).href));
+    /** @param {any} message */
+    const sent = (message) => {
+      post(message.type === 1 ? { kbkit: "ready" } : message);
+      if (message.type !== 1) return;
+      for (const data of waiting.splice(0)) if (!data.kbkit) again(data);
+    };
+    self.postMessage = sent;
+    self.removeEventListener("message", receive);
+    run(material.href);
+    again({ ...setup, data: { ...setup.data, docs } });
+  }
+
+  /** @param {any} data */
+  function again(data) {
+    self.dispatchEvent(new MessageEvent("message", { data }));
+  }
+
+  self.addEventListener("message", receive);
+})();

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { result } from "../../kbkit/export/assets/material.js";
+import { nibbles, readShard, varints } from "../../kbkit/export/assets/packing.js";
+import { rank } from "../../kbkit/export/assets/ranking.js";
+import { Matches, marked, snippet } from "../../kbkit/export/assets/snippet.js";
+
+const words = {
+  terms: (/** @type {string} */ text) => text.toLowerCase().match(/\w+/g) ?? [],
+};
+
+test("varints and nibbles are read", () => {
+  assert.deepEqual([...varints("AH+AAawC")], [0, 127, 128, 300]);
+  assert.deepEqual([...nibbles("gfE=")], [-7, 0, -7, 7]);
+  assert.deepEqual([...varints("")], []);
+});
+
+test("only shards are read", () => {
+  assert.deepEqual(readShard('kbkitShard({"a":1});\n'), { a: 1 });
+  assert.throws(() => readShard("<!doctype html>"), /not a shard/);
+});
+
+/**
+ * @param {number[]} bm25
+ * @param {number[]} owners
+ */
+function pool(bm25, owners) {
+  const zeros = bm25.map(() => 0);
+  return {
+    settings: {
+      dense: 0,
+      document: 0,
+      title: 0,
+      heading: 0,
+      rating: 0,
+      perDocument: 1,
+      duplicates: 0.9,
+      candidates: 10,
+    },
+    terms: [],
+    rows: bm25.map((_, i) => i),
+    owners,
+    sizes: owners.map(() => 1),
+    cosine: zeros,
+    bm25,
+    title: zeros,
+    heading: zeros,
+    rating: zeros,
+    vector: () => null,
+  };
+}
+
+test("pools are ranked together, and documents of different pools are kept apart", () => {
+  const [first, second] = [pool([4, 0], [0, 1]), pool([3, 3.9], [0, 0])];
+  const ranked = rank([first, second], 10).map((hit) => [hit.pool === first, hit.place]);
+  assert.deepEqual(ranked, [
+    [true, 0],
+    [false, 1],
+    [false, 0],
+  ]);
+  assert.deepEqual(rank([], 10), []);
+});
+
+test("a near duplicate of a better hit gives way", () => {
+  const same = { ...pool([4, 3.9, 3], [0, 1, 2]), vector: () => Float64Array.of(1) };
+  assert.deepEqual(
+    rank([{ ...same, vector: (n) => (n < 2 ? Float64Array.of(1) : null) }], 3).map((x) => x.place),
+    [0, 2, 1],
+  );
+});
+
+test("a snippet is the window with most terms, and marks them without their marks", () => {
+  const text = `${"filler ".repeat(60)}here is (green) tea ${"filler ".repeat(60)}`.trim();
+  const matches = new Matches(["green", "tea"], words);
+  const cut = snippet(text, matches);
+  assert.match(cut, /^… .*\(green\) tea.* …$/);
+  assert.ok(cut.length < 250);
+  const parts = marked(cut, matches);
+  assert.deepEqual([parts[1], parts[3]], ["green", "tea"]);
+  assert.ok(parts[0].endsWith("here is ("));
+  assert.equal(parts.join(""), cut);
+});
+
+const hit = {
+  kb: "kb",
+  kbTitle: "K",
+  row: 0,
+  score: 1,
+  url: "a.html#x",
+  page: "a.html",
+  title: "T",
+  heading: "<b>H",
+  titleParts: ["T"],
+  headingParts: ["", "<b>", "H"],
+  snippet: ["<img src=x onerror=alert(1)> ", "dictionary", ""],
+  kind: "manual",
+  tags: [],
+  day: 0,
+  stale: false,
+  rating: 0,
+};
+
+test("texts are escaped on their way into the search box", () => {
+  const [[section, page]] = result("dict", [hit], true).items;
+  assert.equal(section.title, "<mark>&lt;b&gt;</mark>H");
+  assert.equal(section.text, "&lt;img src=x onerror=alert(1)&gt; <mark>dictionary</mark>");
+  assert.deepEqual(section.terms, { dictionary: true, "<b>": true });
+  assert.equal(page.location, "a.html");
+  assert.deepEqual(page.tags, ["K"]);
+});
+
+test("a place of a page is shown once, and the page itself is among them", () => {
+  const hits = [hit, { ...hit, score: 0.9 }, { ...hit, url: "a.html", score: 0.5 }];
+  const [group] = result("x", hits, false).items;
+  assert.deepEqual(
+    group.map(({ location, score }) => [location, score]),
+    [
+      ["a.html#x", 1],
+      ["a.html", 0.5],
+    ],
+  );
+});
+
+test("a word of a hit is suggested for the one that is typed", () => {
+  const titled = [{ ...hit, title: "The Dictionary" }];
+  assert.deepEqual(result("merge dic", titled, false).suggest, ["dictionary"]);
+  assert.deepEqual(result("merge ", titled, false).suggest, []);
+});
