@@ -8,27 +8,12 @@ const LONGEST_TERM = 64;
 const MOST_REMEMBERED = 20_000;
 
 const LETTER = String.raw`[\p{L}\p{Nl}\p{No}]`;
-const WORD = String.raw`[\p{L}\p{N}_]`;
-const BEGIN = String.raw`[\p{L}\p{Nl}\p{No}_]`; // what may follow a sign, and some joints
 const SPACE = String.raw`[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]`;
 const NO_SPACE = SPACE.replace("[", "[^");
 
 // 1. Normalise.
 const ASCII = /^[\0-\x7f]*$/;
 const UNSEEN = /[\u00ad\u200c\u200d\u2060\ufeff]/g; // eslint-disable-line no-misleading-character-class
-
-// 2. Tokens.
-const JOINT = String.raw`(?:[.\-'’]|(?:::?|->|[/@])(?=${BEGIN}))`;
-const TOKEN = new RegExp(
-  String.raw`(?:[${"`"}@#$.\-](?:` +
-    String.raw`(?<=${"`"})(?:(?:--?|[@#$.])(?=${BEGIN}))?` + // a backtick, perhaps with a sign
-    String.raw`|(?<![\p{L}\p{N}_.\-)\]].)(?:(?<=-)-)?(?=${BEGIN})` + // a sign
-    String.raw`))?${WORD}+` +
-    String.raw`(?:${JOINT}${WORD}+|\p{M}+${WORD}*)*` +
-    String.raw`(?:\+\+(?:\p{Nd}\p{Nd}?)?(?!${WORD})|(?<=(?<!${WORD})${LETTER})#(?!${WORD}))?` +
-    "`?",
-  "gu",
-);
 
 // 4. Runs of scripts written without spaces, and of Hangul.
 const SPACELESS = new RegExp(
@@ -55,20 +40,56 @@ const ONE_POINT = /^.$/su;
 const NOT_UPPER = /\p{Lowercase}|\p{Lt}/u;
 const UPPER = /\p{Uppercase}/u;
 
-// Stop words that an English question speaks of: right after an article, or before what names a
-// kind of statement. İ is an i in another case to Python, and not to JavaScript.
-const SPOKEN_OF = new RegExp(
-  String.raw`(?<!${NO_SPACE})(?:` +
-    String.raw`(?:an?|the)${SPACE}+(?!(?:above|below|few|further|more|most|only|other|own|same|so` +
-    String.raw`|such|then|too|under|used?|very)(?!${WORD}))(${WORD}+)(?=[,;.!?)]*(?:${SPACE}|$))` +
-    String.raw`|(for|wh[iİ]le)(?=${SPACE}+loops?(?!${WORD}))` +
-    String.raw`|([iİ]f|w[iİ]th|wh[iİ]le)(?=${SPACE}+statements?(?!${WORD}))` +
-    String.raw`|(from|hav[iİ]ng|where)(?=${SPACE}+clauses?(?!${WORD}))` +
-    String.raw`|(and|between|[iİ]n|[iİ]s|not|or)(?=${SPACE}+operators?(?!${WORD})))`,
-  "giu",
-);
-const QUOTED = new RegExp(String.raw`(?<!${WORD})["'“„‘«](${WORD}+)["'”“’»](?!${WORD})`, "gu");
-const WORDS = new RegExp(`${WORD}+`, "gu");
+/**
+ * The expressions that read all of a text.
+ *
+ * @param {{word: string, letter: string, begin: string, mark: string}} classes  `begin`: what may
+ *   follow a sign, and some joints
+ */
+function expressions({ word, letter, begin, mark }) {
+  const joint = String.raw`(?:[.\-'’]|(?:::?|->|[/@])(?=${begin}))`;
+  return {
+    // 2. Tokens.
+    token: new RegExp(
+      "(?:[`@#$.\\-](?:" +
+        `(?<=\`)(?:(?:--?|[@#$.])(?=${begin}))?` + // a backtick, perhaps with a sign
+        String.raw`|(?<!(?:${word}|[.\-)\]]).)(?:(?<=-)-)?(?=${begin})` + // a sign
+        `))?${word}+` +
+        `(?:${joint}${word}+|${mark}+${word}*)*` +
+        String.raw`(?:\+\+(?:\p{Nd}\p{Nd}?)?(?!${word})|(?<=(?<!${word})${letter})#(?!${word}))?` +
+        "`?",
+      "gu",
+    ),
+    words: new RegExp(`${word}+`, "gu"),
+    quoted: new RegExp(`(?<!${word})["'“„‘«](${word}+)["'”“’»](?!${word})`, "gu"),
+    // Stop words that an English question speaks of: right after an article, or before what names a
+    // kind of statement. İ is an i in another case to Python, and not to JavaScript.
+    spokenOf: new RegExp(
+      `(?<!${NO_SPACE})(?:` +
+        `(?:an?|the)${SPACE}+(?!(?:above|below|few|further|more|most|only|other|own|same|so|such` +
+        `|then|too|under|used?|very)(?!${word}))(${word}+)(?=[,;.!?)]*(?:${SPACE}|$))` +
+        `|(for|wh[iİ]le)(?=${SPACE}+loops?(?!${word}))` +
+        `|([iİ]f|w[iİ]th|wh[iİ]le)(?=${SPACE}+statements?(?!${word}))` +
+        `|(from|hav[iİ]ng|where)(?=${SPACE}+clauses?(?!${word}))` +
+        `|(and|between|[iİ]n|[iİ]s|not|or)(?=${SPACE}+operators?(?!${word})))`,
+      "giu",
+    ),
+  };
+}
+
+// Large classes take tens of milliseconds to compile, and most queries do without.
+const IN_ASCII = expressions({
+  word: "[A-Za-z0-9_]",
+  letter: "[A-Za-z]",
+  begin: "[A-Za-z_]",
+  mark: String.raw`[\u0300]`, // stands for them where there are none
+});
+const IN_UNICODE = expressions({
+  word: String.raw`[\p{L}\p{N}_]`,
+  letter: LETTER,
+  begin: String.raw`[\p{L}\p{Nl}\p{No}_]`,
+  mark: String.raw`\p{M}`,
+});
 
 /**
  * Turns text into terms for one language.
@@ -117,10 +138,11 @@ class Analyzer {
   queryTerms(text) {
     text = normal(text);
     if (isUpper(text)) text = text.toLowerCase();
-    let marked = text.replace(QUOTED, "`$1`");
-    if (this.#english) marked = marked.replace(SPOKEN_OF, inBackticks);
+    const { quoted, spokenOf, words } = expressionsFor(text);
+    let marked = text.replace(quoted, "`$1`");
+    if (this.#english) marked = marked.replace(spokenOf, inBackticks);
     const terms = this.terms(marked);
-    return [...new Set(terms.length ? terms : this.terms(text.replace(WORDS, "`$&`")))];
+    return [...new Set(terms.length ? terms : this.terms(text.replace(words, "`$&`")))];
   }
 
   /** @param {string} token */
@@ -229,12 +251,17 @@ class Analyzer {
   }
 }
 
+/** @param {string} text */
+function expressionsFor(text) {
+  return ASCII.test(text) ? IN_ASCII : IN_UNICODE;
+}
+
 /**
  * @param {string} text
  * @returns {string[]}
  */
 function tokens(text) {
-  return text.match(TOKEN) ?? [];
+  return text.match(expressionsFor(text).token) ?? [];
 }
 
 /** @param {string} run */
