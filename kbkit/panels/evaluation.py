@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.queries import Asked, asked_of
 from kbkit.models import Mode, Progress
 from kbkit.panels import comparison, render
+from kbkit.panels.saying import StatusLine, button
 from kbkit.panels.settings import SettingsForm
 from kbkit.panels.step import listen
 from kbkit.panels.view import View
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from kbkit.knowledge_base import KnowledgeBase
-
-_log = logging.getLogger(__name__)
 
 _EVERY = 0.2
 """Seconds between two changes of the progress."""
@@ -100,14 +98,14 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.error: Exception | None = None
         present = kb.config().retrieval
         self.forms = {side: SettingsForm(side, present) for side in _SIDES}
-        self.compare_button = _button("Compare", "Measure both", self.compare)
+        self.compare_button = button("Compare", "Measure both", self.compare)
         self.compare_button.add_class("kbkit-primary")
-        self.cancel_button = _button("Cancel", "End the work", self.cancel)
+        self.cancel_button = button("Cancel", "End the work", self.cancel)
         self.cancel_button.disabled = True
         self.keep_buttons = {side: self._keep_button(side) for side in _SIDES}
         self.view = EvalView({"look": self._looked})
         self._lines = widgets.HTML()
-        self._status = widgets.HTML()
+        self._status = StatusLine()
         actions = [self.compare_button, self.cancel_button, *self.keep_buttons.values()]
         super().__init__(
             [
@@ -284,37 +282,27 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             present = self._kb.config().retrieval
         except KbkitError:  # it was deleted
             present = None
-        for side, button in self.keep_buttons.items():
+        for side, keep in self.keep_buttons.items():
             settings = self._measured.get(side, (None, present))[1]
-            button.disabled = running or present is None or settings == present
+            keep.disabled = running or present is None or settings == present
         self.running = running
 
     def _keep_button(self, side: str) -> widgets.Button:
-        button = _button(
+        made = button(
             f"Keep {side}",
             f"Write the settings of {side} to the knowledge base",
             lambda: self.keep(side),
         )
-        button.disabled = True
-        return button
+        made.disabled = True
+        return made
 
     def _draw(self, progress: float | None = None) -> None:
         self.view.state = {**self.view.state, "progress": progress}
 
     def _say(self, text: str) -> None:
-        self._status.value = render.status(text)
+        self._status.say(text)
 
     def _fail(self, error: Exception) -> None:
         """Show an error in the status line; what was measured before stays."""
         self.error = error
-        if not isinstance(error, KbkitError):
-            _log.debug("unexpected error in an evaluation panel", exc_info=error)
-        self._status.value = render.problem(error)
-
-
-def _button(label: str, tooltip: str, action: Callable[[], None]) -> widgets.Button:
-    button = widgets.Button(
-        description=label, tooltip=tooltip, layout=widgets.Layout(width="auto")
-    ).add_class("kbkit-button")
-    button.on_click(lambda _button: action())
-    return button
+        self._status.fail(error)

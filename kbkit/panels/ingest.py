@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -14,17 +13,16 @@ from typing import TYPE_CHECKING
 import ipywidgets as widgets
 from traitlets import Any, Bool, Bunch
 
-from kbkit.errors import ConfigError, KbkitError, NotFoundError, SourceError
+from kbkit.errors import ConfigError, NotFoundError, SourceError
 from kbkit.models import IngestReport, Problem, Progress
 from kbkit.panels import render, step
 from kbkit.panels.fields import SourceForm, source_label, source_models
+from kbkit.panels.saying import StatusLine, button
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.progress import OnProgress
     from kbkit.workspace import Workspace
-
-_log = logging.getLogger(__name__)
 
 _EVERY = 0.2
 """Seconds between two changes of the counts."""
@@ -102,12 +100,12 @@ class IngestPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
                 layout=widgets.Layout(width="auto"),
             )
         self._form_box = widgets.VBox().add_class("kbkit-form")
-        self.start_button = _button("Start", "Read the source", self.start)
+        self.start_button = button("Start", "Read the source", self.start)
         self.start_button.add_class("kbkit-primary")
-        self.refresh_button = _button(
+        self.refresh_button = button(
             "Refresh all", "Read all sources of the knowledge base again", self.refresh
         )
-        self.cancel_button = _button("Cancel", "End the work; what was read stays", self.cancel)
+        self.cancel_button = button("Cancel", "End the work; what was read stays", self.cancel)
         self.cancel_button.disabled = True
         self.upload = widgets.FileUpload(
             description="Upload files",
@@ -119,7 +117,7 @@ class IngestPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         self.upload.observe(self._uploaded, "value")
         boxes = [box for box in (self.kb_box, self.type_box) if box is not None]
         actions = [self.start_button, self.cancel_button, self.refresh_button, self.upload]
-        self._status = widgets.HTML()
+        self._status = StatusLine()
         self._counts = widgets.HTML()
         self._problems = widgets.HTML()
         super().__init__(
@@ -316,7 +314,7 @@ class IngestPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
     # What is shown
 
     def _say(self, text: str) -> None:
-        self._status.value = render.status(text)
+        self._status.say(text)
 
     def _show(self, report: IngestReport, place: str, seconds: float) -> None:
         self._counts.value = render.counts(report, place, seconds)
@@ -327,17 +325,7 @@ class IngestPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
     def _fail(self, error: Exception) -> None:
         """Show an error in the status line; the counts stay."""
         self.error = error
-        if not isinstance(error, KbkitError):
-            _log.debug("unexpected error in an ingest panel", exc_info=error)
-        self._status.value = render.problem(error)
-
-
-def _button(label: str, tooltip: str, action: Callable[[], None]) -> widgets.Button:
-    button = widgets.Button(
-        description=label, tooltip=tooltip, layout=widgets.Layout(width="auto")
-    ).add_class("kbkit-button")
-    button.on_click(lambda _button: action())
-    return button
+        self._status.fail(error)
 
 
 def _add_files(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import kbkit
 from tests.browser.accessibility import violations
+from tests.browser.notebook import Notebook
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -52,15 +52,9 @@ from kbkit.panels import DocumentsPanel
 
 panel = DocumentsPanel(ws)
 panel"""
-IDLE = "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status == 'idle'"
 
 
-@dataclass
-class Lab:
-    page: sync_api.Page
-    workspace: Path
-    events: list[str]
-
+class Lab(Notebook):
     @property
     def panel(self) -> sync_api.Locator:
         return self.page.locator(".kbkit-documents")
@@ -76,10 +70,6 @@ class Lab:
     def item(self, name: str) -> sync_api.Locator:
         return self.tree.get_by_role("treeitem", name=name)
 
-    def keys(self, *keys: str) -> None:
-        for key in keys:
-            self.page.keyboard.press(key)
-
     def active(self) -> str:
         """The line of the tree that has the focus."""
         return self.tree.evaluate(
@@ -89,16 +79,12 @@ class Lab:
     def opened(self, title: str) -> None:
         self.panel.get_by_role("heading", name=title, exact=True).wait_for()
 
-    def command(self, name: str, arguments: str = "{}") -> None:
-        self.page.evaluate(f"void jupyterapp.commands.execute({name!r}, {arguments})")
-
 
 @pytest.fixture(scope="module")
 def lab(jupyterlab) -> Iterator[Lab]:
     with jupyterlab(MAKE_WORKSPACE, SHOW_PANEL) as (page, folder, events):
-        page.wait_for_function(IDLE)
-        lab = Lab(page, folder / "kb", events)
-        lab.command("notebook:run-all-cells")
+        lab = Lab(page, folder, events)
+        lab.run_all()
         lab.panel.get_by_text("manual: 62 documents").wait_for()
         yield lab
 
@@ -205,7 +191,7 @@ def test_it_fits_and_everybody_can_use_it(lab: Lab):
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     lab.item("Recipe 3").first.click()
     for theme in ("Light", "Dark"):
-        lab.command("apputils:change-theme", f"{{theme: 'JupyterLab {theme}'}}")
+        lab.theme(f"JupyterLab {theme}")
         lab.page.wait_for_function(
             "name => document.body.dataset.jpThemeName == name"
             " && !document.querySelector('#jupyterlab-splash')",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import kbkit
 from tests.browser.accessibility import violations
+from tests.browser.notebook import Notebook
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -26,15 +26,9 @@ ws = kbkit.open("kb")
 panel = IngestPanel(ws)
 panel""",
 )
-IDLE = "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status == 'idle'"
 
 
-@dataclass
-class Lab:
-    page: sync_api.Page
-    folder: Path
-    events: list[str]
-
+class Lab(Notebook):
     @property
     def panel(self) -> sync_api.Locator:
         return self.page.locator(".kbkit-ingest")
@@ -53,24 +47,12 @@ class Lab:
             arg=[name, least],
         )
 
-    def command(self, name: str, arguments: str = "{}") -> None:
-        self.page.evaluate(f"void jupyterapp.commands.execute({name!r}, {arguments})")
-
-    def theme(self, name: str) -> None:
-        self.command("apputils:change-theme", f"{{theme: '{name}'}}")
-        self.page.wait_for_function(
-            "name => document.body.dataset.jpThemeName == name"
-            " && !document.querySelector('#jupyterlab-splash')",
-            arg=name,
-        )
-
 
 @pytest.fixture(scope="module")
 def lab(jupyterlab) -> Iterator[Lab]:
     with jupyterlab(*CELLS) as (page, folder, events):
-        page.wait_for_function(IDLE)
         lab = Lab(page, folder, events)
-        lab.command("notebook:run-all-cells")
+        lab.run_all()
         lab.panel.get_by_text("Choose a source and start").wait_for()
         yield lab
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +12,7 @@ import pytest
 
 import kbkit
 from tests.browser.accessibility import violations
+from tests.browser.notebook import Notebook
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -61,17 +61,9 @@ asked = {"rows of a table": "csv", "nested values": "json", "write toml": "toml"
 questions = [Question(question=q, relevant=(f"{page}.html",)) for q, page in asked.items()]
 evaluate = EvalPanel(kb, questions)
 evaluate"""
-IDLE = "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status == 'idle'"
 
 
-@dataclass
-class Lab:
-    """A JupyterLab with the notebook open in a browser."""
-
-    page: sync_api.Page
-    workspace: Path
-    events: list[str]
-
+class Lab(Notebook):
     @property
     def judge(self) -> sync_api.Locator:
         return self.page.locator(".kbkit-judge")
@@ -88,15 +80,10 @@ class Lab:
     def evaluate(self) -> sync_api.Locator:
         return self.page.locator(".kbkit-eval")
 
-    def command(self, name: str, arguments: str = "{}") -> None:
-        # The command's own promise may wait for a kernel, so nobody waits for it here.
-        self.page.evaluate(f"void jupyterapp.commands.execute({name!r}, {arguments})")
-
     def run_all(self) -> None:
-        self.page.wait_for_function(IDLE)
-        self.command("notebook:run-all-cells")
+        super().run_all()
         self.judge.locator("h4").filter(visible=True).wait_for()
-        self.page.wait_for_function(IDLE)
+        self.wait_until_idle()
         self.evaluate.get_by_text("Change the settings of B").wait_for()
 
     def said(self, text: str) -> None:
@@ -105,10 +92,6 @@ class Lab:
     def number(self) -> int:
         """The passage that is shown, from 1."""
         return int(self.passage.get_attribute("aria-label").split()[1])
-
-    def press(self, *keys: str) -> None:
-        for key in keys:
-            self.page.keyboard.press(key)
 
     def ratings(self, count: int) -> pd.DataFrame:
         """All ratings, once there are as many."""
@@ -124,7 +107,7 @@ class Lab:
 @pytest.fixture(scope="module")
 def lab(jupyterlab) -> Iterator[Lab]:
     with jupyterlab(MAKE_WORKSPACE, SHOW_JUDGE, SHOW_EVAL) as (page, folder, events):
-        lab = Lab(page, folder / "kb", events)
+        lab = Lab(page, folder, events)
         lab.run_all()
         yield lab
 
@@ -133,36 +116,36 @@ def test_keys_judge_move_and_take_back(lab: Lab):
     lab.passage.click()
     assert lab.number() == 1
     first = lab.passage.inner_text()
-    lab.press("4")
+    lab.keys("4")
     assert lab.number() == 2
     assert lab.passage.inner_text() != first
     lab.said("4, very useful. Passage 2 of")
     stored = lab.ratings(1).iloc[0]
     assert (stored["score"], stored["query"]) == (4, "read a csv file")
     assert stored["rater"] == "reader"
-    lab.press("s", "2", "ArrowLeft", "ArrowLeft")
+    lab.keys("s", "2", "ArrowLeft", "ArrowLeft")
     assert lab.number() == 2
     items = lab.judge.get_by_role("listitem")
     assert items.nth(1).inner_text().endswith("skipped")
     assert items.nth(2).inner_text().endswith("2")
-    lab.press("ArrowRight", "0")  # what is shown
+    lab.keys("ArrowRight", "0")  # what is shown
     lab.said("Taken back. Passage 3 of")
     assert lab.ratings(1).iloc[0]["score"] == 4
-    lab.press("Backspace")  # the last one
+    lab.keys("Backspace")  # the last one
     lab.said("Taken back. Passage 1 of")
     lab.ratings(0)
-    lab.press("Backspace")
+    lab.keys("Backspace")
     lab.said("nothing to take back")
-    lab.press("n")
+    lab.keys("n")
     assert "write settings" in lab.judge.locator(".kbkit-judge-query").inner_text()
-    lab.press("p")
+    lab.keys("p")
     assert "read a csv" in lab.judge.locator(".kbkit-judge-query").inner_text()
 
 
 def test_no_key_reaches_the_notebook(lab: Lab):
     """There x cuts a cell, a and b add one, d d deletes it, and 0 0 asks to restart."""
     lab.passage.focus()
-    lab.press("x", "a", "b", "d", "d", "0", "0", "m", "y", "h", "Space")
+    lab.keys("x", "a", "b", "d", "d", "0", "0", "m", "y", "h", "Space")
     assert lab.page.locator(".jp-Notebook .jp-CodeCell").count() == 3
     assert lab.page.locator(".jp-Dialog").count() == 0
     assert lab.passage.evaluate("one => one == document.activeElement")
@@ -171,7 +154,7 @@ def test_no_key_reaches_the_notebook(lab: Lab):
 def test_buttons_and_list_do_what_keys_do_and_keep_the_focus(lab: Lab):
     lab.judge.get_by_role("listitem").nth(2).get_by_role("button").click()
     assert lab.number() == 3
-    lab.press("ArrowDown")
+    lab.keys("ArrowDown")
     assert lab.number() == 4
     focused = "document.activeElement.textContent"
     assert lab.page.evaluate(focused).startswith("4")
@@ -190,7 +173,7 @@ def test_buttons_and_list_do_what_keys_do_and_keep_the_focus(lab: Lab):
         lab.page.keyboard.down("1")  # the keyboard repeats a key that is held
     lab.page.keyboard.up("1")
     lab.ratings(1)
-    lab.press("Backspace")
+    lab.keys("Backspace")
     lab.ratings(0)
 
 
@@ -201,7 +184,7 @@ def test_keys_need_not_wait_for_the_kernel(lab: Lab):
     kernel = int((lab.workspace / "pid").read_text())
     os.kill(kernel, signal.SIGSTOP)
     try:
-        lab.press("3", "3")
+        lab.keys("3", "3")
         assert lab.number() != at
         assert lab.judge.locator(".kbkit-judged").all_inner_texts() == ["3", "3"]
         lab.said("2 not stored yet")
@@ -235,7 +218,7 @@ def test_comparing_and_looking_at_what_moved(lab: Lab):
     assert table.get_by_role("row").count() == 5
     plot = lab.evaluate.get_by_role("slider")
     plot.focus()
-    lab.press("End", "ArrowLeft", "Home", "ArrowRight")
+    lab.keys("End", "ArrowLeft", "Home", "ArrowRight")
     assert plot.get_attribute("aria-valuenow") == "2"
     assert "difference" in plot.get_attribute("aria-valuetext")
     readout = lab.evaluate.locator(".kbkit-eval-readout")
@@ -243,7 +226,7 @@ def test_comparing_and_looking_at_what_moved(lab: Lab):
     box = plot.locator("svg").bounding_box()
     lab.page.mouse.move(box["x"] + box["width"] - 3, box["y"] + 20)
     lab.page.wait_for_function("document.querySelector('[role=slider]').ariaValueNow == '4'")
-    lab.press("Enter")
+    lab.keys("Enter")
     lists = lab.evaluate.get_by_role("region", name="What both found")
     lists.get_by_role("listitem").first.wait_for()
     assert lists.get_by_text("relevant, 2").count() == 2
@@ -265,7 +248,7 @@ def test_settings_are_kept_on_a_click(lab: Lab):
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])
 def test_they_fit_and_everybody_can_use_them(lab: Lab, theme: str):
-    lab.command("apputils:change-theme", f"{{theme: 'JupyterLab {theme}'}}")
+    lab.theme(f"JupyterLab {theme}")
     lab.page.wait_for_function(
         "name => document.body.dataset.jpThemeName == name"
         " && !document.querySelector('#jupyterlab-splash')",
@@ -290,9 +273,9 @@ def test_they_fit_and_everybody_can_use_them(lab: Lab, theme: str):
 def test_it_goes_on_after_a_restart_and_ends_with_what_to_do(lab: Lab):
     before = len(lab.ratings(2))
     lab.page.evaluate("jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
-    lab.page.wait_for_function(IDLE)
+    lab.wait_until_idle()
     lab.passage.focus()
-    lab.press("4")
+    lab.keys("4")
     lab.said("Run the cell again")
     lab.command("notebook:clear-all-cell-outputs")
     lab.judge.wait_for(state="detached")
@@ -304,7 +287,7 @@ def test_it_goes_on_after_a_restart_and_ends_with_what_to_do(lab: Lab):
     for _ in range(60):
         if end.is_visible():
             break
-        lab.press("2")
+        lab.keys("2")
     assert end.evaluate("one => one == document.activeElement")
     assert "kb.evaluate()" in end.inner_text()
     assert violations(lab.page, ".kbkit-judge") == []

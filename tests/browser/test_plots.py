@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.notebook import Notebook
+
 sync_api = pytest.importorskip("playwright.sync_api")
 
 pytestmark = pytest.mark.browser
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
-IDLE = "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status == 'idle'"
 MAKE = """\
 import kbkit
 
@@ -22,8 +23,6 @@ for n in range(20):
     chunk = kb.add(f"{attack} Tea {n}", f"# Tea {n}\\n\\nGreen tea number {n * n} {attack}",
                    source=f"https://example.org/{attack}{n % 3}/page-{n}")
 kb.rate(next(kb.iter_chunks()).id, 4)"""
-
-
 SHOW = """\
 plots = [kb.plot_documents(), kb.plot_chunks(), kb.plot_ratings(), kb.plot_map(colour="folder")]
 display(*plots)"""
@@ -45,20 +44,16 @@ canvas => {
 
 
 def test_plots_follow_the_theme_and_hostile_text_stays_text(jupyterlab):
-    with jupyterlab(MAKE, SHOW) as (page, _, events):
+    with jupyterlab(MAKE, SHOW) as (page, folder, events):
+        lab = Notebook(page, folder, events)
         plots = page.locator(".vega-embed canvas, .vega-embed svg.marks")
         SCREENSHOTS.mkdir(parents=True, exist_ok=True)
         for theme in ("Light", "Dark"):
-            page.wait_for_function(IDLE)
-            page.evaluate(
-                "name => void jupyterapp.commands.execute('apputils:change-theme', {theme: name})",
-                f"JupyterLab {theme}",
-            )
-            light = str(theme == "Light").lower()
-            page.wait_for_function(f"document.body.dataset.jpThemeLight == '{light}'")
-            page.evaluate("void jupyterapp.commands.execute('notebook:run-all-cells')")
+            lab.wait_until_idle()
+            lab.theme(f"JupyterLab {theme}")
+            lab.run_all()
             page.wait_for_timeout(500)
-            page.wait_for_function(IDLE)
+            lab.wait_until_idle()
             sync_api.expect(plots).to_have_count(4, timeout=60_000)
             plots.last.scroll_into_view_if_needed()
             page.wait_for_timeout(300)

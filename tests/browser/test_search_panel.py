@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +10,7 @@ import pytest
 
 import kbkit
 from tests.browser.accessibility import violations
+from tests.browser.notebook import Notebook
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -53,17 +53,9 @@ from kbkit.panels import SearchPanel
 
 panel = SearchPanel(ws)
 panel"""
-IDLE = "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel?.status == 'idle'"
 
 
-@dataclass
-class Lab:
-    """A JupyterLab with the notebook open in a browser."""
-
-    page: sync_api.Page
-    workspace: Path
-    events: list[str]
-
+class Lab(Notebook):
     @property
     def panel(self) -> sync_api.Locator:
         return self.page.locator(".kbkit-panel")
@@ -80,13 +72,8 @@ class Lab:
     def status(self) -> sync_api.Locator:
         return self.panel.get_by_role("status")
 
-    def command(self, name: str, arguments: str = "{}") -> None:
-        # The command's own promise may wait for a kernel, so nobody waits for it here.
-        self.page.evaluate(f"void jupyterapp.commands.execute({name!r}, {arguments})")
-
     def run_all(self) -> None:
-        self.page.wait_for_function(IDLE)
-        self.command("notebook:run-all-cells")
+        super().run_all()
         self.panel.get_by_text("What would you like to know?").wait_for()
 
     def python(self, code: str) -> str:
@@ -102,10 +89,6 @@ class Lab:
             }""",
             code,
         )
-
-    def keys(self, *keys: str) -> None:
-        for key in keys:
-            self.page.keyboard.press(key)
 
     def ask(self, query: str) -> None:
         """Type a query and wait for its cards."""
@@ -133,20 +116,12 @@ class Lab:
         with kbkit.open(self.workspace) as workspace:
             return pd.concat([workspace[name].ratings() for name in workspace])
 
-    def theme(self, name: str) -> None:
-        self.command("apputils:change-theme", f"{{theme: '{name}'}}")
-        self.page.wait_for_function(
-            "name => document.body.dataset.jpThemeName == name"
-            " && !document.querySelector('#jupyterlab-splash')",
-            arg=name,
-        )
-
 
 @pytest.fixture(scope="module")
 def lab(jupyterlab) -> Iterator[Lab]:
     """The notebook after all its cells have run."""
     with jupyterlab(MAKE_WORKSPACE, SHOW_PANEL) as (page, folder, events):
-        lab = Lab(page, folder / "kb", events)
+        lab = Lab(page, folder, events)
         lab.run_all()
         yield lab
 
