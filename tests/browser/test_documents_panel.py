@@ -179,7 +179,7 @@ def test_a_document_is_deleted_once_that_is_confirmed(lab: Lab):
     lab.item("Tools").click()
     lab.panel.get_by_role("button", name="Delete…").click()
     lab.panel.get_by_role("button", name="Keep it").click()
-    assert lab.panel.get_by_role("button", name="Delete it").is_hidden()
+    lab.panel.get_by_role("button", name="Delete it").wait_for(state="hidden")
     lab.panel.get_by_role("button", name="Delete…").click()
     lab.panel.get_by_role("button", name="Delete it").click()
     lab.panel.get_by_text("Deleted: “Tools”").wait_for()
@@ -192,11 +192,6 @@ def test_it_fits_and_everybody_can_use_it(lab: Lab):
     lab.item("Recipe 3").first.click()
     for theme in ("Light", "Dark"):
         lab.theme(f"JupyterLab {theme}")
-        lab.page.wait_for_function(
-            "name => document.body.dataset.jpThemeName == name"
-            " && !document.querySelector('#jupyterlab-splash')",
-            arg=f"JupyterLab {theme}",
-        )
         for name, width in (("wide", 1200), ("narrow", 440)):
             lab.page.set_viewport_size({"width": width, "height": 1000})
             lab.page.wait_for_timeout(150)
