@@ -8,7 +8,7 @@ Exit codes: 0 done; 1 an error that the message explains; 2 the command was used
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -31,10 +31,13 @@ from kbkit.terminal import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from kbkit.export import ExportReport
     from kbkit.feedback.judgements import Judgements
+    from kbkit.knowledge_base import KnowledgeBase
     from kbkit.models import IngestReport
+    from kbkit.progress import OnProgress
     from kbkit.recipes import AnySource, Question
     from kbkit.workspace import Workspace
 
@@ -456,22 +459,56 @@ def notebook(
 @app.command()
 def export(
     context: typer.Context,
-    name: Name,
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="A knowledge base, or a recipe file, whose knowledge base is built first where "
+            "it is not there.",
+            show_default=False,
+        ),
+    ],
     to: Annotated[
         Path | None, typer.Option(help="Folder of the MkDocs project.", show_default=False)
+    ] = None,
+    standalone: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of a MkDocs project that others can build: with requirements and a "
+            "GitHub workflow.",
+            show_default=False,
+        ),
+    ] = None,
+    pages: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write only the pages, into this folder of the documentation of a site you have.",
+            show_default=False,
+        ),
     ] = None,
     html: Annotated[bool, typer.Option(help="Also run MkDocs, so that the site is ready.")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Write a knowledge base as a MkDocs project and build its searchable site."""
+    if sum(place is not None for place in (to, standalone, pages)) > 1:
+        raise typer.BadParameter("give one of --to, --standalone and --pages")
     with _workspace(context) as workspace, progress() as on_progress:
-        report = workspace[name].export(to, build=html, on_progress=on_progress)
+        kb = _built(workspace, target, on_progress)
+        if pages is not None:
+            report = kb.export_pages(pages, on_progress=on_progress)
+        else:
+            report = kb.export(
+                to or standalone,
+                build=html,
+                standalone=standalone is not None,
+                on_progress=on_progress,
+            )
     if as_json:
         print_json(report.to_dict())
         return
-    say(f"wrote the project {report.directory}")
+    say(f"wrote the {'project' if pages is None else 'pages'} {report.directory}")
     if report.html:
-        say(f"look at it with `kbkit serve-site {name if to is None else report.html}`")
+        place = kb.name if report.directory == kb.site_directory() else report.html
+        say(f"look at it with `kbkit serve-site {place}`")
 
 
 @app.command("serve-site")
@@ -494,6 +531,57 @@ def serve_site(
         say(f"serving {folder} at http://127.0.0.1:{server.server_address[1]}/ (Ctrl+C ends it)")
         with suppress(KeyboardInterrupt):
             server.serve_forever()
+
+
+@app.command()
+def watch(
+    context: typer.Context,
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="A knowledge base, or a recipe file, whose knowledge base is built first where "
+            "it is not there.",
+            show_default=False,
+        ),
+    ],
+    to: Annotated[
+        Path | None, typer.Option(help="Folder of the MkDocs project.", show_default=False)
+    ] = None,
+    html: Annotated[bool, typer.Option(help="Also run MkDocs, so that the site is ready.")] = True,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Also serve the site, at this port on loopback."),
+    ] = None,
+    interval: Annotated[
+        float, typer.Option(min=0.1, max=3600, help="Seconds between two looks.")
+    ] = 1.0,
+) -> None:
+    """Export again whenever files or the catalog change, until interrupted."""
+    if port is not None and not html:
+        raise typer.BadParameter("--port serves the site that --no-html does not build")
+    from kbkit.watching import watch as keep_watching
+
+    with _workspace(context) as workspace, ExitStack() as stack, suppress(KeyboardInterrupt):
+        with progress() as on_progress:
+            kb = _built(workspace, target, on_progress)
+        served: list[str] = []
+
+        def tell(report: ExportReport) -> None:
+            place = report.html or report.directory
+            say(f"wrote {report.written:,} pages, removed {report.removed:,}: {place}")
+            if port is not None and report.html and not served:
+                served.append(stack.enter_context(_serving(report.html, port)))
+                say(f"serving it at {served[0]}")
+
+        say(f"watching {kb.name} (Ctrl+C ends it)")
+        keep_watching(
+            kb,
+            directory=to,
+            build=html,
+            interval=interval,
+            on_export=tell,
+            on_trouble=lambda error: say(f"kbkit: {error}"),
+        )
 
 
 @app.command()
@@ -567,6 +655,37 @@ def _workspace(context: typer.Context) -> Workspace:
     from kbkit.workspace import Workspace
 
     return Workspace(context.obj)
+
+
+def _built(workspace: Workspace, target: str, on_progress: OnProgress | None) -> KnowledgeBase:
+    """The knowledge base of that name, or of a recipe, built where it is not there."""
+    from kbkit.builder import build as build_recipe
+    from kbkit.recipes import load_recipe
+    from kbkit.recipes.schema import SLUG
+
+    if SLUG.fullmatch(target):
+        return workspace[target]
+    recipe = load_recipe(target)
+    if recipe.name not in workspace:
+        build_recipe(recipe, workspace, site=False, on_progress=on_progress)
+    return workspace[recipe.name]
+
+
+@contextmanager
+def _serving(folder: Path, port: int) -> Iterator[str]:
+    """Serve a site beside other work; gives its address."""
+    from threading import Thread
+
+    from kbkit.export import open_server
+
+    with open_server(folder, port) as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def _asked(

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from kbkit.export.export import export_pages
 from kbkit.export.facts import Facts
-from kbkit.export.project import build_site, write_project
+from kbkit.export.project import build_site, write_project, write_standalone
 from kbkit.export.report import ExportReport
 from kbkit.export.serve import open_server, serve
 from kbkit.export.site import build_html, export_site
@@ -33,4 +33,5 @@ __all__ = [
     "open_server",
     "serve",
     "write_project",
+    "write_standalone",
 ]

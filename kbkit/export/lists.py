@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
+from itertools import pairwise
 
 from kbkit.export.bars import Bars
 from kbkit.export.history import latest
@@ -19,12 +20,14 @@ PAGE_SIZE = 500
 """Most documents that one page lists."""
 HOME_SIZE = 50
 """Most documents that the home page lists."""
+INNER_SECTIONS = 40
+"""Most sections within sections that the home page names."""
 CHANGES = 10
 """Most changes that the home page names."""
 PLOTS = "plots"
 """Folder of the plots."""
 
-_AGES = (("same week", 7), ("month", 30), ("quarter", 90), ("year", 365))
+_AGES = (("a week", 7), ("a month", 30), ("a quarter", 90), ("a year", 365))
 _OLDER = "older"
 _LENGTHS = (250, 500, 1000, 2000, 4000)
 
@@ -107,7 +110,8 @@ def home_page(
         lines += [escape(info.description), ""]
     lines += [*_figures(info, outline), *_changes(outline)]
     if root.sections:
-        lines += ["## Sections", "", *_section_list(outline, root, HOME)]
+        inner = sum(len(section.sections) for section in root.sections) <= INNER_SECTIONS
+        lines += ["## Sections", "", *_section_list(outline, root, HOME, inner=inner)]
     if len(root.documents) > HOME_SIZE:
         path = outline.section_paths[root.folders]
         more = section_pages(outline, Section(root.folders, "", root.documents), (), path)
@@ -210,7 +214,7 @@ def plots(outline: Outline) -> dict[str, str]:
             rows.setdefault(entry.document_type, Counter())[part] += 1
         ranked = sorted(rows.items(), key=lambda row: (-row[1].total(), row[0]))
         bars = [(kind.replace("_", " "), parts) for kind, parts in ranked]
-        title = f"Documents by type, and when they were fetched before {newest.isoformat()}"
+        title = f"Documents by type, fetched within ... before {newest.isoformat()}"
         names = [*(name for name, _ in _AGES), _OLDER]
         files[f"{PLOTS}/documents-by-type.svg"] = Bars(title, "documents", bars, names).svg()
     if outline.facts.lengths:
@@ -225,19 +229,31 @@ def plots(outline: Outline) -> dict[str, str]:
 
 
 def _length_bars(lengths: Sequence[int]) -> Bars:
-    names = [f"below {_LENGTHS[0]:,}", *(f"{least:,} and more" for least in _LENGTHS)]
+    names = [
+        f"below {_LENGTHS[0]:,}",
+        *(f"{least:,} to {most - 1:,}" for least, most in pairwise(_LENGTHS)),
+        f"{_LENGTHS[-1]:,} and more",
+    ]
     counts = Counter(sum(length >= least for least in _LENGTHS) for length in lengths)
     rows = [(name, {"chunks": counts[number]}) for number, name in enumerate(names)]
     return Bars("Lengths of chunks in characters", "chunks", rows, ["chunks"])
 
 
-def _section_list(outline: Outline, section: Section, here: str) -> list[str]:
-    lines = [
-        f"- [{escape(inner.label)}]({relative(outline.section_paths[inner.folders], here)}) "
-        f"({count(inner.size)})"
-        for inner in section.sections
-    ]
+def _section_list(
+    outline: Outline, section: Section, here: str, *, inner: bool = False
+) -> list[str]:
+    """What a section is divided into, with ``inner`` also what that is divided into."""
+    lines: list[str] = []
+    for part in section.sections:
+        lines.append(_section_line(outline, part, here))
+        if inner:
+            lines += [f"    {_section_line(outline, each, here)}" for each in part.sections]
     return [*lines, ""] if lines else []
+
+
+def _section_line(outline: Outline, section: Section, here: str) -> str:
+    link = relative(outline.section_paths[section.folders], here)
+    return f"- [{escape(section.label)}]({link}) ({count(section.size)})"
 
 
 def _document_list(outline: Outline, uris: Sequence[str], here: str) -> list[str]:

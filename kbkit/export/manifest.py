@@ -71,13 +71,16 @@ class Manifest:
         return manifest
 
     def write(self, directory: Path) -> None:
-        """Write the manifest into a folder, whole or not at all.
+        """Write the manifest into a folder, whole or not at all, and only if it is another one.
 
         Raises:
             OSError: It cannot be written.
         """
         text = json.dumps({"format": _FORMAT, **asdict(self)}, ensure_ascii=False, indent=1)
-        write_file(directory / MANIFEST, text.encode("utf-8", "replace"))
+        data = text.encode("utf-8", "replace")
+        # `mkdocs serve` builds again when a file is touched
+        if not ((directory / MANIFEST).is_file() and (directory / MANIFEST).read_bytes() == data):
+            write_file(directory / MANIFEST, data)
 
     def nav_titles(self) -> dict[str, str]:
         """The pages that the navigation names, and their names there."""

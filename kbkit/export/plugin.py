@@ -9,34 +9,41 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import posixpath
 import re
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
 
 from mkdocs.config.base import Config
-from mkdocs.config.config_options import Type
+from mkdocs.config.config_options import File as ConfigFile
+from mkdocs.config.config_options import ListOfItems, Type
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import get_toc
 
+from kbkit.errors import RecipeError
 from kbkit.export.about import DOCUMENTS, FULL_TEXT
 from kbkit.export.machine import publish, read_documents
 from kbkit.export.manifest import MANIFEST, Manifest
 from kbkit.export.render import Rendered, render
+from kbkit.export.search import PAGE, SiteSearch, policy
 from kbkit.export.style import STYLE
+from kbkit.recipes import load_recipe
 
 _MIXED = re.compile(r"\b(?=\w*[a-z0-9][A-Z]|\w*[A-Z]{2}[a-z])[A-Za-z0-9]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 _HEAD = (
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'self' 'unsafe-inline' "
-    "data: blob:; object-src 'none'; frame-src 'none'; base-uri 'none'; form-action 'self'\">"
-    f"<style>{STYLE}</style>"
+    '<head><meta http-equiv="Content-Security-Policy" content="{policy}">'
+    f"<style>{STYLE.replace('{', '{{').replace('}', '}}')}</style>"
 )
 """What exported pages have in their head: a policy of what they may load, which is a second wall
 behind the renderer, and the small print of where a page comes from."""
@@ -54,6 +61,8 @@ class ExportedPage(Page):
     """Day on which its document was fetched last (ISO), where it is that of a document."""
     pictures: frozenset[str] = frozenset()
     """Paths of the pictures that may stand in it."""
+    found = False
+    """Whether the search finds it by an index of its export, so that it needs no other."""
 
     def render(self, config: MkDocsConfig, files: Files) -> None:
         """Convert the Markdown to HTML that is safe to show."""
@@ -66,6 +75,8 @@ class ExportedPage(Page):
             checked=self.checked,
             picture=lambda href: _picture(href, self.file, files, self.pictures),
         )
+        if self.found:
+            self.meta["search"] = {"exclude": True}
         self.content = rendered.plain
         self.coloured = rendered.html
         self.toc = get_toc(cast(Any, rendered.toc))
@@ -90,19 +101,87 @@ def _picture(href: str, file: File, files: Files, pictures: frozenset[str]) -> s
     return None if found is None else found.content_string
 
 
+class SearchPage(Page):
+    """The page that searches all knowledge bases of the site."""
+
+    search: SiteSearch
+
+    def render(self, config: MkDocsConfig, files: Files) -> None:
+        """Give what `SiteSearch` has made."""
+        self.meta["search"] = {"exclude": True}
+        self.content = self.search.page()
+        self.toc = get_toc([])
+        self.present_anchor_ids = set()
+
+
 class KbkitConfig(Config):  # type: ignore[no-untyped-call]  # mkdocs is half typed
     """Options of the plugin."""
 
+    recipes = ListOfItems(ConfigFile(exists=True), default=[])
+    """Recipes whose knowledge bases are put into the site: each is built where the workspace does
+    not have it, and its pages are exported to `folder/NAME` in the documentation, once per
+    command. Paths start at the folder of `mkdocs.yml`."""
+    workspace = Type(str, default="kb")
+    """Folder of the workspace; it starts there too."""
+    folder = Type(str, default="kb")
+    """Folder in the documentation that the pages of recipes go to."""
     section = Type(str, default="Knowledge bases")
     """Title of the exports' part of the navigation, where there is a navigation besides them."""
+
+
+def _beside(config: MkDocsConfig, path: str) -> Path:
+    """A path that starts at the folder of ``mkdocs.yml``."""
+    return Path(config.config_file_path or ".").parent.absolute() / path
+
+
+def mount(recipe: Path, workspace: Path, folder: Path) -> None:
+    """Export the knowledge base of a recipe into a folder named after it.
+
+    Another process does it: the export knows no workspace, and MkDocs need not hold what an
+    ingest loads.
+
+    Raises:
+        PluginError: The recipe is wrong, or cannot be built or exported.
+    """
+    try:
+        name = load_recipe(recipe).name
+    except RecipeError as error:
+        raise PluginError(f"kbkit: {error}") from None
+    target = folder / name
+    command = [sys.executable, "-P", "-m", "kbkit.cli", "--workspace", str(workspace)]
+    command += ["export", str(recipe), "--pages", str(target)]
+    done = subprocess.run(  # noqa: S603  # our own interpreter, no shell
+        command,
+        check=False,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONUTF8": "1"},
+    )
+    if done.returncode:
+        raise PluginError(f"kbkit: {recipe} cannot be published:\n{done.stderr.strip()}")
 
 
 class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # mkdocs is half typed
     """Finds exports, and shows them safely."""
 
+    mounted = False
+    """Whether the recipes have been exported."""
+
+    def on_startup(self, *, command: str, dirty: bool) -> None:
+        """Begin a command; with `mkdocs serve`, several builds follow."""
+        self.mounted = False
+
     def on_config(self, config: MkDocsConfig) -> MkDocsConfig:
-        """Read the manifests and add the exports to the navigation."""
+        """Export recipes, read the manifests and add the exports to the navigation."""
         docs = Path(config.docs_dir)
+        if not self.mounted:
+            for recipe in self.config.recipes:
+                workspace = _beside(config, self.config.workspace)
+                mount(Path(recipe), workspace, docs / self.config.folder)
+            self.mounted = True
         self.exports = {
             path.parent.relative_to(docs).as_posix(): Manifest.read(path.parent)
             for path in sorted(docs.glob(f"**/{MANIFEST}"))
@@ -115,6 +194,9 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
                 {html.escape(self.exports[prefix].title): nav} for prefix, nav in parts.items()
             ]
             config.nav = [*(config.nav or []), {self.config.section: exports}]
+        self.search = SiteSearch.of(docs, self.exports)
+        if self.search.kbs:
+            config.nav = [*(config.nav or []), {"Search": PAGE}]
         return config
 
     def on_files(self, files: Files, config: MkDocsConfig) -> Files:
@@ -138,6 +220,11 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
                     page.checked = fetched.get(path, "")
                     # Pages of documents have none, whatever the documents say
                     page.pictures = frozenset() if path in fetched else pictures
+                    page.found = self.search.covers(prefix)
+        if self.search.kbs:
+            file = File.generated(config, PAGE, content="")
+            files.append(file)
+            SearchPage("Search", file, config).search = self.search
         self.files = files
         return files
 
@@ -150,10 +237,21 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         return context
 
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
-        """Forbid exported pages to load anything from elsewhere, and style their small print."""
-        if isinstance(page, ExportedPage):
-            return output.replace("<head>", f"<head>{_HEAD}", 1)
+        """Put our search in, and forbid exported pages to load anything from elsewhere."""
+        if self.search.kbs:
+            output = self.search.in_page(output)
+        if isinstance(page, ExportedPage | SearchPage):
+            # what documents say is nothing that a policy could allow
+            shell = output.replace(page.content or "", "") if page.content else output
+            output = output.replace("<head>", _HEAD.format(policy=policy(shell)), 1)
         return output
+
+    def on_post_template(
+        self, output_content: str, *, template_name: str, config: MkDocsConfig
+    ) -> str:
+        """Give the page for what is not found the same search."""
+        known = self.search.kbs and template_name.endswith(".html")
+        return self.search.in_page(output_content) if known else output_content
 
     # After the search plugin, which writes the index
     @event_priority(-100)
@@ -169,6 +267,10 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
                 Path(config.site_dir, prefix),
                 partial(self._address, prefix),
             )
+        if self.search.kbs:
+            name = html.unescape(config.site_name)
+            self.search.write(Path(config.site_dir), name, directories=config.use_directory_urls)
+            return
         path = Path(config.site_dir, "search", "search_index.json")
         if not path.exists():
             return

@@ -100,6 +100,82 @@ def write_project(directory: Path, info: KnowledgeBaseInfo, site: SiteSpec) -> P
     return directory
 
 
+def write_standalone(project: Path) -> None:
+    """Add to a project what lets others build it, who have neither workspace nor kbkit yet.
+
+    Files that are there already are left alone.
+
+    Raises:
+        ExportError: The folder cannot be written.
+    """
+    files = {
+        "requirements.txt": f"kbkit=={version('kbkit')}\n",
+        ".gitignore": f"/{HTML}/\n*.lock\n",
+        "README.md": _STANDALONE_README,
+        ".github/workflows/site.yml": _STANDALONE_WORKFLOW,
+    }
+    try:
+        for name, text in files.items():
+            if not (project / name).exists():
+                write_file(project / name, text.encode())
+    except OSError as error:
+        raise ExportError(
+            f"{project}: cannot write the MkDocs project ({error.strerror or error}); "
+            "free the place or choose another folder"
+        ) from error
+
+
+_STANDALONE_README = f"""\
+# A site made by kbkit
+
+The pages in `{DOCS}` were exported from a knowledge base; `{DOCS}/about.md` says where they come
+from. To build the site into `{HTML}`, with Python 3.11 or newer:
+
+    python -m pip install -r requirements.txt
+    python -m mkdocs build --strict
+
+Then put `{HTML}` on any web server. On GitHub, the workflow publishes it to Pages.
+"""
+
+_STANDALONE_WORKFLOW = f"""\
+name: Publish the site
+
+on:
+  push:
+    branches: [main]
+  workflow_dispatch:
+
+permissions:
+  contents: read
+  pages: write
+  id-token: write
+
+concurrency:
+  group: pages
+
+jobs:
+  publish:
+    runs-on: ubuntu-latest
+    environment:
+      name: github-pages
+      url: ${{{{ steps.deployment.outputs.page_url }}}}
+    steps:
+      - uses: actions/checkout@v4
+      - uses: actions/setup-python@v5
+        with:
+          python-version: "3.13"
+          cache: pip
+          cache-dependency-path: requirements.txt
+      - run: python -m pip install -r requirements.txt
+      - run: python -m mkdocs build --strict
+      - uses: actions/upload-pages-artifact@v3
+        with:
+          path: {HTML}
+      - id: deployment
+        uses: actions/deploy-pages@v4
+"""
+
+
 def build_site(project: Path, *, strict: bool = True) -> Path:
     """Build a MkDocs project into HTML; nothing is done when it is as it was built last.
 

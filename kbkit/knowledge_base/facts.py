@@ -70,28 +70,23 @@ def related_passages(
     taken off: what all documents of a subject share tells none apart. Of a document that is near,
     the chunk that is nearest to the mean is the passage.
     """
-    if len(snapshot.document_ids) < 2:
+    # a snapshot may remember documents that have no chunks any more
+    held, owners = np.unique(snapshot.owners, return_inverse=True)
+    if len(held) < 2:
         return {}
-    rows = np.argsort(snapshot.owners, kind="stable")
-    starts = np.searchsorted(snapshot.owners[rows], np.arange(len(snapshot.document_ids) + 1))
+    rows = np.argsort(owners, kind="stable")
+    starts = np.searchsorted(owners[rows], np.arange(len(held) + 1))
     vectors = np.asarray(snapshot.vectors, np.float32)
     centre = vectors.mean(axis=0)
-    means = _means(vectors, rows, starts) - centre
+    sums = np.add.reduceat(vectors[rows], starts[:-1], axis=0)
+    means = sums / np.diff(starts)[:, None].astype(np.float32) - centre
     means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
     chosen: list[tuple[int, int, int]] = []
     for number, other in _nearest(means):
         passages = rows[starts[other] : starts[other + 1]]
         best = passages[int(np.argmax((vectors[passages] - centre) @ means[number]))]
-        chosen.append((number, other, int(best)))
+        chosen.append((int(held[number]), int(held[other]), int(best)))
     return _passages(connection, snapshot, chosen)
-
-
-def _means(
-    vectors: NDArray[np.float32], rows: NDArray[np.int64], starts: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """Mean of the vectors of each document; every document of a snapshot has chunks."""
-    sums = np.add.reduceat(vectors[rows], starts[:-1], axis=0)
-    return np.asarray(sums / np.diff(starts)[:, None], np.float32)
 
 
 def _nearest(means: NDArray[np.float32]) -> Iterator[tuple[int, int]]:

@@ -104,17 +104,38 @@ class Ingested(Opened):
                 self._drop_source(row)
         return self._run(rows, on_progress, stop)
 
+    def local_places(self) -> list[tuple[Path, tuple[str, ...]]]:
+        """Where its sources read on this machine's disk: globs, files or folders.
+
+        Returns:
+            The path of each, absolute, and the globs that it leaves out.
+        """
+        return [
+            (Path(row.base, row.spec["path"]), tuple(row.spec.get("exclude", ())))
+            for row in self._sources()
+            if row.spec.get("path")
+        ]
+
     def refresh(
-        self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False
+        self,
+        *,
+        local: bool = False,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
     ) -> IngestReport:
         """Read all sources again and take over what changed.
 
+        Args:
+            local: Only sources that read on this machine's disk.
+            on_progress: Called after each document; by default notebooks show a bar.
+            stop: Asked often; true ends the work cleanly.
+
         Raises:
-            ConfigError: It has no sources.
+            ConfigError: It has no such sources.
             ConflictError: Another process reads one of the sources right now.
             EmbedderError: The embedder failed; what was stored stays.
         """
-        rows = self._sources()
+        rows = [row for row in self._sources() if row.spec.get("path") or not local]
         if not rows:
             raise ConfigError(
                 f"{self.name}: has no sources to refresh; add one with `kbkit add {self.name}`"

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kbkit.errors import EmbedderError
 from kbkit.frames import info_html
 from kbkit.knowledge_base.plotted import Plotted
+from kbkit.models import Progress
 from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseConfig
 from kbkit.stores import registry
 
 if TYPE_CHECKING:
+    from kbkit.export.facts import Facts
     from kbkit.export.report import ExportReport
+    from kbkit.models import Document, KnowledgeBaseInfo
+    from kbkit.recipes import SiteSpec
 
 
 class KnowledgeBase(Plotted):
@@ -23,6 +32,7 @@ class KnowledgeBase(Plotted):
         directory: str | Path | None = None,
         *,
         build: bool = True,
+        standalone: bool = False,
         on_progress: OnProgress | None = None,
     ) -> ExportReport:
         """Write the knowledge base as a MkDocs project, and build its site.
@@ -31,27 +41,88 @@ class KnowledgeBase(Plotted):
             directory: Folder of the project; by default the recipe's, or ``export/NAME`` in the
                 workspace.
             build: Also run MkDocs, so that the site lies ready in the project.
+            standalone: Add what others need to build the project: requirements, a workflow.
             on_progress: Called as pages are written.
 
         Raises:
             ExportError: The folder cannot be written, or MkDocs refuses the project.
         """
-        from kbkit.export import build_html, export_site
+        from kbkit.export import build_html, export_site, write_standalone
+        from kbkit.export.project import DOCS
+
+        project = Path(directory) if directory is not None else self.site_directory()
+        with self._one_version() as (info, documents, site, facts):
+            report = export_site(
+                info, documents, project, site, facts=facts, build=False, on_progress=on_progress
+            )
+        report = self._indexed(report, project / DOCS, on_progress)
+        if standalone:
+            write_standalone(project)
+        return build_html(report, on_progress) if build else report
+
+    def export_pages(
+        self, directory: str | Path, *, on_progress: OnProgress | None = None
+    ) -> ExportReport:
+        """Write only the pages, into a folder of the documentation of a MkDocs site.
+
+        Args:
+            directory: The folder; the site needs the plugin ``kbkit``.
+            on_progress: Called as pages are written.
+
+        Raises:
+            ExportError: The folder cannot be written, or holds files of somebody else.
+        """
+        from kbkit.export import export_pages
+
+        folder = Path(directory)
+        with self._one_version() as (info, documents, site, facts):
+            report = export_pages(info, documents, folder, site, on_progress, facts=facts)
+        return self._indexed(report, folder, on_progress)
+
+    def _indexed(
+        self, report: ExportReport, folder: Path, on_progress: OnProgress | None
+    ) -> ExportReport:
+        """Write the search index of pages that were exported; without chunks there is none."""
+        from kbkit.export.index import write_index
+        from kbkit.export.index.writer import remove_index
+        from kbkit.export.manifest import Manifest
+        from kbkit.knowledge_base.indexed import index_content
+        from kbkit.retrieval.fitting import is_outdated
+
+        start = time.perf_counter()
+        if on_progress:
+            on_progress(Progress("index", 0, 1, "search index"))
+        with self._resources.database.read() as connection:
+            outdated = is_outdated(connection, registry.get_by_id(connection, self.id))
+        if outdated:
+            with suppress(EmbedderError):  # no chunk has a word: it is searched by nothing then
+                self.fit_query_encoder()
+        manifest = Manifest.read(folder)
+        content = index_content(self._resources, self.id, manifest.documents, manifest.title)
+        if content is None:
+            remove_index(folder)
+        else:
+            write_index(content, folder)
+        if on_progress:
+            on_progress(Progress("index", 1, 1, "search index"))
+        return replace(report, seconds={**report.seconds, "index": time.perf_counter() - start})
+
+    @contextmanager
+    def _one_version(
+        self,
+    ) -> Iterator[tuple[KnowledgeBaseInfo, Iterable[Document], SiteSpec, Facts]]:
+        """What an export is made of, as one transaction sees it."""
         from kbkit.knowledge_base.facts import Listed, gather
 
-        with self._resources.database.read() as connection:  # all pages show one version
+        with self._resources.database.read() as connection:
             row = registry.get_by_id(connection, self.id)
             snapshot = self._resources.snapshots.made(connection, row)
-            report = export_site(
+            yield (
                 registry.describe(connection, row),
                 Listed(connection, self.id),
-                Path(directory) if directory is not None else self.site_directory(),
                 KnowledgeBaseConfig.model_validate(row.config).site,
-                facts=gather(connection, self.id, snapshot),
-                build=False,
-                on_progress=on_progress,
+                gather(connection, self.id, snapshot),
             )
-        return build_html(report, on_progress) if build else report
 
     def site_directory(self) -> Path:
         """Folder that `export` writes to when none is named."""

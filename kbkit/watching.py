@@ -1,0 +1,81 @@
+"""Keeps the site of a knowledge base level with its files and its catalog."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from kbkit.errors import KbkitError
+from kbkit.export import ExportReport
+from kbkit.knowledge_base import KnowledgeBase
+from kbkit.sources.globs import excluded, parts_of, walk
+
+SHARE = 10
+"""Looking takes at most one part in so many of the time."""
+
+
+def watch(
+    kb: KnowledgeBase,
+    *,
+    directory: Path | None = None,
+    build: bool = True,
+    interval: float = 1.0,
+    on_export: Callable[[ExportReport], None] = lambda _: None,
+    on_trouble: Callable[[KbkitError], None] = lambda _: None,
+    stop: Callable[[], bool] = lambda: False,
+) -> None:
+    """Export a knowledge base, and again whenever its files or its catalog change.
+
+    Sources on this machine's disk are read again when one of their files changes; what others
+    write into the catalog (an ingest, a rating) is taken over too. Sources on the web are left
+    alone: `KnowledgeBase.refresh` reads them.
+
+    Args:
+        kb: The knowledge base.
+        directory: Folder of the MkDocs project; by default as `KnowledgeBase.export` has it.
+        build: Also run MkDocs; without, another `mkdocs serve` may.
+        interval: Seconds between two looks, at least.
+        on_export: Called with what each export did.
+        on_trouble: Called with what kept a change from being taken over; the next one is tried.
+        stop: Asked at every look; true ends it.
+    """
+    seen: tuple[str, object] | None = None
+    while not stop():
+        began = time.monotonic()
+        now = (stamp(kb), kb.revision())
+        looked = time.monotonic() - began
+        if now != seen:
+            try:
+                if (seen is None or now[0] != seen[0]) and kb.local_places():
+                    kb.refresh(local=True)
+                    now = (now[0], kb.revision())
+                if seen is None or now[1] != seen[1]:
+                    on_export(kb.export(directory, build=build))
+            except KbkitError as error:
+                on_trouble(error)
+            seen = now
+        time.sleep(max(interval, SHARE * looked))
+
+
+def stamp(kb: KnowledgeBase) -> str:
+    """Stands for the names, sizes and times of all files that its sources read."""
+    state = hashlib.blake2b(digest_size=16)
+    for place, left_out in kb.local_places():
+        for path in _files(place, left_out):
+            try:
+                about = path.stat()
+            except OSError:
+                continue
+            state.update(f"{path}\0{about.st_size}\0{about.st_mtime_ns}\n".encode(errors="replace"))
+    return state.hexdigest()
+
+
+def _files(place: Path, left_out: tuple[str, ...]) -> Iterator[Path]:
+    """The files that a glob may mean; a few more do no harm."""
+    folder = Path(parts_of(str(place))[0])
+    if folder.is_file():
+        yield folder
+    else:
+        yield from (path for path, inside in walk(folder) if not excluded(inside, left_out))

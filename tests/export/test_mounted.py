@@ -1,0 +1,74 @@
+"""An existing MkDocs site that mounts the knowledge base of a recipe."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def mkdocs(folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict"],
+        check=False, capture_output=True, text=True, cwd=folder,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "true"},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def own_site(tmp_path) -> Path:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/index.md").write_text("# Ours\n")
+    (tmp_path / "docs/llms.txt").write_text("ours\n")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/apples.md").write_text("# Apples\n\nThey are red.\n")
+    (tmp_path / "notes/pears.md").write_text("# Pears\n\nSee [apples](apples.md).\n")
+    (tmp_path / "fruit.yaml").write_text("name: fruit\nsources:\n- type: files\n  path: notes\n")
+    (tmp_path / "mkdocs.yml").write_text(
+        "site_name: Ours\nsite_url: https://example.org/docs/\n"
+        "theme: {name: material, font: false}\n"
+        "plugins:\n- search\n- kbkit: {recipes: [fruit.yaml], workspace: .kb}\n"
+    )
+    return tmp_path
+
+
+def test_a_site_mounts_the_knowledge_base_of_a_recipe(own_site):
+    done = mkdocs(own_site)
+    assert done.returncode == 0, done.stderr
+    site = own_site / "site"
+    assert "Knowledge bases" in (site / "index.html").read_text("utf-8")
+    listed = json.loads((site / "kb/fruit/documents.json").read_text("utf-8"))["documents"]
+    urls = {document["title"]: document["url"] for document in listed}
+    assert set(urls) == {"Apples", "Pears"}
+    page = (site / "kb/fruit" / urls["Pears"] / "index.html").read_text("utf-8")
+    assert 'href="../apples/"' in page
+    assert "They are red." in (site / "kb/fruit/llms-full.txt").read_text("utf-8")
+    assert f"[Pears]({urls['Pears']})" in (site / "kb/fruit/llms.txt").read_text("utf-8")
+    assert (site / "llms.txt").read_text() == "ours\n"
+    pages = (site / "sitemap.xml").read_text("utf-8")
+    assert f"<loc>https://example.org/docs/kb/fruit/{urls['Pears']}</loc>" in pages
+    times = {path: path.stat().st_mtime_ns for path in (own_site / "docs/kb").rglob("*.*")
+             if path.suffix != ".lock"}  # fmt: skip
+    assert mkdocs(own_site).returncode == 0
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+
+
+def test_a_recipe_that_is_wrong_fails_the_build_with_its_own_words(own_site):
+    (own_site / "fruit.yaml").write_text("name: fruit\nsources: 3\n")
+    done = mkdocs(own_site)
+    assert done.returncode
+    assert "fruit.yaml" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_recipe_that_cannot_be_built_fails_the_build(own_site):
+    (own_site / "docs/kb/fruit").mkdir(parents=True)
+    (own_site / "docs/kb/fruit/index.md").write_text("mine")
+    done = mkdocs(own_site)
+    assert done.returncode
+    assert "written by somebody else" in done.stderr
+    assert "Traceback" not in done.stderr

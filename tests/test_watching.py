@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from kbkit import Workspace
+from kbkit.recipes import FilesSource
+from kbkit.watching import stamp, watch
+
+
+@pytest.fixture
+def notes(tmp_path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "one.md").write_text("# One\n\nfirst\n")
+    return folder
+
+
+def test_a_site_follows_its_files_and_its_catalog(tmp_path, notes):
+    changes = [
+        lambda kb: (notes / "two.md").write_text("# Two\n\nsecond\n"),
+        lambda kb: kb.rate(next(kb.iter_documents()).id, 5),
+        lambda kb: (notes / "one.md").unlink(),
+    ]
+    seen: list[set[str]] = []
+    done = threading.Event()
+    with Workspace(tmp_path / "kb") as workspace:
+        kb = workspace.create("notes")
+        kb.ingest(FilesSource(path=str(notes)))
+
+        def exported(report):
+            seen.append({path.stem for path in (report.directory / "docs/pages").rglob("*.md")})
+            if changes:
+                changes.pop(0)(kb)
+            else:
+                done.set()
+
+        watch(
+            kb, directory=tmp_path / "out", build=False, interval=0.05, on_export=exported,
+            stop=done.is_set,
+        )  # fmt: skip
+    assert seen == [{"one"}, {"one", "two"}, {"one", "two"}, {"two"}]
+
+
+def test_what_goes_wrong_is_told_and_the_next_change_is_tried(tmp_path, notes):
+    blocked = tmp_path / "out/docs/index.md"
+    blocked.parent.mkdir(parents=True)
+    blocked.write_text("mine")
+    told: list[str] = []
+    written: list[int] = []
+
+    def trouble(error):
+        told.append(str(error))
+        blocked.unlink()
+        (notes / "two.md").write_text("# Two\n")
+
+    with Workspace(tmp_path / "kb") as workspace:
+        kb = workspace.create("notes")
+        kb.ingest(FilesSource(path=str(notes)))
+        watch(
+            kb, directory=tmp_path / "out", build=False, interval=0.05, on_trouble=trouble,
+            on_export=lambda report: written.append(report.documents), stop=lambda: bool(written),
+        )  # fmt: skip
+    assert written == [2]
+    assert len(told) == 1
+    assert "index.md" in told[0]
+
+
+def test_a_stamp_knows_the_files_that_sources_read(tmp_path, notes):
+    with Workspace(tmp_path / "kb") as workspace:
+        kb = workspace.create("notes")
+        kb.ingest(FilesSource(path=str(notes / "**/*.md"), exclude=("drafts/**",)))
+        before = stamp(kb)
+        (notes / "drafts").mkdir()
+        (notes / "drafts/x.md").write_text("x")
+        (tmp_path / "elsewhere.md").write_text("x")
+        assert stamp(kb) == before
+        (notes / "one.md").write_text("# One\n\nlonger than before\n")
+        assert stamp(kb) != before
