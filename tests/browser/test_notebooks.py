@@ -36,7 +36,9 @@ def lab(jupyterlab):
         shutil.copytree(ROOT / "notebooks", folder / "notebooks")
         for name in ("site", "recipes", "kbkit", "README.md", "CHANGELOG.md"):
             (folder / name).symlink_to(ROOT / name)
-        yield Notebook(page, folder, events)
+        lab = Notebook(page, folder, events)
+        lab.wait_until_idle()
+        yield lab
 
 
 @pytest.mark.parametrize("name", ALL)
