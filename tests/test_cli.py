@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import yaml
 
 import kbkit
 from kbkit import cli
@@ -486,6 +487,25 @@ def test_export_without_html_writes_the_project_only(here, tmp_path):
     assert "export one first" in outcome.err
 
 
+def test_export_of_pages_and_of_a_project_for_others(here, tmp_path):
+    (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
+    (tmp_path / "recipe.yaml").write_text("name: fruit\nsources: [{type: files, path: '*.md'}]\n")
+    outcome = here("export", "recipe.yaml", "--pages", "docs/fruit")  # builds it first
+    assert outcome.code == 0
+    assert (tmp_path / "docs/fruit/documents.json").is_file()
+    assert not (tmp_path / "docs/fruit/mkdocs.yml").exists()
+    report = here("export", "fruit", "--standalone", "out", "--json").json
+    assert Path(report["html"], "index.html").is_file()
+    assert f"kbkit=={kbkit.__version__}" in (tmp_path / "out/requirements.txt").read_text()
+    workflow = yaml.safe_load((tmp_path / "out/.github/workflows/site.yml").read_text())
+    assert "mkdocs build --strict" in str(workflow["jobs"]["publish"]["steps"])
+    (tmp_path / "out/README.md").write_text("mine")
+    here("export", "fruit", "--standalone", "out", "--no-html")
+    assert (tmp_path / "out/README.md").read_text() == "mine"
+    assert here("export", "fruit", "--to", "x", "--pages", "y").code == 2
+    assert here("watch", "fruit", "--no-html", "--port", "0").code == 2
+
+
 # --- wrong usage and bad input ------------------------------------------------------------------
 
 
@@ -596,6 +616,7 @@ def test_version_and_help(here):
     outcome = here("--help")
     assert outcome.code == 0
     for command in ("new", "add", "list", "show", "documents", "search", "refresh", "delete",
-                    "build", "export", "eval", "serve-site"):  # fmt: skip
+                    "build", "export", "eval", "serve-site",
+                    "watch"):  # fmt: skip
         assert f"  {command} " in outcome.out
         assert here(command, "--help").code == 0

@@ -190,3 +190,21 @@ def test_a_workspace_that_cannot_be_made_is_explained(bound):
     assert code == 1
     assert "/proc/kb" in err
     assert "name a folder that you may write to" in err
+
+
+def test_watching_serves_the_site_and_ends_on_an_interrupt(tmp_path):
+    (tmp_path / "a.md").write_text("# Apples\n\nThey are red.\n")
+    (tmp_path / "recipe.yaml").write_text("name: fruit\nsources: [{type: files, path: '*.md'}]\n")
+    process = start("watch", "recipe.yaml", "--port", "0", cwd=tmp_path)
+    assert process.stderr is not None
+    lines = iter(process.stderr.readline, "")
+    address = next(line.split()[-1] for line in lines if line.startswith("serving it at"))
+    with urllib.request.urlopen(f"{address}documents.json") as answer:
+        assert [each["title"] for each in json.load(answer)["documents"]] == ["Apples"]
+    (tmp_path / "b.md").write_text("# Bananas\n\nThey are yellow.\n")
+    assert next(line for line in lines if line.startswith("wrote "))
+    with urllib.request.urlopen(f"{address}llms.txt") as answer:
+        assert b"Bananas" in answer.read()
+    process.send_signal(signal.SIGINT)
+    code, _, err = finished(process)
+    assert (code, err) == (0, "")
