@@ -59,7 +59,8 @@
         (await this.service).answer(message);
       } catch (error) {
         this.service = null;
-        this.post({ kbkit: "error", id: message.id, message: String(error) });
+        if (message.kbkit) this.post({ kbkit: "error", id: message.id, message: String(error) });
+        else this.post({ type: 3, data: { items: [] } });
       }
     }
 

@@ -4,7 +4,8 @@
 const BEGINNING = 3; // letters of a term that words with it hold
 const LENGTH = 240;
 const SIGNS = /^[-@#$._]+/;
-const EDGES = /^[^\p{L}\p{N}_]+|[^\p{L}\p{N}_]+$/gu;
+const WORDS = /([\p{L}\p{N}_]+)/u;
+const CORE = /^([^\p{L}\p{N}_]*)(.*?)([^\p{L}\p{N}_]*)$/su; // a word without marks around it
 
 /** Tells which terms of a query each word holds. */
 class Matches {
@@ -72,14 +73,22 @@ function snippet(text, matches, length = LENGTH) {
 function marked(text, matches) {
   const parts = [""];
   for (const piece of text.split(/(\s+)/u)) {
-    const word = matches.of(piece).length ? piece.replace(EDGES, "") : "";
-    if (!word) {
+    if (!matches.of(piece).length) {
       parts[parts.length - 1] += piece;
       continue;
     }
-    const start = piece.indexOf(word);
-    parts[parts.length - 1] += piece.slice(0, start);
-    parts.push(word, piece.slice(start + word.length));
+    const words = piece.split(WORDS);
+    const held = words.map((word, i) => i % 2 > 0 && matches.of(word).length > 0);
+    if (!held.includes(true)) {
+      const [, before, whole, behind] = /** @type {RegExpExecArray} */ (CORE.exec(piece));
+      parts[parts.length - 1] += before;
+      parts.push(whole, behind);
+      continue;
+    }
+    words.forEach((word, i) => {
+      if (held[i]) parts.push(word, "");
+      else parts[parts.length - 1] += word;
+    });
   }
   return parts;
 }

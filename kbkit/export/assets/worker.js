@@ -93,7 +93,7 @@
     self.postMessage({ kbkit: "keywords" });
     answer = (message) => message.kbkit && message.kbkit !== "warm" && fail(message, error);
     if (!setup) return;
-    const docs = await load(site.pages);
+    const { docs } = await load(site.keywords);
     const material = new URL(site.material, ROOT);
     const run = self.importScripts.bind(self);
     const post = self.postMessage.bind(self);

@@ -168,6 +168,20 @@ def write_index(content: IndexContent, directory: Path) -> IndexReport:
     return IndexReport(top / name, len(shards), size, written=True)
 
 
+def remove_index(directory: Path) -> None:
+    """Remove the index from the folder of an export, if it has one.
+
+    Raises:
+        ExportError: It cannot be removed.
+    """
+    top = directory / FOLDER
+    try:
+        if (top / ABOUT).is_file():
+            shutil.rmtree(top)
+    except OSError as error:
+        raise ExportError(f"{top}: cannot be removed ({error.strerror or error})") from error
+
+
 def _newest(top: Path) -> str | None:
     try:
         about = json.loads((top / ABOUT).read_bytes())
