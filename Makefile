@@ -4,6 +4,7 @@
 #   make lint     the first half of that, with the unit tests of the JavaScript
 #   make bench    speed and quality, as tables
 #   make soak     the fault and property tests, ROUNDS times
+#   make publish  what CI does to rebuild the site, on the quickstart recipe, offline
 #   make site     the guides and the exported knowledge bases of WORKSPACE, as one site
 #   make notebooks  run the notebooks, so that the site shows their output
 #   make lab      JupyterLab on the notebooks
@@ -20,7 +21,7 @@ COVERAGE := --cov --cov-report=
 NODE_MODULES := tests/js/node_modules/.package-lock.json
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint bench soak site notebooks lab clean
+.PHONY: demo test lint bench soak publish site notebooks lab clean
 
 demo: $(RUN)
 	$(BIN)/python recipes/demo.py
@@ -62,6 +63,9 @@ soak: $(DEV)
 		KBKIT_EXAMPLES=1000 $(BIN)/python -m pytest -q tests/faults tests/ingest/test_chunking.py \
 			-o timeout=1800; \
 	done
+
+publish: $(RUN)
+	$(BIN)/python recipes/publish.py --docs --floor 0.4 recipes/quickstart.yaml
 
 # Pages of knowledge bases go into the guides' folder, so that one site has one search.
 site: $(RUN)
