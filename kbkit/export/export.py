@@ -20,9 +20,10 @@ from kbkit.export.machine import documents_json, full_text, write_parts
 from kbkit.export.manifest import Manifest, write_file
 from kbkit.export.markdown import plain
 from kbkit.export.outline import ABOUT, BROWSE, HOME, Outline, entries, make_outline
-from kbkit.export.pages import document_page
+from kbkit.export.pages import Frame, document_page
 from kbkit.export.report import ExportReport
 from kbkit.export.sections import Section
+from kbkit.export.stamps import Stamps
 from kbkit.models import Document, DocumentState, KnowledgeBaseInfo, Progress
 from kbkit.recipes import SiteSpec
 
@@ -126,31 +127,47 @@ def _export(
     notes = {uri: since.note() for uri, since in outline.history().items()}
     made = Manifest(info.name, outline.title, outline.paths, (), before.nav, notes)
     # Every file is claimed before it is written, so that an export that is killed can be resumed.
-    # It is written into the same history, so that what it had not written yet is news later
-    claimed = replace(made, files=tuple(sorted(wanted | set(before.files))), history=before.history)
-    claimed.write(directory)
+    # It keeps the history of the one before, so that what it had not come to is news later
+    claimed = tuple(sorted(wanted | set(before.files)))
+    replace(made, files=claimed, history=before.history, stamps=before.stamps).write(directory)
+    stamps = Stamps(before.stamps, outline)
     written = unchanged = 0
-    for path, text in _texts(documents, outline, lists):
-        changed = _write(directory / path, text)
+    for path, text in _texts(documents, outline, lists, directory, stamps):
+        changed = text is not None and _write(directory / path, text)
         written += changed
         unchanged += not changed
         if on_progress:
             on_progress(Progress("export", written + unchanged, len(wanted) - 1, path))
     write_parts(directory / FULL_TEXT, full_text(outline, documents))
     removed = sum(_remove(directory, path) for path in sorted(set(before.files) - wanted))
-    replace(made, files=tuple(sorted(wanted)), nav=tuple(_nav(outline))).write(directory)
+    files, nav = tuple(sorted(wanted)), tuple(_nav(outline))
+    replace(made, files=files, nav=nav, stamps=stamps.now).write(directory)
     return len(outline.paths), written, unchanged, removed
 
 
 def _texts(
-    documents: Iterable[Document], outline: Outline, lists: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
-    """The path and the text of every page."""
+    documents: Iterable[Document],
+    outline: Outline,
+    lists: Mapping[str, str],
+    directory: Path,
+    stamps: Stamps,
+) -> Iterator[tuple[str, str | None]]:
+    """The path and the text of every page; no text where the page stands as it should."""
     links = LinkMap(outline.paths)
     yield from lists.items()
     for document in documents:
-        if document.uri in outline.paths and document.state is not DocumentState.GONE:
-            yield outline.paths[document.uri], document_page(document, outline, links)
+        entry = outline.entries.get(document.uri)
+        if entry is None or document.state is DocumentState.GONE:
+            continue
+        path = outline.paths[document.uri]
+        frame = Frame.of(entry, outline, links)
+        made_of = stamps.made_of(entry, frame)
+        if stamps.keep(path, directory / path, made_of):
+            yield path, None
+            continue
+        text = document_page(document, entry.title, frame, links, path)
+        stamps.note(path, made_of, text)
+        yield path, text
 
 
 def _write(path: Path, text: str) -> bool:

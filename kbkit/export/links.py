@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Mapping
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
@@ -81,5 +80,12 @@ class LinkMap:
 
 
 def relative(target: str, path: str) -> str:
-    """The link from one page to another, both relative to one folder."""
-    return quote(posixpath.relpath(target, posixpath.dirname(path) or "."))
+    """The link from one page to another, both relative to one folder and in normal form."""
+    there = target.split("/")
+    here = path.split("/")[:-1]
+    common = 0
+    for one, other in zip(here, there[:-1], strict=False):
+        if one != other:
+            break
+        common += 1
+    return quote("/".join([*[".."] * (len(here) - common), *there[common:]]))

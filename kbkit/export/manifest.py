@@ -27,6 +27,8 @@ class Manifest:
         files: Every page that the export wrote.
         nav: Navigation: ``title``, ``path`` and optionally ``children``.
         history: From when each document's text is what it is, by URI; see `kbkit.export.history`.
+        stamps: What each page of a document was made of, and what it became, by path; see
+            `kbkit.export.stamps`.
     """
 
     kb: str
@@ -35,6 +37,7 @@ class Manifest:
     files: tuple[str, ...] = ()
     nav: tuple[dict[str, Any], ...] = ()
     history: Mapping[str, str] = field(default_factory=dict)
+    stamps: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, directory: Path) -> Manifest:
@@ -58,6 +61,7 @@ class Manifest:
                 files=tuple(str(page) for page in values["files"]),
                 nav=tuple(values["nav"]),
                 history={str(uri): str(note) for uri, note in values.get("history", {}).items()},
+                stamps={str(page): str(stamp) for page, stamp in values.get("stamps", {}).items()},
             )
         except FileNotFoundError:
             return cls("", "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -18,22 +19,44 @@ from kbkit.models import Document
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
-def document_page(document: Document, outline: Outline, links: LinkMap) -> str:
-    """The page of one document: where it comes from, its text, and where to go from there."""
-    entry = outline.entries[document.uri]
-    path = outline.paths[document.uri]
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands around a document on its page.
+
+    Attributes:
+        front_matter: The block that MkDocs reads.
+        small_print: Where the document comes from.
+        onwards: What is near, and what stands before and after.
+    """
+
+    front_matter: str
+    small_print: str
+    onwards: str
+
+    @classmethod
+    def of(cls, entry: Entry, outline: Outline, links: LinkMap) -> Frame:
+        """Make it."""
+        path = outline.paths[entry.uri]
+        way = way_to(outline, outline.above[entry.uri], path)
+        return cls(
+            front_matter(_meta(entry, outline)),
+            f"{way}  \n{' · '.join(_facts(entry, outline, path))}",
+            _onwards(entry, outline, links, path),
+        )
+
+
+def document_page(document: Document, title: str, frame: Frame, links: LinkMap, path: str) -> str:
+    """The page of one document."""
     body = prepare(
         document.content,
-        title=entry.title,
+        title=title,
         rewrite=lambda href: links.resolve(href, base=document.uri, path=path),
     )
-    way = way_to(outline, outline.above[document.uri], path)
     anchor = f" {{#{body.anchor}}}" if body.anchor else ""
     # The renderer knows the paragraph after the title, and what follows the last rule
     return (
-        f"{front_matter(_meta(entry, outline))}\n# {escape(entry.title)}{anchor}\n\n{way}  \n"
-        f"{' · '.join(_facts(entry, outline, path))}\n\n{body.text}\n\n---\n\n"
-        f"{_onwards(entry, outline, links, path)}\n"
+        f"{frame.front_matter}\n# {escape(title)}{anchor}\n\n{frame.small_print}\n\n"
+        f"{body.text}\n\n---\n\n{frame.onwards}\n"
     )
 
 
