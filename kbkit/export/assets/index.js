@@ -15,6 +15,7 @@ const K1 = 1.2;
 const B = 0.75;
 const LOOKED_AT = 4; // term shards that are read for the ends of an unfinished word
 const SHORTEST = 2; // letters of a word before its end is guessed
+const ENDINGS = 3; // how many shorter beginnings are tried: "maki" is no beginning of the stem "make"
 
 const { fround } = Math;
 
@@ -177,12 +178,20 @@ class Index {
   }
 
   /**
-   * The commonest term that begins so.
+   * The commonest term that begins so, or nearly so: stems lack what words end in.
    *
-   * @param {string} beginning
+   * @param {string} word
    */
-  async #completed(beginning) {
-    if (beginning.length < SHORTEST) return "";
+  async #completed(word) {
+    let best = "";
+    for (let length = word.length; !best && length > word.length - ENDINGS; length--) {
+      if (length >= SHORTEST) best = await this.#commonest(word.slice(0, length));
+    }
+    return best;
+  }
+
+  /** @param {string} beginning */
+  async #commonest(beginning) {
     const first = Math.max(0, this.#shardOf(beginning));
     const behind = Math.min(first + LOOKED_AT, this.#shardOf(`${beginning}\uffff`) + 1);
     const numbers = Array.from({ length: behind - first }, (_, i) => first + i);

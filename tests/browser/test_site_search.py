@@ -1,0 +1,326 @@
+"""The search of a published site in Chromium: the theme's box, the page, and without a server."""
+
+from __future__ import annotations
+
+import gzip
+import re
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import kbkit
+from kbkit.export import build_site
+from kbkit.export.project import SEPARATOR, theme
+from kbkit.published import PublishedIndex
+from tests.browser.accessibility import violations
+
+sync_api = pytest.importorskip("playwright.sync_api")
+
+pytestmark = pytest.mark.browser
+
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+GUIDES = Path(__file__).parents[2] / "site"
+FLAGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]  # fmt: skip
+JELLY = """# Making jelly
+
+## Quince jelly {#quince}
+
+Simmer the quinces for forty minutes in water that hardly boils.
+
+## Medlar jelly {#medlar}
+
+Medlar jelly wants ripe fruit. A <script>alert(1)</script> in a text is a text.
+"""
+BOX = "input.md-search__input"
+QUERY = "#kb-search [name=query]"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Path:
+    """A site with two knowledge bases and a page that somebody wrote."""
+    project = tmp_path_factory.mktemp("searched")
+    docs = project / "docs"
+    docs.mkdir()
+    plugins = [{"search": {"lang": "en", "separator": SEPARATOR}}, "kbkit"]
+    config = {"site_name": "Kitchen", "use_directory_urls": False, "theme": theme(),
+              "site_url": "https://example.org/sub/path/",
+              "plugins": plugins, "extra": {"generator": False}}  # fmt: skip
+    (project / "mkdocs.yml").write_text(yaml.safe_dump(config))
+    (docs / "index.md").write_text("# Welcome\n\n## House rules\n\nWash the zester after use.\n")
+    with kbkit.open(project / "kb") as workspace:
+        fruit = workspace.create("fruit")
+        fruit.add("Making jelly", JELLY, source="https://fruit.example/jelly.html", tags=["sweet"],
+                document_type="tutorial")  # fmt: skip
+        for n in range(3):
+            document = fruit.add(f"Jar {n}", f"Jar number {n} holds jelly.", tags=["jar"])
+            fruit.rate(document.document_id, 5 - 2 * n)
+        guides = workspace.create("guides")
+        guides.ingest(kbkit.FilesSource(path=str(GUIDES / "*.md")))
+        for kb in (fruit, guides):
+            kb.export_pages(docs / "kb" / kb.name)
+    build_site(project)
+    return project
+
+
+@pytest.fixture(scope="module")
+def site(project) -> Iterator[str]:
+    """Address of the site, below the top of its server."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def translate_path(self, path: str) -> str:
+            below = path.partition("?")[0].removeprefix("/sub/path/")
+            return str(project / "site" / below)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/sub/path/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser(chromium) -> Iterator[sync_api.Browser]:
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(
+            executable_path=chromium, args=FLAGS, chromium_sandbox=False
+        )
+        yield running
+        running.close()
+
+
+class Tab:
+    """A page that may ask nobody but the site, and what it asked."""
+
+    def __init__(self, page: sync_api.Page, base: str) -> None:
+        self.page, self.base = page, base
+        self.asked: list[str] = []
+        self.trouble: list[str] = []
+        page.set_default_timeout(15_000)
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.on("console", lambda line: self.trouble.append(line.text)
+                if line.type in {"error", "warning"} else None)  # fmt: skip
+        page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        page.on("dialog", lambda dialog: (self.trouble.append(dialog.message), dialog.dismiss()))
+
+    def open(self, path: str) -> None:
+        self.page.goto(self.base + path)
+
+    def type(self, query: str) -> list[str]:
+        """Search in the theme's box; the titles that are found."""
+        box = self.page.locator(BOX)
+        box.click()
+        box.fill("")
+        box.press_sequentially(query)
+        meta = self.page.locator(".md-search-result__meta", has_text=re.compile("matching|No "))
+        meta.wait_for()
+        self.page.wait_for_timeout(300)
+        titles = self.page.locator(".md-search-result__item a").locator("h1, h2")
+        return [text.strip() for text in titles.all_text_contents()]
+
+    def titles(self) -> list[str]:
+        """The titles on the search page once it has answered."""
+        self.page.locator("#kb-status", has_text=re.compile(".")).wait_for()
+        self.page.locator("#kb-results:not([aria-busy])").wait_for(state="attached")
+        return self.page.locator(".kb-card h2").all_text_contents()
+
+
+@pytest.fixture
+def tab(browser, site) -> Iterator[Tab]:
+    context = browser.new_context(viewport={"width": 1200, "height": 800})
+    tab = Tab(context.new_page(), site)
+    yield tab
+    context.close()
+    assert [url for url in tab.asked if not url.startswith((site, "data:"))] == []
+    assert tab.trouble == []
+
+
+def transferred(tab: Tab, project: Path) -> int:
+    """Bytes of what was asked for the search, as a server that compresses sends them."""
+    paths = {url.partition("?")[0].removeprefix(tab.base) for url in tab.asked}
+    ours = [path for path in paths if re.search(r"assets/kbkit/|(^|/)search/.|workers/", path)]
+    return sum(len(gzip.compress((project / "site" / path).read_bytes())) for path in ours)
+
+
+def test_little_is_loaded_before_a_key_is_pressed_and_for_the_first_query(tab, project):
+    tab.open("index.html")
+    tab.page.wait_for_load_state("networkidle")
+    assert transferred(tab, project) <= 40_000
+    assert not [url for url in tab.asked if "/core.js" in url]
+    tab.type("how long do quinces simmer?")
+    assert transferred(tab, project) <= 400_000
+    before = transferred(tab, project)
+    tab.type("medlar jelly")
+    assert transferred(tab, project) - before <= 80_000
+
+
+def test_the_box_shows_the_passage_and_leads_to_it(tab):
+    tab.open("index.html")
+    found = tab.type("how long do quinces simmer?")
+    assert found[:2] == ["Making jelly", "Quince jelly"]
+    item = tab.page.locator(".md-search-result__item").first
+    assert item.locator(".md-tag").first.text_content() == "fruit"
+    assert {"Quince", "Simmer"} <= set(item.locator("mark").all_text_contents())
+    tab.page.screenshot(path=SCREENSHOTS / "search-box.png")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_url("**/jelly.html?h=*#quince")
+    assert tab.page.locator("h2#quince").is_visible()
+    tab.page.locator("article mark").first.wait_for()
+
+
+def test_texts_stay_texts(tab):
+    tab.open("index.html")
+    tab.type("script alert text")
+    shown = tab.page.locator(".md-search-result__list").inner_text()
+    assert "<script>alert(1)</script>" in shown
+    assert tab.page.locator(".md-search-result__list script").count() == 0
+
+
+def test_pages_that_people_wrote_are_found_too(tab):
+    tab.open("kb/fruit/index.html")
+    assert "House rules" in tab.type("zester")
+    tab.page.locator(".md-search-result__item a", has_text="House rules").click()
+    tab.page.wait_for_url("**/index.html?h=*#house-rules")
+
+
+def test_an_unfinished_word_is_completed_and_suggested(tab):
+    tab.open("index.html")
+    assert tab.type("wash the zest")
+    assert "House rules" in tab.type("wash the zest")
+    tab.type("maki")
+    assert tab.page.locator(".md-search__suggest").text_content() == "making"
+
+
+def test_what_is_not_found_is_said(tab):
+    tab.open("search/index.html")
+    assert tab.type("qqqqxyz") == []
+    tab.open("search/index.html?query=qqqqxyz")
+    assert tab.titles() == []
+    assert "Nothing was found" in tab.page.locator("#kb-status").inner_text()
+
+
+def test_the_page_filters_and_its_address_says_so(tab):
+    tab.open("search/index.html")
+    page = tab.page
+    page.locator(QUERY).fill("jelly")
+    assert {"Making jelly", "Jar 0"} <= set(tab.titles())
+    page.locator("[name=tag]").select_option("jar")
+    results = sync_api.expect(page.locator("#kb-results"))
+    results.not_to_contain_text("Making", timeout=15_000)
+    assert set(tab.titles()) == {"Jar 0", "Jar 1", "Jar 2"}
+    page.locator("[name=rating]").select_option("4")
+    sync_api.expect(page.locator(".kb-card")).to_have_count(1, timeout=15_000)
+    assert page.url.endswith("?query=jelly&tag=jar&rating=4")
+    page.reload()
+    assert tab.titles() == ["Jar 0"]
+    assert page.locator("[name=tag]").input_value() == "jar"
+    tab.open("search/index.html?query=jelly&kb=kb%2Fguides")
+    assert "Making jelly" not in tab.titles()
+    tab.open("search/index.html?query=water&type=tutorial&fresh=7")
+    assert "Making jelly" in tab.titles()
+
+
+def test_the_page_is_used_with_the_keyboard(tab):
+    tab.open("search/index.html?query=jelly&kb=kb%2Ffruit")
+    first = tab.titles()[0]
+    tab.page.locator(QUERY).focus()
+    tab.page.keyboard.press("ArrowDown")
+    assert tab.page.evaluate("document.activeElement.textContent") == first
+    tab.page.keyboard.press("ArrowUp")
+    assert tab.page.evaluate("document.activeElement.name") == "query"
+    tab.page.keyboard.press("ArrowDown")
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_url("**/kb/fruit/pages/**")
+
+
+def test_more_passages_are_shown_when_asked(tab):
+    tab.open("search/index.html?query=knowledge+base")
+    assert len(tab.titles()) == 10
+    tab.page.locator("#kb-more").click()
+    sync_api.expect(tab.page.locator(".kb-card")).to_have_count(20, timeout=15_000)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_fits_and_is_accessible(tab, scheme, width):
+    tab.page.set_viewport_size({"width": width, "height": 800})
+    tab.page.emulate_media(color_scheme=scheme)
+    tab.open("search/index.html?query=how+do+I+make+quince+jelly")
+    assert tab.titles()
+    assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tab.page.screenshot(path=SCREENSHOTS / f"search-page-{scheme}-{width}.png")
+    assert violations(tab.page, "#kb-page") == []
+
+
+def test_the_engine_in_chromium_finds_what_python_finds(tab, project):
+    index = PublishedIndex.of(project / "docs/kb/guides/search")
+    text = "\n".join(path.read_text() for path in sorted(GUIDES.glob("*.md")))
+    queries = re.findall(r"^#+ (.*)$", text, re.MULTILINE)[::2]
+    assert len(queries) > 40
+    tab.open("search/index.html")
+    found = tab.page.evaluate(
+        """async (queries) => {
+          const { search } = JSON.parse(document.getElementById("__config").textContent);
+          const worker = new Worker(new URL(search, location.href));
+          const hits = [];
+          for (const [id, query] of queries.entries()) {
+            hits.push(await new Promise((resolve) => {
+              worker.onmessage = ({ data }) => resolve(data.hits.map((hit) => hit.row));
+              worker.postMessage({ kbkit: "search", id, query, options: { kbs: ["kb/guides"] } });
+            }));
+          }
+          return hits;
+        }""",
+        queries,
+    )
+    expected = [[hit.chunk for hit in index.search(query)] for query in queries]
+    pairs = list(zip(expected, found, strict=True))
+    assert np.mean([len(set(a) & set(b)) / len(a) for a, b in pairs if a]) >= 0.99
+    assert np.mean([a[:1] == b[:1] for a, b in pairs]) >= 0.99
+
+
+def test_keywords_are_searched_where_the_engine_cannot_run(tab):
+    broken = {"status": 200, "content_type": "text/javascript", "body": "this is no script"}
+    tab.page.context.route("**/engine.*.js", lambda route: route.fulfill(**broken))
+    tab.open("index.html")
+    assert "House rules" in tab.type("zester")
+    assert "Keyword search only" in tab.page.locator(".kb-note").inner_text()
+
+
+def test_a_search_that_cannot_be_read_says_so(tab):
+    gone = {"status": 404, "body": ""}
+    tab.page.context.route("**/core.js", lambda route: route.fulfill(**gone))
+    tab.open("search/index.html?query=jelly")
+    tab.page.locator("#kb-status", has_text="could not be read").wait_for()
+    assert tab.type("jelly") == ["The search index could not be read"]
+    tab.trouble = [line for line in tab.trouble if "404" not in line]
+    tab.page.context.unroute("**/core.js")
+    tab.page.locator(QUERY).fill("quince jelly")
+    tab.page.locator(".kb-card").first.wait_for()
+
+
+def test_the_page_of_what_is_missing_searches_too(tab):
+    tab.open("404.html")
+    assert tab.type("quince jelly")[:1] == ["Making jelly"]
+
+
+def test_it_works_without_a_server(browser, project):
+    base = f"{(project / 'site').resolve().as_uri()}/"
+    context = browser.new_context()
+    tab = Tab(context.new_page(), base)
+    tab.open("kb/fruit/index.html")
+    assert tab.type("how long do quinces simmer?")[:2] == ["Making jelly", "Quince jelly"]
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_url("**/jelly.html?h=*#quince")
+    tab.open("search/index.html?query=medlar+jelly&kb=kb%2Ffruit")
+    assert tab.titles()[0] == "Making jelly"
+    context.close()
+    assert [url for url in tab.asked if not url.startswith((base, "data:"))] == []
+    assert [line for line in tab.trouble if "sitemap.xml" not in line] == []
