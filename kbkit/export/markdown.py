@@ -52,6 +52,7 @@ class Prepared:
 def _blocks() -> MarkdownIt:
     """A parser of blocks only; it says which lines are text and which are code."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.disable("html_block")  # it finds none, but looks at every line
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 

@@ -10,7 +10,8 @@ import yaml
 from filelock import FileLock
 
 from kbkit.errors import ConflictError, ExportError
-from kbkit.export import export_pages
+from kbkit.export import Facts, export_pages
+from kbkit.export.facts import Related
 from kbkit.export.manifest import MANIFEST, Manifest
 from kbkit.models import DocumentState
 from kbkit.recipes import SiteSpec
@@ -119,6 +120,30 @@ def test_a_page_that_somebody_changed_is_put_right(tmp_path, document, info):
     path.write_text("spoilt")
     assert export_pages(info(), pages, tmp_path, SITE).written == 1
     assert path.read_text("utf-8") == text
+
+
+def test_a_page_is_made_again_when_what_it_links_to_becomes_a_page(tmp_path, document, info):
+    one = document("https://h/one", "[two](two)")
+    two = document("https://h/two", "text")
+    far = [document(f"https://h/z{n}") for n in range(3)]  # so that two stands not beside one
+    export_pages(info(), [one, *far], tmp_path, SITE)
+    assert "[two](https://h/two)" in body(tmp_path / "pages/h/one.md")
+    export_pages(info(), [one, two, *far], tmp_path, SITE)
+    assert "[two](two.md)" in body(tmp_path / "pages/h/one.md")
+
+
+def test_what_others_rate_and_what_is_near_stands_on_the_page(tmp_path, document, info):
+    one, two = document("https://h/one"), document("https://h/two", title="Two")
+    near = {one.id: [Related(two.uri, "part", "A heading"), Related("https://h/none")]}
+    export_pages(info(), [one, two], tmp_path, SITE)
+    facts = Facts(related=near, ratings={one.id: (4.25, 3)})
+    export_pages(info(), [one, two], tmp_path, SITE, facts=facts)
+    text = body(tmp_path / "pages/h/one.md")
+    assert "- [Two › A heading](two.md#part)" in text
+    assert "none" not in text
+    assert "rated 4.2 of 5 by 3 people" in text
+    assert front_matter(tmp_path / "pages/h/one.md")["rating"] == 4.25
+    assert text.rstrip().endswith("· [Two](two.md) →")
 
 
 def test_files_of_others_are_never_overwritten(tmp_path, document, info):

@@ -1,0 +1,87 @@
+"""What pages of a published knowledge base tell beside their documents, from a real one."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kbkit import Workspace
+from kbkit.recipes import FilesSource, PackageSource
+
+TEXTS = {
+    "bread": "# Bread\n\n## Baking {#baking}\n\nBread is baked in a hot oven from wheat dough.\n",
+    "rolls": "# Rolls\n\nRolls are small breads, baked in the oven from the same wheat dough.\n",
+    "tides": "# Tides\n\nThe moon moves the sea, so the water rises and falls twice a day.\n",
+    "moons": "# Moons\n\nThe moon goes round the earth in a month and moves the sea's tides.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("facts")
+    (folder / "notes").mkdir()
+    for name, text in TEXTS.items():
+        (folder / "notes" / f"{name}.md").write_text(text)
+    with Workspace(folder / "kb") as workspace:
+        kb = workspace.create("notes", description="Of bread and of the sea")
+        kb.ingest(FilesSource(path="notes"), PackageSource(name="nh3"), base=folder)
+        bread = next(d for d in kb.iter_documents() if d.title == "Bread")
+        kb.rate(bread.id, 5)
+        kb.rate(next(kb.iter_chunks(bread.id)).id, 1)
+        report = kb.export(folder / "out", build=False)
+        yield kb, folder / "out/docs", report
+
+
+def page(docs, title):
+    return next(path for path in docs.rglob("*.md") if f"\n# {title}" in path.read_text("utf-8"))
+
+
+def related(docs, title):
+    text = page(docs, title).read_text("utf-8").partition("**Related passages**")[2]
+    return [line.removeprefix("- [").partition("]")[0] for line in text.splitlines()
+            if line.startswith("- [")]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("title", "nearest"),
+    [("Bread", "Rolls"), ("Rolls", "Bread › Baking"), ("Tides", "Moons"), ("Moons", "Tides")],
+)
+def test_related_passages_are_of_documents_that_mean_the_like(exported, title, nearest):
+    found = related(exported[1], title)
+    assert found[0] == nearest
+    assert title not in found
+    assert len(found) <= 4
+
+
+def test_a_related_passage_leads_to_its_heading(exported):
+    assert "bread.md#baking" in page(exported[1], "Rolls").read_text("utf-8")
+
+
+def test_ratings_of_a_document_count_before_those_of_its_chunks(exported):
+    assert "rated 5.0 of 5 by 1 person" in page(exported[1], "Bread").read_text("utf-8")
+    known = json.loads((exported[1] / "documents.json").read_text())["documents"]
+    rated = {each["title"]: each["rating"] for each in known if "rating" in each}
+    assert rated == {"Bread": {"average": 5.0, "people": 1}}
+
+
+def test_provenance_names_sources_and_the_licences_they_state(exported):
+    text = (exported[1] / "about.md").read_text("utf-8")
+    assert "| files | notes | not stated |" in text
+    assert "| package | nh3 | MIT |" in text
+
+
+def test_exporting_again_makes_no_page_again(exported):
+    kb, docs, report = exported
+    again = kb.export(docs.parent, build=False)
+    assert (again.written, again.unchanged) == (0, report.written)
+
+
+def test_knowledge_bases_without_documents_and_with_one_are_exported(tmp_path):
+    with Workspace(tmp_path / "kb") as workspace:
+        kb = workspace.create("none")
+        assert kb.export(tmp_path / "out", build=False).documents == 0
+        kb.add("One", "# One\n\ntext\n")
+        assert kb.export(tmp_path / "out", build=False).documents == 1
+        kb.delete_document(next(kb.iter_documents()).id)
+        assert kb.export(tmp_path / "out", build=False).documents == 0
