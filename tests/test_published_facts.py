@@ -7,7 +7,8 @@ import json
 import pytest
 
 from kbkit import Workspace
-from kbkit.recipes import FilesSource, PackageSource
+from kbkit.recipes import FilesSource, PackageSource, PageSource
+from kbkit.testing import serve_folder
 
 TEXTS = {
     "bread": "# Bread\n\n## Baking {#baking}\n\nBread is baked in a hot oven from wheat dough.\n",
@@ -69,6 +70,23 @@ def test_provenance_names_sources_and_the_licences_they_state(exported):
     text = (exported[1] / "about.md").read_text("utf-8")
     assert "| files | notes | not stated |" in text
     assert "| package | nh3 | MIT |" in text
+
+
+def test_fidelity_is_counted_once_for_each_source(tmp_path):
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "a.html").write_text(
+        "<html><body><main><h1>A</h1><p>Words of this page.</p><pre>code of it</pre></main></body>"
+    )
+    with Workspace(tmp_path / "kb") as workspace, serve_folder(pages) as url:
+        kb = workspace.create("web")
+        one = PageSource(url=f"{url}a.html", allow_private=True)
+        kb.ingest(one, FilesSource(path=str(tmp_path / "none")), PackageSource(name="nh3"))
+        kb.refresh()
+        kb.export(tmp_path / "out", build=False)
+    text = (tmp_path / "out/docs/about.md").read_text("utf-8")
+    assert "measured on 1 page." in text
+    assert "| code blocks | 1 of 1 | 100.0% |" in text
 
 
 def test_exporting_again_makes_no_page_again(exported):

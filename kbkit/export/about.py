@@ -96,5 +96,5 @@ def _fidelity(sources: Sequence[SourceFacts]) -> list[str]:
     if not rows:
         return ["It was not measured: these sources are no web pages."]
     pages = count(wanted.get("pages", 0), "page")
-    head = f"Measured on {pages} as they were read: what the text here keeps of them."
+    head = f"What the text here keeps of what was read, measured on {pages}."
     return [head, "", "| What | Kept | Share |", "| --- | --- | --- |", *rows]

@@ -27,8 +27,8 @@ CHANGES = 10
 PLOTS = "plots"
 """Folder of the plots."""
 
-_AGES = (("a week", 7), ("a month", 30), ("a quarter", 90), ("a year", 365))
-_OLDER = "older"
+_AGES = (("up to a week", 7), ("a month", 30), ("a quarter", 90), ("a year", 365))
+_OLDER = "longer"
 _LENGTHS = (250, 500, 1000, 2000, 4000)
 
 
@@ -214,7 +214,7 @@ def plots(outline: Outline) -> dict[str, str]:
             rows.setdefault(entry.document_type, Counter())[part] += 1
         ranked = sorted(rows.items(), key=lambda row: (-row[1].total(), row[0]))
         bars = [(kind.replace("_", " "), parts) for kind, parts in ranked]
-        title = f"Documents by type, fetched within ... before {newest.isoformat()}"
+        title = f"Documents by type, and how long before {newest} they were fetched"
         names = [*(name for name, _ in _AGES), _OLDER]
         files[f"{PLOTS}/documents-by-type.svg"] = Bars(title, "documents", bars, names).svg()
     if outline.facts.lengths:

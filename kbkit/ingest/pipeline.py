@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kbkit.config import Settings
@@ -158,6 +158,7 @@ class Pipeline:
             provider=self.settings.crawl_provider,
         )
         done = 0
+        before = tally.report().fidelity  # of the sources that were read before this one
         quiet = QuietEvents(self.database, self.kb_id, row.id, run_id, tally)
         storing = self._storing(tally, run.follower)
         with closing(_closable(source.events(context))) as events, quiet, storing:
@@ -184,7 +185,8 @@ class Pipeline:
         if source.exhaustive:
             self._retire_unseen(row, run_id, tally)
         with self.database.write() as connection:
-            runs.end_run(connection, run_id, tally.report().to_dict())
+            report = replace(tally.report(), fidelity=tally.fidelity(before))
+            runs.end_run(connection, run_id, report.to_dict())
 
     def _retire_unseen(self, row: SourceRow, run_id: int, tally: Tally) -> None:
         with tally.timed("store"), self.database.write() as connection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -71,9 +71,18 @@ class Tally:
             skipped=tuple(self.skipped),
             seconds={stage: round(value, 3) for stage, value in self.seconds.items()},
             interrupted=self.interrupted,
-            fidelity={kind: (self.kept[kind], wanted) for kind, wanted in self.wanted.items()},
+            fidelity=self.fidelity({}),
             poorly_read=tuple(self.poorly_read),
         )
+
+    def fidelity(self, before: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+        """Kept and wanted things of the pages that were measured after some others."""
+        found = {}
+        for kind, wanted in self.wanted.items():
+            kept_before, wanted_before = before.get(kind, (0, 0))
+            if wanted > wanted_before or not before:
+                found[kind] = (self.kept[kind] - kept_before, wanted - wanted_before)
+        return found
 
 
 class QuietEvents:

@@ -149,9 +149,11 @@ def _source(connection: sa.Connection, row: runs.SourceRow) -> SourceFacts:
         .order_by(runs_table.c.id.desc())
     )
     reports = connection.execute(query).all()
-    # Pages that did not change are not measured anew
-    measured: Mapping[str, tuple[int, int]] = next(
-        (r.report["fidelity"] for r in reports if (r.report or {}).get("fidelity")), {}
+    # A refresh measures changed pages only, so the run counts that measured most
+    measured: Mapping[str, tuple[int, int]] = max(
+        ((r.report or {}).get("fidelity") or {} for r in reports),
+        key=lambda fidelity: fidelity.get("pages", (0, 0))[1],
+        default={},
     )
     place = next((str(row.spec[name]) for name in _PLACES if row.spec.get(name)), row.type)
     return SourceFacts(
