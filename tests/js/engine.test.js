@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { Engine } from "../../kbkit/export/assets/engine.js";
 import { result } from "../../kbkit/export/assets/material.js";
 import { nibbles, readShard, varints } from "../../kbkit/export/assets/packing.js";
 import { rank } from "../../kbkit/export/assets/ranking.js";
+import { Service } from "../../kbkit/export/assets/service.js";
 import { Matches, marked, snippet } from "../../kbkit/export/assets/snippet.js";
 
 const words = {
@@ -126,4 +128,84 @@ test("a word of a hit is suggested for the one that is typed", () => {
   const titled = [{ ...hit, title: "The Dictionary" }];
   assert.deepEqual(result("merge dic", titled, false).suggest, ["dictionary"]);
   assert.deepEqual(result("merge ", titled, false).suggest, []);
+});
+
+/** An engine of one small index. @param {boolean} directories */
+function engine(directories) {
+  const core = {
+    format: 1,
+    language: "english",
+    stop: "the of",
+    settings: pool([], []).settings,
+    chunks: 2,
+    average: 1,
+    lengths: "AQE=",
+    sizes: "AQE=",
+    kinds: ["manual"],
+    kind: "AAA=",
+    tags: [],
+    tag: [],
+    days: "AAA=",
+    stale: [],
+    ratings: [],
+    prior: [],
+    firsts: "k",
+  };
+  /** @type {Record<string, any>} */
+  const shards = {
+    "i/core.js": core,
+    "i/t/0.js": { t: "kettl", n: [2], p: "AAABAA==" },
+    "i/x/0.js": {
+      x: [
+        ["a kettle", "", "top"],
+        ["kettle", "", ""],
+      ],
+      d: [
+        [0, "a b/index.md", "One"],
+        [1, "c.md", "Two"],
+      ],
+    },
+  };
+  const files = {
+    load: async (/** @type {string} */ path) => {
+      if (!shards[path]) throw new Error(path);
+      return shards[path];
+    },
+    run: () => {
+      /** @type {any} */ (globalThis).kbkitStemmers = {
+        english: (/** @type {string} */ word) => word.replace(/e$/, ""),
+      };
+    },
+  };
+  const kbs = [{ name: "k", title: "K", base: "kb/", folder: "i" }];
+  return { found: new Engine({ kbs, directories }, files), shards };
+}
+
+test("addresses are those of the site", async () => {
+  const urls = async (/** @type {boolean} */ directories) =>
+    (await engine(directories).found.search("the kettle")).map(({ url }) => url);
+  assert.deepEqual(await urls(false), ["kb/a%20b/index.html#top", "kb/c.html"]);
+  assert.deepEqual(await urls(true), ["kb/a%20b/#top", "kb/c/"]);
+});
+
+test("a shard that could not be read is asked for again", async () => {
+  const { found, shards } = engine(false);
+  const { "i/t/0.js": kept } = shards;
+  delete shards["i/t/0.js"];
+  await assert.rejects(found.search("kettle"), /t.0/);
+  shards["i/t/0.js"] = kept;
+  assert.equal((await found.search("kettle")).length, 2);
+  assert.deepEqual(await found.search("kettle", { kbs: ["other"] }), []);
+});
+
+test("of what is typed only the last is answered", async () => {
+  const { shards } = engine(false);
+  /** @type {any[]} */
+  const posted = [];
+  const files = { load: async (/** @type {string} */ path) => shards[path], run: () => undefined };
+  const kbs = [{ name: "k", title: "K", base: "kb/", folder: "i" }];
+  const service = new Service({ kbs, directories: false }, files, (data) => posted.push(data));
+  await Promise.all(["k", "ke", "kettle"].map((data) => service.answer({ type: 2, data })));
+  assert.equal(posted.length, 1);
+  assert.equal(posted[0].data.items.length, 2);
 });
