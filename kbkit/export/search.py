@@ -129,7 +129,7 @@ class SiteSearch:
         """What stands in the page that searches."""
         kinds = sorted({kind for core in self.cores for kind in core["kinds"]})
         tags = sorted({tag for core in self.cores for tag in core["tags"]})
-        kbs = [(kb["name"], html.unescape(kb["title"])) for kb in self.kbs]
+        kbs = [(kb["name"], kb["title"]) for kb in self.kbs]
         rated = any(core["ratings"] for core in self.cores)
         fields = [
             _choice("kb", "Knowledge base", kbs) if len(kbs) > 1 else "",
