@@ -1,0 +1,47 @@
+"""The command line: translates arguments, calls a workspace, prints what comes back.
+
+Exit codes: 0 done; 1 an error that the message explains; 2 the command was used wrongly;
+3 the work was done, but some source gave nothing at all; 4 an evaluation fell below its floor;
+130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from io import TextIOWrapper
+from typing import NoReturn
+
+from kbkit.cli import manage, publish, query
+from kbkit.cli.app import EXIT_BELOW_FLOOR, EXIT_ERROR, EXIT_NOTHING_READ, app
+from kbkit.errors import KbkitError
+from kbkit.terminal import say
+
+__all__ = [
+    "EXIT_BELOW_FLOOR",
+    "EXIT_ERROR",
+    "EXIT_NOTHING_READ",
+    "app",
+    "main",
+    "manage",
+    "publish",
+    "query",
+]  # modules bring the commands
+
+
+def main() -> NoReturn:
+    """Run the command line; an error becomes one clear message."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # no text of a page may end the command
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app()
+    except KbkitError as error:
+        say(f"kbkit: {error}")
+        sys.exit(EXIT_ERROR)
+    except BrokenPipeError:  # the reader of a pipe went away, as `head` does
+        sys.stderr.close()
+        sys.exit(EXIT_ERROR)
+    except OSError as error:  # a full disk, say
+        say(f"kbkit: {error}")
+        sys.exit(EXIT_ERROR)
+    sys.exit(0)

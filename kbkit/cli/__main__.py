@@ -1,0 +1,5 @@
+"""``python -m kbkit.cli``."""
+
+from kbkit.cli import main
+
+main()

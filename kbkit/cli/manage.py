@@ -1,0 +1,188 @@
+"""Commands that make, fill, look through and delete knowledge bases."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kbkit.cli.app import (
+    AllowPrivate,
+    AsJson,
+    Name,
+    app,
+    finish,
+    nothing_read,
+    open_workspace,
+)
+from kbkit.cli.sources import (
+    BaseUrl,
+    Crawl,
+    Exclude,
+    Files,
+    Include,
+    Jsonl,
+    Limit,
+    Mirror,
+    OpenApi,
+    Package,
+    Page,
+    named_sources,
+)
+from kbkit.terminal import (
+    console,
+    info_lines,
+    print_json,
+    print_pairs,
+    progress,
+    say,
+    to_json,
+)
+
+if TYPE_CHECKING:
+    pass
+
+
+@app.command()
+def new(
+    context: typer.Context,
+    name: Name,
+    crawl: Crawl = None,
+    page: Page = None,
+    mirror: Mirror = None,
+    base_url: BaseUrl = None,
+    files: Files = None,
+    package: Package = None,
+    openapi: OpenApi = None,
+    jsonl: Jsonl = None,
+    limit: Limit = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    allow_private: AllowPrivate = False,
+    description: Annotated[str, typer.Option(help="What it is about.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make a knowledge base, and read its sources if some are named."""
+    specs = named_sources(
+        crawl, page, mirror, base_url, files, package, openapi, jsonl, limit, include, exclude,
+        allow_private,
+    )  # fmt: skip
+    from kbkit.models import IngestReport
+
+    with open_workspace(context) as workspace:
+        kb = workspace.create(name, description=description)
+        if not specs:
+            if as_json:
+                print_json(IngestReport().to_dict())
+            say(f"made {name}; add documents with `kbkit add {name}`")
+            return
+        with progress() as on_progress:
+            report = kb.ingest(*specs, on_progress=on_progress)
+        if nothing_read(report):
+            say(f"{name} is empty: read another source with `kbkit add {name}`, or delete it")
+        finish(report, as_json)
+
+
+@app.command()
+def add(
+    context: typer.Context,
+    name: Name,
+    crawl: Crawl = None,
+    page: Page = None,
+    mirror: Mirror = None,
+    base_url: BaseUrl = None,
+    files: Files = None,
+    package: Package = None,
+    openapi: OpenApi = None,
+    jsonl: Jsonl = None,
+    limit: Limit = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    allow_private: AllowPrivate = False,
+    as_json: AsJson = False,
+) -> None:
+    """Read more sources into a knowledge base."""
+    specs = named_sources(
+        crawl, page, mirror, base_url, files, package, openapi, jsonl, limit, include, exclude,
+        allow_private,
+    )  # fmt: skip
+    if not specs:
+        raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
+    with open_workspace(context) as workspace, progress() as on_progress:
+        report = workspace[name].ingest(*specs, on_progress=on_progress)
+    finish(report, as_json)
+
+
+@app.command("list")
+def list_(context: typer.Context, as_json: AsJson = False) -> None:
+    """List the knowledge bases."""
+    with open_workspace(context) as workspace:
+        infos = workspace.list()
+    if as_json:
+        print_json([info.to_dict() for info in infos])
+        return
+    if not infos:
+        say("no knowledge bases yet; make one with `kbkit new` or `kbkit build`")
+        return
+    from rich.table import Table
+
+    table = Table("name", "documents", "chunks", "updated (UTC)", "description", box=None)
+    for info in infos:
+        table.add_row(
+            info.name, f"{info.documents:,}", f"{info.chunks:,}",
+            f"{info.updated_at:%Y-%m-%d %H:%M}", info.description,
+        )  # fmt: skip
+    console().print(table)
+
+
+@app.command()
+def show(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
+    """Show the figures of a knowledge base."""
+    with open_workspace(context) as workspace:
+        info = workspace[name].describe()
+    if as_json:
+        print_json(info.to_dict())
+    else:
+        print_pairs(info_lines(info))
+
+
+@app.command()
+def documents(
+    context: typer.Context,
+    name: Name,
+    as_jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="Print one JSON object a line, with the content.")
+    ] = False,
+) -> None:
+    """List the documents of a knowledge base."""
+    keys = ("id", "uri", "title", "document_type", "tags", "state", "content")
+    with open_workspace(context) as workspace:
+        for document in workspace[name].iter_documents():
+            if as_jsonl:
+                values = document.to_dict()
+                typer.echo(to_json({key: values[key] for key in keys}))
+            else:
+                typer.echo(f"{document.state:8}{document.document_type:10}{document.uri}")
+
+
+@app.command()
+def refresh(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
+    """Read all sources of a knowledge base again, and take over what changed."""
+    with open_workspace(context) as workspace, progress() as on_progress:
+        report = workspace[name].refresh(on_progress=on_progress)
+    finish(report, as_json)
+
+
+@app.command()
+def delete(
+    context: typer.Context,
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete a knowledge base with its documents, vectors and ratings."""
+    with open_workspace(context) as workspace:
+        info = workspace[name].describe()
+        if not yes:
+            typer.confirm(f"Delete {name} with its {info.documents:,} documents?", abort=True)
+        workspace.delete(name)
+    say(f"deleted {name}")

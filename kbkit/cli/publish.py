@@ -1,0 +1,275 @@
+"""Commands that build, publish and serve."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kbkit.cli.app import (
+    EXIT_NOTHING_READ,
+    AsJson,
+    app,
+    nothing_read,
+    open_workspace,
+)
+from kbkit.terminal import (
+    print_json,
+    print_pairs,
+    progress,
+    say,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kbkit.export import ExportReport
+    from kbkit.knowledge_base import KnowledgeBase
+    from kbkit.progress import OnProgress
+    from kbkit.workspace import Workspace
+
+
+@app.command()
+def build(
+    context: typer.Context,
+    recipe: Annotated[Path, typer.Argument(help="A recipe file.", show_default=False)],
+    site: Annotated[bool, typer.Option(help="Export and build the site too.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Bring a recipe's knowledge base and site up to date; goes on where a killed build was."""
+    from kbkit.builder import build as build_recipe
+    from kbkit.recipes import load_recipe
+
+    loaded = load_recipe(recipe)
+    with open_workspace(context) as workspace, progress() as on_progress:
+        report = build_recipe(loaded, workspace, site=site, on_progress=on_progress)
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        say(f"built {report.info.name}")
+        print_pairs(report.lines())
+    if nothing_read(report.ingest):
+        raise typer.Exit(EXIT_NOTHING_READ)
+
+
+@app.command()
+def notebook(
+    context: typer.Context,
+    recipe: Annotated[Path, typer.Argument(help="A recipe file.", show_default=False)],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The notebook (default: NAME.ipynb, after the recipe).",
+                     show_default=False),
+    ] = None,
+    workspace: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the workspace that it builds into.", show_default=False),
+    ] = None,
+    run: Annotated[bool, typer.Option("--run", help="Run it too, and keep the output.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
+) -> None:  # fmt: skip
+    """Write the notebook of a recipe: it builds the recipe and looks at what came of it."""
+    from kbkit.notebook import run_notebook, write_notebook
+
+    path = write_notebook(recipe, output, workspace=workspace or context.obj, force=force)
+    say(f"wrote {path}")
+    if run:
+        with progress() as on_progress:
+            run_notebook(path, on_progress=on_progress)
+        say("ran it; open it in Jupyter to see what it found")
+
+
+@app.command()
+def export(
+    context: typer.Context,
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="A knowledge base, or a recipe file, whose knowledge base is built first where "
+            "it is not there.",
+            show_default=False,
+        ),
+    ],
+    to: Annotated[
+        Path | None, typer.Option(help="Folder of the MkDocs project.", show_default=False)
+    ] = None,
+    standalone: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of a MkDocs project that others can build: with requirements and a "
+            "GitHub workflow.",
+            show_default=False,
+        ),
+    ] = None,
+    pages: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write only the pages, into this folder of the documentation of a site you have.",
+            show_default=False,
+        ),
+    ] = None,
+    html: Annotated[bool, typer.Option(help="Also run MkDocs, so that the site is ready.")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Write a knowledge base as a MkDocs project and build its searchable site."""
+    if sum(place is not None for place in (to, standalone, pages)) > 1:
+        raise typer.BadParameter("give one of --to, --standalone and --pages")
+    with open_workspace(context) as workspace, progress() as on_progress:
+        kb = _built(workspace, target, on_progress)
+        if pages is not None:
+            report = kb.export_pages(pages, on_progress=on_progress)
+        else:
+            report = kb.export(
+                to or standalone,
+                build=html,
+                standalone=standalone is not None,
+                on_progress=on_progress,
+            )
+    if as_json:
+        print_json(report.to_dict())
+        return
+    say(f"wrote the {'project' if pages is None else 'pages'} {report.directory}")
+    if report.html:
+        place = kb.name if report.directory == kb.site_directory() else report.html
+        say(f"look at it with `kbkit serve-site {place}`")
+
+
+@app.command("serve-site")
+def serve_site(
+    context: typer.Context,
+    site: Annotated[
+        str, typer.Argument(help="A knowledge base that was exported, or a folder of HTML.")
+    ],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback.")] = 8000,
+) -> None:
+    """Serve an exported site on this machine until interrupted."""
+    from kbkit.export import open_server
+
+    folder = Path(site)
+    if not (folder / "index.html").is_file():  # a folder may happen to be named as one is
+        with open_workspace(context) as workspace:
+            if site in workspace or not folder.is_dir():
+                folder = workspace[site].site_directory() / "site"
+    with open_server(folder, port) as server:
+        say(f"serving {folder} at http://127.0.0.1:{server.server_address[1]}/ (Ctrl+C ends it)")
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
+
+
+@app.command()
+def watch(
+    context: typer.Context,
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="A knowledge base, or a recipe file, whose knowledge base is built first where "
+            "it is not there.",
+            show_default=False,
+        ),
+    ],
+    to: Annotated[
+        Path | None, typer.Option(help="Folder of the MkDocs project.", show_default=False)
+    ] = None,
+    html: Annotated[bool, typer.Option(help="Also run MkDocs, so that the site is ready.")] = True,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="Also serve the site, at this port on loopback."),
+    ] = None,
+    interval: Annotated[
+        float, typer.Option(min=0.1, max=3600, help="Seconds between two looks.")
+    ] = 1.0,
+) -> None:
+    """Export again whenever files or the catalog change, until interrupted."""
+    if port is not None and not html:
+        raise typer.BadParameter("--port serves the site that --no-html does not build")
+    from kbkit.watching import watch as keep_watching
+
+    with open_workspace(context) as workspace, ExitStack() as stack, suppress(KeyboardInterrupt):
+        with progress() as on_progress:
+            kb = _built(workspace, target, on_progress)
+        served: list[str] = []
+
+        def tell(report: ExportReport) -> None:
+            place = report.html or report.directory
+            say(f"wrote {report.written:,} pages, removed {report.removed:,}: {place}")
+            if port is not None and report.html and not served:
+                served.append(stack.enter_context(_serving(report.html, port)))
+                say(f"serving it at {served[0]}")
+
+        say(f"watching {kb.name} (Ctrl+C ends it)")
+        keep_watching(
+            kb,
+            directory=to,
+            build=html,
+            interval=interval,
+            on_export=tell,
+            on_trouble=lambda error: say(f"kbkit: {error}"),
+        )
+
+
+@app.command()
+def panel(
+    context: typer.Context,
+    workspace: Annotated[
+        Path | None,
+        typer.Argument(help="Folder of the workspace (default: that of --workspace)."),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen at; others than this machine need --token.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.")
+    ] = 8866,
+    token: Annotated[
+        str,
+        typer.Option(
+            help="What a visitor must know (default: KBKIT_PANEL_TOKEN, else a new one).",
+            show_default=False,
+        ),
+    ] = "",
+    theme: Annotated[str, typer.Option(help="light or dark.")] = "light",
+    open_browser: Annotated[
+        bool, typer.Option("--open", help="Show the page in the browser.")
+    ] = False,
+) -> None:  # fmt: skip
+    """Serve search, documents, ingest, judging and evaluation as a web page, until interrupted."""
+    from kbkit.serving import serve_panel
+
+    with suppress(KeyboardInterrupt):
+        serve_panel(
+            workspace or context.obj, host=host, port=port, token=token, theme=theme,
+            open_browser=open_browser, say=say,
+        )  # fmt: skip
+
+
+def _built(workspace: Workspace, target: str, on_progress: OnProgress | None) -> KnowledgeBase:
+    """The knowledge base of that name, or of a recipe, built where it is not there."""
+    from kbkit.builder import build as build_recipe
+    from kbkit.recipes import load_recipe
+    from kbkit.recipes.schema import SLUG
+
+    if SLUG.fullmatch(target):
+        return workspace[target]
+    recipe = load_recipe(target)
+    if recipe.name not in workspace:
+        build_recipe(recipe, workspace, site=False, on_progress=on_progress)
+    return workspace[recipe.name]
+
+
+@contextmanager
+def _serving(folder: Path, port: int) -> Iterator[str]:
+    """Serve a site beside other work; gives its address."""
+    from threading import Thread
+
+    from kbkit.export import open_server
+
+    with open_server(folder, port) as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/"
+        finally:
+            server.shutdown()
+            thread.join()

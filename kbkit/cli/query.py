@@ -1,0 +1,215 @@
+"""Commands that search, and that measure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kbkit.cli.app import (
+    EXIT_BELOW_FLOOR,
+    AllowPrivate,
+    AsJson,
+    app,
+    open_workspace,
+)
+from kbkit.errors import ConfigError, NotFoundError, SourceError
+from kbkit.terminal import (
+    console,
+    print_evaluation,
+    print_hits,
+    print_json,
+    progress,
+    say,
+    say_notes,
+    to_json,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kbkit.feedback.judgements import Judgements
+    from kbkit.recipes import Question
+
+
+@app.command()
+def search(
+    context: typer.Context,
+    query: Annotated[str | None, typer.Argument(help="A question or some words.")] = None,
+    kb: Annotated[
+        list[str] | None, typer.Option(help="Knowledge base to search (default: all).")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Most hits.")] = 10,
+    mode: Annotated[str, typer.Option(help="hybrid, dense or lexical.")] = "hybrid",
+    document_type: Annotated[
+        list[str] | None, typer.Option("--type", help="Only documents of this type.")
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only documents with this tag.")] = None,
+    source: Annotated[
+        str | None, typer.Option(help="Only documents whose URI begins like this.")
+    ] = None,
+    path: Annotated[
+        str | None,
+        typer.Option(help="Only documents whose URI's path fits this glob (library/*)."),
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option(help="Only documents fetched at this date or later (2026-01-31).")
+    ] = None,
+    before: Annotated[
+        str | None, typer.Option(help="Only documents fetched before this date.")
+    ] = None,
+    min_rating: Annotated[
+        float | None, typer.Option(help="Only what is rated this well on average (1 to 5).")
+    ] = None,
+    state: Annotated[
+        list[str] | None, typer.Option(help="Only documents in this state (current, stale).")
+    ] = None,
+    queries: Annotated[
+        Path | None, typer.Option(help="File with one query a line; needs --json.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Search knowledge bases."""
+    if (query is None) == (queries is None):
+        raise typer.BadParameter("give a query, or --queries FILE")
+    if queries is not None and not as_json:
+        raise typer.BadParameter("--queries prints JSON only; add --json")
+    from kbkit.models import Filters
+
+    filters = Filters.of({
+        "document_type": document_type, "tags": tag, "source": source, "path": path,
+        "after": after, "before": before, "min_rating": min_rating, "state": state,
+    })  # fmt: skip
+    with open_workspace(context) as workspace:
+        if queries is not None:
+            notes: dict[str, None] = {}
+            for line in _lines(queries):
+                if not line.strip():
+                    typer.echo("[]")
+                    continue
+                hits = workspace.search(line, kb, limit, mode, filters=filters)
+                typer.echo(to_json(hits.to_dicts()))
+                notes.update(dict.fromkeys(hits.notes))
+            say_notes(notes)
+            return
+        hits = workspace.search(query or "", kb, limit, mode, filters=filters)
+    if as_json:
+        say_notes(hits.notes)
+        print_json(hits.to_dicts())
+    else:
+        print_hits(hits)
+
+
+@app.command("eval")
+def eval_(
+    context: typer.Context,
+    target: Annotated[
+        str,
+        typer.Argument(
+            help="A recipe file, whose golden questions are asked, or a knowledge base.",
+            show_default=False,
+        ),
+    ],
+    questions: Annotated[
+        Path | None,
+        typer.Option(help="TSV: question, tab, relevant pages separated by commas (URI "
+                     "suffixes; the first is the best)."),
+    ] = None,
+    judgements: Annotated[
+        Path | None,
+        typer.Option(help="TREC qrels of chunks, with the queries beside them. Without questions "
+                     "and judgements a knowledge base is measured by its ratings."),
+    ] = None,
+    mode: Annotated[str, typer.Option(help="hybrid, dense or lexical.")] = "hybrid",
+    against: Annotated[
+        str | None, typer.Option(help="Mode to compare with, by a paired permutation test.")
+    ] = None,
+    fail_under: Annotated[
+        float | None, typer.Option(help="Exit with 4 when nDCG@10 is lower; 0 to 1.")
+    ] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show each question too.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Measure how well search answers questions whose answers are known."""
+    if questions is not None and judgements is not None:
+        raise typer.BadParameter("give either --questions or --judgements")
+    if fail_under is not None and not 0 <= fail_under <= 1:
+        raise typer.BadParameter(f"--fail-under {fail_under}: give a number from 0 to 1")
+    name, asked = _asked(target, questions, judgements)
+    with open_workspace(context) as workspace, progress() as on_progress:
+        if name != target and name not in workspace:
+            raise NotFoundError(f"{name}: is not built yet; run `kbkit build {target}` first")
+        result = workspace[name].evaluate(asked, mode, against=against, on_progress=on_progress)
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        print_evaluation(result, verbose)
+    if fail_under is not None and result.ndcg < fail_under:
+        say(f"nDCG@10 {result.ndcg:.3f} is below {fail_under}")
+        raise typer.Exit(EXIT_BELOW_FLOOR)
+
+
+@app.command()
+def fidelity(
+    place: Annotated[
+        str, typer.Argument(help="An HTML file, a folder of them, or the address of a page.")
+    ],
+    allow_private: AllowPrivate = False,
+    as_json: AsJson = False,
+) -> None:
+    """Measure what the Markdown of pages keeps: code, headings, anchors, terms, table rows."""
+    from kbkit.sources.measuring import fidelity as measure
+
+    with progress() as on_progress:
+        report = measure(place, allow_private=allow_private, on_progress=on_progress)
+    if as_json:
+        print_json(report.to_dict())
+        return
+    from rich.table import Table
+
+    (page, *kinds), *rows = report.rows()
+    table = Table(box=None)
+    table.add_column(page, overflow="fold")
+    for kind in kinds:
+        table.add_column(kind, no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console().print(table)
+
+
+def _asked(
+    target: str, questions: Path | None, judgements: Path | None
+) -> tuple[str, Sequence[Question] | Judgements | None]:
+    """The knowledge base that is measured, and by what; ``None`` for its own ratings.
+
+    Raises:
+        ConfigError: A file cannot be read, or a recipe has no golden questions.
+    """
+    from kbkit.feedback.judgements import Judgements
+    from kbkit.recipes import golden_questions, load_questions, load_recipe
+    from kbkit.recipes.schema import SLUG
+
+    recipe = None if SLUG.fullmatch(target) else load_recipe(target)
+    name = target if recipe is None else recipe.name
+    if questions is not None:
+        return name, load_questions(questions)
+    if judgements is not None:
+        return name, Judgements.from_qrels(judgements)
+    if recipe is None:
+        return name, None
+    asked = golden_questions(recipe)
+    if not asked:
+        raise ConfigError(f"{target}: has no golden questions; write some under `questions`")
+    return name, asked
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path}: cannot be read as UTF-8 text: {error}") from error
+    # not splitlines, which ends lines at characters that a query may have
+    return text.removesuffix("\n").split("\n") if text else []
