@@ -42,9 +42,9 @@ TYPED = """
   let done = () => {};
   const box = document.querySelector("input.md-search__input");
   box.addEventListener("keyup", () => (keyed = performance.now()), true);
-  const list = document.querySelector(".md-search-result__list");
-  new MutationObserver(() => list.querySelector("a") && done(performance.now() - keyed)).observe(
-    list, { childList: true, subtree: true });
+  const told = document.querySelector(".md-search-result__meta"); // anew with each answer
+  new MutationObserver(() => requestAnimationFrame(() => done(performance.now() - keyed))).observe(
+    told, { childList: true });
   window.painted = () => new Promise((resolve) => (done = resolve));
 })()
 """
@@ -140,7 +140,7 @@ def type_in(page: Any, query: str) -> float:
     box = page.locator(BOX)
     box.fill("")
     box.press_sequentially(query[:-1], delay=5)
-    page.wait_for_timeout(400)  # what is typed before is answered
+    page.wait_for_timeout(500)  # what is typed before is answered
     waiting = page.evaluate_handle("({ painted: painted() })")
     box.press_sequentially(query[-1])
     elapsed: float = waiting.evaluate("({ painted }) => painted")
