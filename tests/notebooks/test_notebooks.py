@@ -77,7 +77,7 @@ def test_build_a_knowledge_base(run, tmp_path: Path):
     assert int(embedded[1]) < 50
     assert "<table>" in notebook.output("hits = kb.search")
     assert PANEL in notebook.output("SearchPanel(ws)")
-    assert "SearchPanel" in notebook.output("panel.hits.to_frame()")
+    assert "Panels" in notebook.output("panel.hits.to_frame()")  # the guide to them
     assert "just what I was looking for" in notebook.output("kb.rate(")
     with kbkit.open(tmp_path / "kb") as ws:
         kb = ws["kbkit-docs"]
