@@ -61,7 +61,7 @@ soak: $(DEV)
 	set -e; for round in $$(seq $(ROUNDS)); do \
 		echo "== round $$round of $(ROUNDS)"; \
 		KBKIT_EXAMPLES=1000 $(BIN)/python -m pytest -q tests/faults tests/ingest/test_chunking.py \
-			-o timeout=1800; \
+			tests/browser/test_notebooks.py -o timeout=1800; \
 	done
 
 publish: $(RUN)
