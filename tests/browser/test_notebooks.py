@@ -1,7 +1,7 @@
 """Notebooks in a real JupyterLab: opened, run from top to bottom, no cell fails.
 
-Those with panels; with ``KBKIT_EXAMPLES`` set, as `make soak` sets it, every one of them. All of them
-run in a kernel alone in `tests/notebooks`.
+Those with panels; with ``KBKIT_EXAMPLES`` set, as `make soak` sets it, every one of them. All run
+in a kernel alone in `tests/notebooks`.
 """
 
 from __future__ import annotations
