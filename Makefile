@@ -55,7 +55,7 @@ $(NODE_MODULES): tests/js/package-lock.json
 
 bench: $(DEV)
 	$(BIN)/python -m pip install --quiet --group bench
-	set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
+	$(BIN)/python benchmarks/_all.py
 
 soak: $(DEV)
 	set -e; for round in $$(seq $(ROUNDS)); do \

@@ -10,6 +10,7 @@ import csv
 import gzip
 import json
 import math
+import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseConfig, StaticEm
 
 EVAL = Path(__file__).parents[2] / "shared" / "eval"
 PYTHON = Path("/usr/share/doc/python3.11/html")
+TABLES = Path(__file__).parents[1] / "build" / "bench"
 DEPTH = 10
 
 
@@ -196,12 +198,13 @@ def bench_folder() -> Iterator[Path]:
 
 
 def report(name: str, lines: Sequence[str]) -> None:
-    """Print a table and keep it under ``build/bench``."""
-    text = "\n".join(lines) + "\n"
+    """Print a table and keep it under ``build/bench``, with what else the machine had to do."""
+    loads = " and ".join(f"{load:.1f}" for load in os.getloadavg()[:2])
+    machine = f"{os.cpu_count()} processors; load of the last minute and five minutes: {loads}."
+    text = "\n".join([*lines, "", machine]) + "\n"
     print(text)
-    home = Path("build/bench")
-    home.mkdir(parents=True, exist_ok=True)
-    (home / f"{name}.md").write_text(text, encoding="utf-8")
+    TABLES.mkdir(parents=True, exist_ok=True)
+    (TABLES / f"{name}.md").write_text(text, encoding="utf-8")
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

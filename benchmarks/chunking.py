@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from _corpora import EVAL, report
 
 from kbkit.embedding import Embedder, open_embedder
 from kbkit.ingest.chunking import chunk, embedded_text
@@ -106,17 +107,20 @@ def measure(
 
 
 def main() -> None:
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "../shared/eval/chunking")
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else EVAL / "chunking"
     if not (folder / "questions.csv").is_file():
         print(f"{folder}: no questions.csv there; this benchmark needs the evaluation data")
         return
     corpora, questions = read(folder)
     embedder = open_embedder(StaticEmbedding())
     chunk("warm up", DocumentType.OTHER, ChunkingSpec())
-    print(f"{len(questions)} questions, {sum(map(len, corpora.values())):,} characters,")
-    print(f"embedder {embedder.fingerprint}, the {TOP} nearest chunks\n")
-    print("| strategy | size | overlap | chunks | mean | recall | precision | IoU | MB/s |")
-    print("| --- | --: | --: | --: | --: | --: | --: | --: | --: |")
+    lines = [
+        f"{len(questions)} questions, {sum(map(len, corpora.values())):,} characters, "
+        f"embedder {embedder.fingerprint}, the {TOP} nearest chunks",
+        "",
+        "| strategy | size | overlap | chunks | mean | recall | precision | IoU | MB/s |",
+        "| --- | --: | --: | --: | --: | --: | --: | --: | --: |",
+    ]
     specs = [ChunkingSpec(strategy="paragraph", size=size) for size in SIZES]
     specs += [
         ChunkingSpec(strategy=strategy, size=size, overlap=overlap)  # type: ignore[arg-type]
@@ -124,8 +128,8 @@ def main() -> None:
         for size in SIZES
         if overlap * 2 <= size
     ]
-    for spec in specs:
-        print(measure(corpora, questions, embedder, spec))
+    lines += [measure(corpora, questions, embedder, spec) for spec in specs]
+    report("chunking", lines)
 
 
 if __name__ == "__main__":

@@ -22,14 +22,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import trafilatura
+from _corpora import EVAL, report
 
 from kbkit.sources.decode import decode
 from kbkit.sources.extract import extract
 from kbkit.sources.fidelity import KINDS, Fidelity
 from kbkit.sources.reading import Reader
 
-ROOT = Path(__file__).parents[1]
-ARTICLES = ROOT.parent / "shared/eval/articles"
+ARTICLES = EVAL / "articles"
 MANUALS = {
     "python3.11-doc": "/usr/share/doc/python3.11/html",
     "python-django-doc": "/usr/share/doc/python-django-doc/html",
@@ -51,11 +51,7 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     parts = [fidelity_table(options.pages, options.before), article_table()]
     parts.append(speed_table(options.speed))
-    text = "\n\n".join(parts) + "\n"
-    out = ROOT / "build/bench/extraction.md"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text, "utf-8")
-    print(text)
+    report("extraction", ["\n\n".join(parts)])
 
 
 def pages_of(folder: Path, most: int) -> list[Path]:

@@ -38,6 +38,9 @@ assert len(hits)
 
 def questions() -> list[str]:
     """Different questions: those of the evaluation sets, from all of them in turn."""
+    if not (EVAL / "scifact").is_dir() or not PYTHON.is_dir():
+        print(f"{EVAL}, {PYTHON}: one of them is not there; this benchmark needs both")
+        sys.exit()
     asked = [
         line.split("\t")[0]
         for line in (EVAL / "python-questions.tsv").read_text(encoding="utf-8").splitlines()

@@ -25,6 +25,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from _corpora import report
+
 DOCS = Path("/usr/share/doc")
 CORPORA = (
     "python-django-doc/html",
@@ -109,8 +111,8 @@ def kbkit(folder: Path, *arguments: str) -> tuple[float, dict[str, object]]:
     return time.perf_counter() - start, json.loads(done.stdout)
 
 
-def measure(pages: dict[str, bytes], mode: str) -> tuple[str, float]:
-    """Build and refresh one site; gives a line of the table and the ratio."""
+def measure(pages: dict[str, bytes], mode: str) -> str:
+    """Build and refresh one site; gives a line of the table."""
     ours, theirs = multiprocessing.Pipe()
     server = multiprocessing.Process(target=serve, args=(pages, MODES[mode], theirs), daemon=True)
     server.start()
@@ -127,13 +129,12 @@ def measure(pages: dict[str, bytes], mode: str) -> tuple[str, float]:
         server.join()
         shutil.rmtree(folder, ignore_errors=True)
     ratio = seconds / first
-    line = (
+    return (
         f"| {mode} | {built['new']:,} | {first:.1f} s | {seconds:.2f} s | {ratio:.1%} "
         f"| {refreshed['same']:,} | {refreshed['fetched']:,} "
         f"| {refreshed['new']}, {refreshed['changed']}, {refreshed['gone']} "
         f"| {refreshed['chunks_embedded']} |"
     )
-    return line, ratio
 
 
 def main() -> None:
@@ -149,14 +150,7 @@ def main() -> None:
         "| new, changed, gone | embedded |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
-    print("\n".join(lines), flush=True)
-    for mode in sys.argv[2:] or MODES:
-        line, _ = measure(pages, mode)
-        print(line, flush=True)
-        lines.append(line)
-    target = Path("build/bench/refresh.md")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    report("refresh", [*lines, *(measure(pages, mode) for mode in sys.argv[2:] or MODES)])
 
 
 if __name__ == "__main__":

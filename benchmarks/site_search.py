@@ -1,41 +1,46 @@
-"""Search in a published site, in Chromium: kbkit, Material's own search, and Pagefind.
+"""Search in a published site, in Chromium: kbkit beside Material's own, lunr and Pagefind.
 
-Questions of a person about the Python documentation: how good the pages are that each finds, what
-a browser has to load for the first result, and how long a keystroke takes. Material's own search
-and kbkit are asked in the search box; Pagefind, which has no box of its own there, by its
-JavaScript, with the ten best results loaded. Bytes are those of a server that compresses.
+Questions of a person about the Python documentation, the same pages for all. Material's search and
+kbkit's are typed into the box of a page; lunr (as MkDocs' own themes run it) and Pagefind are asked
+by their JavaScript, Pagefind with its ten best results loaded. Columns:
 
-Run from the project's root: ``python benchmarks/site_search.py [FOLDER]``; what the folder has is
-not built again. Pagefind is installed by npm into it; without npm it is left out.
+* first view, first result: what search loads before a key is pressed, and until the first question
+  is answered, in kB as a server that compresses sends it, scripts included, and in requests;
+* ready: milliseconds from going to the box with the first question to its results, nothing loaded;
+* later: kB that a further question loads, median;
+* index: what was made from the pages, on the server's disk and compressed;
+* p50, p95: milliseconds from the last key (or the call) to results, of further questions;
+* nDCG@10 and Hit@1 by page.
+
+Run from the project's root: ``python benchmarks/site_search.py [FOLDER] [--minilm]``; what the
+folder has is not built again. Takes some minutes from nothing. With ``--minilm`` there is also a
+site whose chunks MiniLM embedded, which takes an hour on two cores; its queries, as all of kbkit's,
+need no model. Pagefind is installed by npm; without that it is left out.
 """
 
 from __future__ import annotations
 
-import gzip
+import os
 import shutil
-import subprocess
 import sys
-import tempfile
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median, quantiles
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from _corpora import Corpus, Place, Question, corpora, report, table
+from _corpora import Corpus, Place, Question, bench_folder, corpora, report, table
+from _sites import Loads, Site, compressed, ours, peers, served
 
-import kbkit
-from kbkit.export import build_site
 from kbkit.export.manifest import Manifest
-from kbkit.recipes import RetrievalSpec
+from kbkit.recipes import AnyEmbedding, OnnxEmbedding, RetrievalSpec, StaticEmbedding
 
 BOX = "input.md-search__input"
-PAGES = 10
-PAGEFIND = "1.6.0"
+ITEMS = ".md-search-result__item"
+HEADS = ("search", "first view kB", "first result kB", "requests", "ready ms", "later kB",
+         "index MB", "compressed", "p50 ms", "p95 ms", "nDCG@10", "Hit@1")  # fmt: skip
 TYPED = """
 (() => {
   let keyed = 0;
@@ -48,200 +53,184 @@ TYPED = """
   window.painted = () => new Promise((resolve) => (done = resolve));
 })()
 """
-FOUND = """
-[...document.querySelectorAll(".md-search-result__item")].map(
-  (item) => item.querySelector("a").href)
+FIRST = """
+([box, items, query]) => new Promise((resolve) => {
+  const start = performance.now();
+  const typed = document.querySelector(box);
+  typed.focus();
+  typed.value = query;
+  typed.dispatchEvent(new KeyboardEvent("keyup", { bubbles: true }));
+  typed.dispatchEvent(new Event("input", { bubbles: true }));
+  const look = () => document.querySelector(items)
+    ? resolve(performance.now() - start) : requestAnimationFrame(look);
+  look();
+})
 """
+FOUND = "(items) => [...document.querySelectorAll(items)].map((one) => one.querySelector('a').href)"
 ASK_KBKIT = """
 async (query) => {
   const { search } = JSON.parse(document.getElementById("__config").textContent);
   window.asked ??= new Worker(new URL(search, location.href));
   return new Promise((resolve) => {
-    window.asked.onmessage = ({ data }) => resolve(data.hits.map((hit) => hit.page));
+    window.asked.onmessage = ({ data }) => data.hits && resolve(data.hits.map((hit) => hit.page));
     window.asked.postMessage(
       { kbkit: "search", id: 1, query, options: { limit: 60, kbs: ["python"] } });
   });
 }
 """
-ASK_PAGEFIND = """
-async (query) => {
-  window.pagefind ??= await import("/pagefind/pagefind.js");
-  const start = performance.now();
-  const { results } = await window.pagefind.search(query);
-  const shown = await Promise.all(results.slice(0, 10).map((result) => result.data()));
-  return [shown.map(({ url }) => url), performance.now() - start];
-}
-"""
 
 
-def build(kb: kbkit.KnowledgeBase, folder: Path) -> dict[str, Path]:
-    """The sites, by the name of their search."""
-    ours, theirs, found = folder / "kbkit", folder / "material", folder / "pagefind"
-    if not (ours / "site").is_dir():
-        kb.export(ours)
-    if not (theirs / "site").is_dir():
-        ignored = shutil.ignore_patterns("search", "*.lock", "site")
-        shutil.copytree(ours, theirs, ignore=ignored, dirs_exist_ok=True)
-        build_site(theirs)
-    sites = {"kbkit": ours / "site", "Material": theirs / "site"}
-    if not (found / "pagefind").is_dir() and (npm := shutil.which("npm")):
-        shutil.copytree(theirs / "site", found, dirs_exist_ok=True)
-        tools = folder / "npm"
-        tools.mkdir(exist_ok=True)
-        run = partial(subprocess.run, check=False, cwd=tools)
-        run([npm, "install", "--silent", "--no-audit", "--no-fund", f"pagefind@{PAGEFIND}"])
-        run([tools / "node_modules/.bin/pagefind", "--site", found, "--root-selector", "article"])
-    if (found / "pagefind").is_dir():
-        sites["Pagefind"] = found
-    return sites
+@dataclass(slots=True)
+class Session:
+    """A site in a browser, asked question after question."""
 
+    page: Any
+    site: Site
 
-@contextmanager
-def served(site: Path) -> Iterator[str]:
-    """Address of a site."""
+    def first(self, query: str) -> tuple[list[str], float]:
+        """Pages that a query finds, and milliseconds until they are there, when nothing is."""
+        if self.site.ask:
+            start = self.page.evaluate("performance.now()")
+            found = self.page.evaluate(self.site.ask, query)[0]
+            return found, self.page.evaluate("performance.now()") - start
+        elapsed = float(self.page.evaluate(FIRST, [BOX, ITEMS, query]))
+        self.page.evaluate(TYPED)
+        self.page.wait_for_timeout(150)
+        return self.page.evaluate(FOUND, ITEMS), elapsed
 
-    class Handler(SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(site)))
-    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-
-
-def compressed(path: Path) -> int:
-    """Bytes of a file on the wire."""
-    data = path.read_bytes()
-    return min(len(data), len(gzip.compress(data)))
-
-
-class Loads:
-    """What a page has asked for its search."""
-
-    def __init__(self, page: Any, site: Path) -> None:
-        self._site, self._paths = site, dict[str, None]()
-        page.on("request", lambda request: self._note(request.url))
-
-    def _note(self, url: str) -> None:
-        path = unquote(urlsplit(url).path).lstrip("/")
-        of_search = ("search" in path, "assets/kbkit/" in path, "pagefind" in path)
-        if any(of_search) and (self._site / path).is_file():
-            self._paths[path] = None
-
-    def so_far(self) -> tuple[int, int]:
-        """Bytes and requests."""
-        return sum(compressed(self._site / path) for path in self._paths), len(self._paths)
-
-
-def type_in(page: Any, query: str) -> float:
-    """Milliseconds from the last key of a query to its results in the box."""
-    box = page.locator(BOX)
-    box.fill("")
-    box.press_sequentially(query[:-1], delay=5)
-    page.wait_for_timeout(500)  # what is typed before is answered
-    waiting = page.evaluate_handle("({ painted: painted() })")
-    box.press_sequentially(query[-1])
-    elapsed: float = waiting.evaluate("({ painted }) => painted")
-    page.wait_for_timeout(150)
-    return elapsed
+    def later(self, query: str) -> tuple[list[str], float]:
+        """The same of a further query, from its last key."""
+        if self.site.ask:
+            found, elapsed = self.page.evaluate(self.site.ask, query)
+            return found, elapsed
+        box = self.page.locator(BOX)
+        box.fill("")
+        box.press_sequentially(query[:-1], delay=5)
+        self.page.wait_for_timeout(500)  # what is typed before is answered
+        waiting = self.page.evaluate_handle("({ painted: painted() })")
+        box.press_sequentially(query[-1])
+        elapsed = float(waiting.evaluate("({ painted }) => painted"))
+        self.page.wait_for_timeout(150)
+        return self.page.evaluate(FOUND, ITEMS), elapsed
 
 
 def measure(
-    name: str, site: Path, chromium: Any, asked: Sequence[Question], uris: Callable[[str], str]
+    site: Site, chromium: Any, asked: Sequence[Question], uris: dict[str, str]
 ) -> list[str]:
     """A row of the table."""
-    with served(site) as base:
+    with served(site.folder) as base:
         page = chromium.new_page()
         page.set_default_timeout(120_000)
-        loads = Loads(page, site)
+        loads = Loads(page, site.folder)
         page.goto(f"{base}index.html")
         page.wait_for_timeout(2_000)
         before = loads.so_far()[0]
-        answers, milliseconds, first, later = [], [], (0, 0), []
-        if name != "Pagefind":
-            page.locator(BOX).click()
-            page.evaluate(TYPED)
-        for number, question in enumerate(asked):
+        session = Session(page, site)
+        found, ready = session.first(asked[0].text)
+        first, answers, times, later = loads.so_far(), [found], [], []
+        for question in asked[1:]:
             had = loads.so_far()[0]
-            if name == "Pagefind":
-                found, elapsed = page.evaluate(ASK_PAGEFIND, question.text)
-            else:
-                elapsed = type_in(page, question.text)
-                found = page.evaluate(FOUND)
-            if number:
-                milliseconds.append(elapsed)
-                later.append(loads.so_far()[0] - had)
-            else:
-                first = loads.so_far()
+            found, elapsed = session.later(question.text)
             answers.append(found)
-        if name == "kbkit":  # the box shows a dozen passages; of fewer pages than the others show
+            times.append(elapsed)
+            later.append(loads.so_far()[0] - had)
+        if site.name.startswith("kbkit"):  # the box shows a dozen passages: of too few pages
             answers = [page.evaluate(ASK_KBKIT, question.text) for question in asked]
         page.close()
-    places = [[Place(uris(url), 0, 0) for url in found] for found in answers]
-    quality = [question.ndcg(found) for question, found in zip(asked, places, strict=True)]
-    hits = [question.gains(found)[:1] for question, found in zip(asked, places, strict=True)]
-    index = sum(
-        compressed(path)
-        for path in site.rglob("*")
-        if path.is_file() and {"search", "pagefind", "kbkit"} & set(path.relative_to(site).parts)
-    )
+    files = site.index_files()
     return [
-        name,
+        site.name,
         f"{before / 1000:.0f}",
         f"{first[0] / 1000:.0f}",
         str(first[1]),
+        f"{ready:.0f}",
         f"{median(later) / 1000:.0f}",
-        f"{index / 1e6:.1f}",
-        f"{median(milliseconds):.0f}",
-        f"{quantiles(milliseconds, n=20)[-1]:.0f}",
-        f"{mean(quality):.3f}",
-        f"{mean(bool(gains and gains[0]) for gains in hits):.2f}",
+        f"{sum(path.stat().st_size for path in files) / 1e6:.1f}",
+        f"{sum(compressed(path) for path in files) / 1e6:.1f}",
+        f"{median(times):.0f}",
+        f"{quantiles(times, n=20)[-1]:.0f}",
+        *quality(asked, [[_uri(url, uris) for url in found] for found in answers]),
     ]
 
 
-def in_python(corpus: Corpus) -> str:
-    """nDCG@10 of the same questions in Python."""
-    fitted = RetrievalSpec(query_encoder="fitted")
-    found = [
-        question.ndcg(
-            [Place(hit.uri, 0, 0) for hit in corpus.kb.search(question.text, 60, settings=fitted)]
-        )
+def _uri(url: str, uris: dict[str, str]) -> str:
+    """The document that an address shows."""
+    return uris.get(unquote(urlsplit(url).path).lstrip("/"), url)
+
+
+def quality(asked: Sequence[Question], answers: Sequence[Sequence[str]]) -> tuple[str, str]:
+    """nDCG@10 and Hit@1."""
+    places = [[Place(uri, 0, 0) for uri in found] for found in answers]
+    both = list(zip(asked, places, strict=True))
+    hits = [any(question.gains(found)[:1]) for question, found in both]
+    return f"{mean(one.ndcg(found) for one, found in both):.3f}", f"{mean(hits):.2f}"
+
+
+def in_python(name: str, corpus: Corpus) -> str:
+    """The same questions in Python, with the same query encoder and all vectors."""
+    fitted = RetrievalSpec.model_validate(
+        {**corpus.kb.config().retrieval.model_dump(), "query_encoder": "fitted"}
+    )
+    answers = [
+        [hit.uri for hit in corpus.kb.search(question.text, 60, settings=fitted)]
         for question in corpus.questions
     ]
-    return f"{mean(found):.3f}"
+    ndcg, hits = quality(corpus.questions, answers)
+    return f"{name} in Python, fitted query encoder: nDCG@10 {ndcg}, Hit@1 {hits}"
+
+
+@contextmanager
+def chosen_folder() -> Iterator[Path]:
+    """The folder that was asked for, or one that is gone afterwards."""
+    given = [name for name in sys.argv[1:] if not name.startswith("-")]
+    if not given:
+        with bench_folder() as folder:
+            yield folder
+        return
+    folder = Path(given[0]).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    yield folder
+
+
+def embeddings() -> dict[str, AnyEmbedding]:
+    """By the name of the search and the end of its folders."""
+    found: dict[str, AnyEmbedding] = {"": StaticEmbedding()}
+    return found | ({"-minilm": OnnxEmbedding(preset="minilm")} if "--minilm" in sys.argv else {})
 
 
 def main() -> None:
     """Build the sites, ask all questions of each, print the table."""
     from playwright.sync_api import sync_playwright
 
-    chosen = sys.argv[1] if len(sys.argv) > 1 else tempfile.mkdtemp(prefix="kbkit-site-search-")
-    folder = Path(chosen).resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    for corpus in corpora(folder / "kb", names=("python",)):
-        sites = build(corpus.kb, folder)
-        pages = Manifest.read(folder / "kbkit" / "docs").documents
-        paths = {page.removesuffix(".md") + ".html": uri for uri, page in pages.items()}
-
-        def uris(url: str, paths: dict[str, str] = paths) -> str:
-            return paths.get(unquote(urlsplit(url).path).lstrip("/"), url)
-
-        with sync_playwright() as playwright:
-            chromium = playwright.chromium.launch(
-                executable_path=shutil.which("chromium"), args=["--disable-gpu", "--no-sandbox"]
-            )
-            rows = [
-                measure(name, site, chromium, corpus.questions, uris)
-                for name, site in sites.items()
-            ]
-            chromium.close()
-        heads = ["search", "first view kB", "first result kB", "requests", "later kB", "index MB",
-                 "p50 ms", "p95 ms", "nDCG@10", "Hit@1"]  # fmt: skip
-        about = f"{len(corpus.questions)} questions, {corpus.kb.describe().chunks:,} chunks; "
-        about += f"kbkit in Python with the fitted encoder: nDCG@10 {in_python(corpus)}"
-        report("site_search", [about, "", *table(heads, rows)])
+    program = shutil.which("chromium")
+    if not program:
+        print("chromium: not there; this benchmark needs it")
+        return
+    rows, notes = [], []
+    with chosen_folder() as folder, sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=program, args=["--disable-gpu", "--no-sandbox"]
+        )
+        for end, embedding in embeddings().items():
+            for corpus in corpora(folder / f"kb{end}", embedding, names=("python",)):
+                name = f"kbkit, {'MiniLM' if end else 'static'} vectors"
+                project = folder / f"kbkit{end}"
+                sites = [ours(corpus.kb, project, name)]
+                if not end:
+                    sites += peers(project, folder)
+                    notes.append(
+                        f"{len(corpus.questions)} questions, {corpus.kb.describe().chunks:,} "
+                        f"chunks, {os.cpu_count()} processors"
+                    )
+                pages = Manifest.read(project / "docs").documents
+                uris = {page.removesuffix(".md") + ".html": uri for uri, page in pages.items()}
+                for site in sites:
+                    rows.append(measure(site, chromium, corpus.questions, uris))
+                    print(*rows[-1], f"(load {os.getloadavg()[0]:.1f})", flush=True)
+                notes.append(in_python(name, corpus))
+        chromium.close()
+    if rows:
+        report("site_search", [f"{'; '.join(notes)}.", "", *table(HEADS, rows)])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,178 @@
+"""Sites that a browser searches: one set of pages, each search as its own project ships it."""
+
+from __future__ import annotations
+
+import gzip
+import html
+import json
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import kbkit
+from kbkit.export import build_site
+
+PAGEFIND = "1.6.0"
+ASK_LUNR = """
+async (query) => {
+  if (!window.asked) {
+    window.asked = new Worker("/search/worker.js");
+    await new Promise((resolve) => {
+      window.asked.onmessage = ({ data }) => data.allowSearch && resolve();
+      window.asked.postMessage({ init: true });
+    });
+  }
+  const start = performance.now();
+  return new Promise((resolve) => {
+    window.asked.onerror = () => resolve([[], performance.now() - start]); // e.g. a lonely "+"
+    window.asked.onmessage = ({ data }) =>
+      resolve([data.results.slice(0, 100).map((one) => one.location), performance.now() - start]);
+    window.asked.postMessage({ query });
+  });
+}
+"""
+ASK_PAGEFIND = """
+async (query) => {
+  window.pagefind ??= await import("/pagefind/pagefind.js");
+  const start = performance.now();
+  const { results } = await window.pagefind.search(query);
+  const shown = await Promise.all(results.slice(0, 10).map((result) => result.data()));
+  return [shown.map(({ url }) => url), performance.now() - start];
+}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A site and the search that is measured in it.
+
+    Attributes:
+        name: Of the search.
+        folder: What a server serves.
+        index: Patterns of the files that were made from the pages for it.
+        ask: JavaScript that asks it a query and gives addresses and milliseconds; empty where a
+            query is typed into the box of the pages.
+    """
+
+    name: str
+    folder: Path
+    index: tuple[str, ...]
+    ask: str = ""
+
+    def index_files(self) -> list[Path]:
+        """The files of the index."""
+        found = {path for pattern in self.index for path in self.folder.glob(pattern)}
+        return sorted(path for path in found if path.is_file())
+
+
+def ours(kb: kbkit.KnowledgeBase, project: Path, name: str) -> Site:
+    """The site as kbkit publishes it."""
+    if not (project / "site").is_dir():
+        kb.export(project)
+    return Site(name, project / "site", ("search/*/**/*",))
+
+
+def peers(exported: Path, folder: Path) -> Iterator[Site]:
+    """The same pages, searched by others.
+
+    Args:
+        exported: A project that kbkit exported.
+        folder: Where their sites go.
+    """
+    material, lunr, found = folder / "material", folder / "lunr", folder / "pagefind"
+    if not (material / "site").is_dir():
+        ignored = shutil.ignore_patterns("search", "*.lock", "site")
+        shutil.copytree(exported, material, ignore=ignored, dirs_exist_ok=True)
+        build_site(material)
+    yield Site("Material's own", material / "site", ("search/search_index.json",))
+    if not lunr.is_dir():
+        _lunr(material / "site", lunr)
+    yield Site("lunr as in MkDocs", lunr, ("search/search_index.json",), ASK_LUNR)
+    npm = shutil.which("npm")
+    if not (found / "pagefind").is_dir() and npm:
+        _pagefind(npm, material / "site", found, folder / "npm")
+    if (found / "pagefind").is_dir():
+        parts = ("fragment/*", "index/*", "*.pf_meta", "*.json", "wasm.*")
+        yield Site("Pagefind", found, tuple(f"pagefind/{part}" for part in parts), ASK_PAGEFIND)
+    else:
+        print("Pagefind: left out, it needs npm and its registry")
+
+
+def _lunr(material: Path, target: Path) -> None:
+    """What MkDocs' own themes search with: its worker, lunr, the text of all sections."""
+    import mkdocs.contrib.search
+
+    scripts = Path(mkdocs.contrib.search.__file__).parent / "templates" / "search"
+    shutil.copytree(scripts, target / "search")
+    marked = json.loads((material / "search/search_index.json").read_bytes())
+    documents = [
+        {name: _plain(one[name]) for name in ("location", "title", "text")}
+        for one in marked["docs"]
+    ]
+    index = {"config": {"lang": ["en"], "separator": r"[\s\-]+"}, "docs": documents}
+    (target / "search/search_index.json").write_text(json.dumps(index), encoding="utf-8")
+    (target / "index.html").write_text("<!doctype html><title>lunr</title>", encoding="utf-8")
+
+
+def _plain(text: str) -> str:
+    """Text of Material's index without its markup, as MkDocs' own plugin writes it."""
+    return " ".join(html.unescape(re.sub("<[^>]*>", "", text)).split())
+
+
+def _pagefind(npm: str, material: Path, target: Path, tools: Path) -> None:
+    """Pagefind's index of the articles."""
+    tools.mkdir(exist_ok=True)
+    run = partial(subprocess.run, check=False, cwd=tools, stdout=subprocess.DEVNULL)
+    run([npm, "install", "--silent", "--no-audit", "--no-fund", f"pagefind@{PAGEFIND}"])
+    program = tools / "node_modules/.bin/pagefind"
+    if program.exists():
+        shutil.copytree(material, target, dirs_exist_ok=True)
+        run([program, "--site", target, "--root-selector", "article"])
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Address of a site."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+def compressed(path: Path) -> int:
+    """Bytes of a file as a server that compresses sends it."""
+    data = path.read_bytes()
+    return min(len(data), len(gzip.compress(data)))
+
+
+class Loads:
+    """What a page has asked for its search, each file once."""
+
+    def __init__(self, page: Any, folder: Path) -> None:
+        self._folder, self._bytes = folder, dict[str, int]()
+        page.on("request", lambda request: self._note(request.url))
+
+    def _note(self, url: str) -> None:
+        path = unquote(urlsplit(url).path).lstrip("/")
+        of_search = ("search" in path, "assets/kbkit/" in path, "pagefind" in path)
+        if any(of_search) and path not in self._bytes and (self._folder / path).is_file():
+            self._bytes[path] = compressed(self._folder / path)
+
+    def so_far(self) -> tuple[int, int]:
+        """Bytes and requests."""
+        return sum(self._bytes.values()), len(self._bytes)
