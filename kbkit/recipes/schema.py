@@ -15,7 +15,8 @@ from pydantic import (
     model_validator,
 )
 
-from kbkit.models import DocumentType
+from kbkit.models import DocumentType, Licence
+from kbkit.models.licences import NAME_LENGTH, TEXT_LENGTH
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
@@ -35,6 +36,16 @@ class SourceSpec(Spec):
     """Type of all its documents; by default each document's type is detected."""
     tags: tuple[str, ...] = ()
     """Tags of all its documents."""
+    license: str = ""
+    """Licence of those of its documents that state none themselves: an SPDX name (`CC-BY-4.0`), a
+    name, or the address of the terms."""
+    attribution: str = Field(default="", max_length=TEXT_LENGTH)
+    """Whom to credit for those that do not say it themselves (`© 2026 The authors`)."""
+
+    @field_validator("license")
+    @classmethod
+    def _licence(cls, value: str) -> str:
+        return check_licence(value)
 
 
 class FetchSpec(SourceSpec):
@@ -393,6 +404,10 @@ class Recipe(KnowledgeBaseConfig):
     """What it is about, in a sentence."""
     sources: tuple[AnySource, ...] = Field(min_length=1)
     """Where its documents come from."""
+    license: str = ""
+    """Licence that sources have which state none."""
+    attribution: str = Field(default="", max_length=TEXT_LENGTH)
+    """Whom to credit for sources that do not say it."""
     questions: tuple[Question, ...] | str = ()
     """Golden questions, or the TSV file they stand in (question, tab, pages with commas)."""
 
@@ -402,6 +417,21 @@ class Recipe(KnowledgeBaseConfig):
     @classmethod
     def _slug(cls, value: str) -> str:
         return check_name(value)
+
+    @field_validator("license")
+    @classmethod
+    def _licence(cls, value: str) -> str:
+        return check_licence(value)
+
+    @model_validator(mode="after")
+    def _license_sources(self) -> Self:
+        own = {"license": self.license, "attribution": self.attribution}
+        sources = tuple(
+            source.model_copy(update={k: v for k, v in own.items() if v and not getattr(source, k)})
+            for source in self.sources
+        )
+        object.__setattr__(self, "sources", sources)  # the one moment when they may change
+        return self
 
     @property
     def path(self) -> Path:
@@ -423,6 +453,19 @@ class Recipe(KnowledgeBaseConfig):
             directory = str(folder / self.site.directory)
             parts["site"] = self.site.model_copy(update={"directory": directory})
         return KnowledgeBaseConfig(**parts)
+
+
+def check_licence(stated: str) -> str:
+    """Return a licence as a recipe states it, if it can be shown as it is.
+
+    Raises:
+        ValueError: It is no name of one line and no web address.
+    """
+    if stated and not Licence.stated(stated):
+        raise ValueError(f"{stated[:80]!r} is neither the name of a licence nor a web address")
+    if len(stated) > NAME_LENGTH:
+        raise ValueError(f"longer than {NAME_LENGTH} characters; give its name or its address")
+    return stated
 
 
 def check_name(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kbkit.errors import ConfigError
+from kbkit.models import Licence
 from kbkit.recipes import (
     AnySource,
     CrawlSource,
@@ -28,6 +29,16 @@ def open_source(spec: AnySource) -> Source:
     Raises:
         ConfigError: There is no such type of source.
     """
+    source = _open(spec)
+    stated = Licence.stated(spec.license, attribution=spec.attribution)
+    if not stated and not stated.attribution:
+        return source
+    from kbkit.sources.licensed import Licensed
+
+    return Licensed(source, stated)
+
+
+def _open(spec: AnySource) -> Source:
     if isinstance(spec, CrawlSource):
         from kbkit.sources.web import Crawl
 

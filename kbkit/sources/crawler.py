@@ -233,6 +233,7 @@ class CrawlRun:
         seen = replace(response, last_modified="") if page.failed else response
         visit = replace(visits.visited(task, seen, validator), links=links, canonical=own)
         noindex = bool(asked & {"noindex", "none"})
+        page = replace(page, licence=page.licence.or_else(response.licence))
         return self._finish(task, self._judged(visit, page, uri, own, noindex))
 
     def _names(self, url: str) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urljoin
 
+from kbkit.models import Licence
 from kbkit.sources import articles
 from kbkit.sources.dom import (
     HEADINGS,
@@ -28,6 +29,7 @@ from kbkit.sources.dom import (
     written,
 )
 from kbkit.sources.inline import escape
+from kbkit.sources.licences import of_page
 from kbkit.sources.markdown import MarkdownWriter
 from kbkit.sources.regions import Region, chain, covering, find, landmark, words
 
@@ -57,6 +59,7 @@ class Extracted:
         noindex: The page asks not to be indexed.
         refresh: Where a ``meta refresh`` leads, or ``""``.
         ballot: Vote on the site's template; empty when a known region was used.
+        licence: What the page states of its licence.
         article: The page was read as an ordinary article, by trafilatura's judgement.
         reason: Why there is no content, or why it should not be used; one line for a person.
         failed: The page could not be read, which says nothing about what it holds.
@@ -69,6 +72,7 @@ class Extracted:
     canonical: str = ""
     noindex: bool = False
     refresh: str = ""
+    licence: Licence = field(default_factory=Licence)
     ballot: tuple[Region, ...] = ()
     article: bool = False
     reason: str = ""
@@ -109,6 +113,7 @@ def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Ex
         "canonical": _canonical(root, base),
         "noindex": "noindex" in robots or "none" in robots,
         "refresh": refresh,
+        "licence": of_page(root, base),
     }
     if about["noindex"]:
         about["reason"] = "noindex: the page asks not to be indexed"

@@ -12,7 +12,7 @@ import ssl
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
 from urllib.parse import urljoin, urlsplit
@@ -21,6 +21,7 @@ import httpcore
 import httpx
 
 from kbkit.errors import ForbiddenAddressError
+from kbkit.models import Licence
 from kbkit.sources.addresses import Deadline, GuardedBackend
 from kbkit.sources.base import Outcome
 
@@ -60,6 +61,7 @@ class Response:
         media_type: Lower case, without parameters; ``""`` when the server did not say.
         charset: From the Content-Type header, or ``""``.
         robots: The X-Robots-Tag headers, lower case, one a line.
+        licence: What the Link headers say of it.
     """
 
     url: str
@@ -72,6 +74,7 @@ class Response:
     etag: str = ""
     last_modified: str = ""
     robots: str = ""
+    licence: Licence = field(default_factory=Licence)
     retry_after: float | None = None
 
 
@@ -304,6 +307,7 @@ class Fetcher:
             etag=raw.headers.get("etag", "")[:1000],
             last_modified=raw.headers.get("last-modified", "")[:100],
             robots="\n".join(raw.headers.get_list("x-robots-tag"))[:2000].lower(),
+            licence=_linked(raw, url),
         )
         if status == 304:
             if _CONDITIONS & set(raw.request.headers):
@@ -426,6 +430,17 @@ def _decompressed(parts: Iterator[bytes], encoding: str, limit: int) -> Iterator
                 data = machine.unconsumed_tail
     if not machine.eof and not first:
         raise zlib.error("it ends in the middle")
+
+
+def _linked(raw: httpx.Response, url: str) -> Licence:
+    """The licence that ``Link`` headers name (RFC 8288)."""
+    if "link" not in raw.headers:
+        return Licence()
+    found = raw.links.get("license", {}).get("url", "")
+    try:
+        return Licence.stated(url=urljoin(url, found) if found else "")
+    except ValueError:
+        return Licence()
 
 
 def _charset(content_type: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 from kbkit.errors import SourceError
-from kbkit.models import DocumentType, SourceDocument
+from kbkit.models import DocumentType, Licence, SourceDocument
 from kbkit.recipes import OpenApiSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import binary_kind, decode
@@ -216,6 +216,7 @@ class Description:
         about = {"api": self._name}
         if version := self._info.text("version"):
             about["version"] = version
+        about |= self._licence().to_metadata()
         return SourceDocument(
             self._uri + pointer,
             " ".join(title.split())[:500],
@@ -224,6 +225,10 @@ class Description:
             tags,
             {**about, **metadata},
         )
+
+    def _licence(self) -> Licence:
+        stated = self._info.get("license")
+        return Licence.stated(stated.text("identifier") or stated.text("name"), stated.text("url"))
 
     def _overview(self, found: list[Operation]) -> str:
         info = self._info

@@ -23,7 +23,7 @@ from kbkit.sources.fetch import Fetcher, Response
 from kbkit.sources.robots import Robots
 from kbkit.sources.urls import canonical
 
-READER = 1
+READER = 2
 """Raised when pages are read so differently that those that did not change are worth reading
 again."""
 
@@ -38,7 +38,7 @@ class Validators:
     """
 
     def __init__(self, spec: CrawlSource | PageSource) -> None:
-        shaping = [READER, spec.document_type, spec.tags]
+        shaping = [READER, spec.document_type, spec.tags, spec.license, spec.attribution]
         if isinstance(spec, CrawlSource):
             shaping += [spec.include, spec.exclude]
         self._options = _hash(json.dumps(shaping).encode())
@@ -62,6 +62,7 @@ class Validators:
 
 def _contents(response: Response) -> str:
     about = f"{response.media_type}\n{response.charset}\n{response.robots}\n"
+    about += response.licence.url
     return _hash(about.encode() + response.body)
 
 
@@ -121,8 +122,13 @@ def without(task: Task, response: Response) -> SourceEvent:
     return SourceEvent(uri, response.outcome, reason=response.reason, visit=visit)
 
 
-def document(spec: CrawlSource | PageSource, uri: str, page: Extracted) -> SourceDocument:
-    """The document that a page becomes."""
+def document(
+    spec: CrawlSource | PageSource, uri: str, page: Extracted, response: Response | None = None
+) -> SourceDocument:
+    """The document that a page becomes; what it does not say of its licence, headers may."""
     title = page.title or unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri
     kind = spec.document_type or detect(uri, title, page.content)
-    return SourceDocument(uri, title, page.content, kind, spec.tags, fidelity=page.fidelity)
+    licence = page.licence if response is None else page.licence.or_else(response.licence)
+    return SourceDocument(
+        uri, title, page.content, kind, spec.tags, licence.to_metadata(), page.fidelity
+    )

@@ -165,7 +165,7 @@ class TrafilaturaProvider:
             if page.failed:
                 visit = replace(visit, etag="", last_modified="")
             return SourceEvent(uri, outcome, reason=reason or "no text", visit=visit)
-        document = visits.document(self._spec, uri, page)
+        document = visits.document(self._spec, uri, page, response)
         return SourceEvent(uri, Outcome.FETCHED, document, visit=replace(visit, document_uri=uri))
 
 

@@ -7,6 +7,7 @@ import logging
 import re
 from pathlib import PurePosixPath
 
+from kbkit.models import Licence
 from kbkit.sources.formats.archive import Archive, is_media, office
 from kbkit.sources.formats.base import Part, UnreadableError, markdown_of, one_line
 from kbkit.sources.textfile import first_heading
@@ -29,7 +30,12 @@ _STYLES = "\n".join([
     "p[style-name='Intense Quote'] => blockquote > p:fresh",
     "p[style-name='Caption'] => p > em:fresh",
 ])  # fmt: skip
-_CORE = re.compile(r"<(?:\w+:)?(title|creator)>([^<]{1,1000})</")
+_CORE = re.compile(r"<(?:\w+:)?(title|creator|rights)>([^<]{1,1000})</")
+_CUSTOM = re.compile(
+    r'<(?:\w+:)?property\b[^>]{0,300}\bname="(license|licence|copyright|rights)"[^>]{0,300}>\s*'
+    r"<vt:lpw?str>([^<]{1,1000})</",
+    re.IGNORECASE,
+)
 _HIDDEN_ANCHOR = re.compile(r'<a id="_[^"]*"></a>')
 
 
@@ -56,11 +62,12 @@ def read(data: bytes, name: str) -> list[Part]:
     metadata = {"format": "docx"}
     if author := about.get("creator"):
         metadata["author"] = author
+    metadata |= licence(safe).to_metadata()
     return [Part(title, content + "\n", metadata=metadata)]
 
 
 def properties(safe: bytes) -> dict[str, str]:
-    """Title and author that an Office file carries (``title``, ``creator``)."""
+    """What an Office file says of itself (``title``, ``creator``, ``rights``)."""
     import html
 
     try:
@@ -73,4 +80,22 @@ def properties(safe: bytes) -> dict[str, str]:
         del found["title"]
     if found.get("creator") in ("python-docx", "openpyxl"):
         del found["creator"]
+    return found
+
+
+def licence(safe: bytes) -> Licence:
+    """What an Office file states: Dublin Core's ``rights``, or a property that its author added."""
+    import html
+
+    from kbkit.sources.licences import of_rights
+
+    found = of_rights(properties(safe).get("rights", ""))
+    try:
+        text = Archive(safe).read("docProps/custom.xml").decode("utf-8", "replace")
+    except UnreadableError:
+        return found
+    for name, value in _CUSTOM.findall(text):
+        said = html.unescape(value)
+        named = name.lower() in ("license", "licence")
+        found = found.or_else(Licence.stated(said) if named else of_rights(said))
     return found

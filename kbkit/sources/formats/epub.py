@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
+from kbkit.models import Licence
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import Archive
 from kbkit.sources.formats.base import (
@@ -17,6 +18,7 @@ from kbkit.sources.formats.base import (
     markdown_of,
     one_line,
 )
+from kbkit.sources.licences import of_rights
 from kbkit.sources.textfile import first_heading
 
 _MOST_CHAPTERS = 5_000
@@ -47,6 +49,7 @@ def read(data: bytes, name: str) -> list[Part]:
     metadata: dict[str, Any] = {"format": "epub", "book": title}
     if any(authors):
         metadata["author"] = ", ".join(filter(None, authors))
+    metadata |= _licence(book).to_metadata()
     parts: list[Part] = []
     size = bad = 0
     for number, chapter in enumerate(chapters, 1):
@@ -92,6 +95,21 @@ def _all(root: Any, name: str) -> list[Any]:
         node for node in root.iter()
         if isinstance(node.tag, str) and node.tag.rpartition("}")[2] == name
     ]  # fmt: skip
+
+
+def _licence(book: Any) -> Licence:
+    """What the package document states (Dublin Core's ``rights``, EPUB's ``license`` link)."""
+    licence = Licence()
+    for node in _all(book, "link"):
+        if (node.get("rel") or "").lower().rpartition(":")[2] == "license":
+            licence = licence.or_else(Licence.stated(url=node.get("href")))
+    for node in _all(book, "meta"):
+        name = (node.get("property") or "").lower()
+        if name in ("dcterms:license", "dcterms:rights", "dcterms:rightsholder"):
+            licence = licence.or_else(of_rights(node.text or ""))
+    for node in _all(book, "rights"):
+        licence = licence.or_else(of_rights(node.text or ""))
+    return licence
 
 
 def _spine(book: Any, folder: str) -> list[str]:

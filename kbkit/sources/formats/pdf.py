@@ -10,12 +10,16 @@ from __future__ import annotations
 import re
 import statistics
 from collections import Counter, defaultdict
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
+from kbkit.models import Licence
 from kbkit.sources.formats.base import MOST_CHARACTERS, PAGE_BREAK, Part, UnreadableError, one_line
+from kbkit.sources.formats.xmp import licence_of
 from kbkit.sources.inline import escape, guard
+from kbkit.sources.licences import of_rights
 
 _MOST_PAGES = 5_000
 _MOST_ENTRIES = 20_000
@@ -48,7 +52,9 @@ def read(data: bytes, name: str) -> list[Part]:
             raise UnreadableError("encrypted: it opens with a password only") from None
         raise UnreadableError("broken: its structure cannot be read") from None
     try:
-        return [_read(document, name)]
+        part = _read(document, name)
+        licence = _licence(document).or_else(licence_of(data))
+        return [replace(part, metadata={**part.metadata, **licence.to_metadata()})]
     finally:
         document.close()
 
@@ -86,6 +92,15 @@ def _read(document: Any, name: str) -> Part:
     if bad:
         metadata["unreadable_pages"] = bad
     return Part(title, PAGE_BREAK.join(out) + end, metadata=metadata)
+
+
+def _licence(document: Any) -> Licence:
+    """What the file's own properties say; some writers add such to those of the standard."""
+    found = Licence()
+    for key in ("License", "Rights", "Copyright"):
+        said = _CONTROL.sub("", document.get_metadata_value(key) or "")
+        found = found.or_else(Licence.stated(said) if key == "License" else of_rights(said))
+    return found
 
 
 def _outline(document: Any, count: int) -> tuple[dict[int, list[tuple[int, str]]], str]:

@@ -1,0 +1,212 @@
+"""What a document states of its licence: a short name, an address, whom to credit.
+
+Whatever stands there was written by strangers, so names are one bounded line of text, and addresses
+are those of the web or nothing. A document keeps it in its metadata, under `KEYS`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit
+
+KEYS = ("license", "license_url", "attribution")
+"""Keys of a document's metadata that tell its licence."""
+NAME_LENGTH = 200
+"""Most characters of a licence's name."""
+TEXT_LENGTH = 300
+"""Most characters of an attribution."""
+URL_LENGTH = 500
+"""Longer addresses are left out."""
+
+_MOST = 4_000  # characters that are looked at
+
+_ADDRESS = re.compile(r"https?://[^\s<>\"'`{}|\\^]+", re.IGNORECASE)
+_ACTIVE = re.compile(r"(?:javascript|vbscript|data|file|blob)\s*:", re.IGNORECASE)
+_ARCHIVED = re.compile(r"^https?://web\.archive\.org/web/\w+/(?=https?://)")
+_ASIDE = re.compile(r"\([^()]{0,100}\)")
+_SILENT = frozenset({
+    "the", "a", "license", "licence", "licenses", "version", "v", "international", "universal",
+    "generic", "unported", "software", "public", "gnu",
+})  # fmt: skip
+_CREATIVE = re.compile(
+    r"(?:creativecommons|cc)(?:attribution|by)(noncommercial|nc)?"
+    r"(sharealike|sa|noderivatives|noderivs|nd)?([1-4])([05])"
+)
+_NAMES = {
+    "mit": "MIT", "expat": "MIT", "isc": "ISC", "zlib": "Zlib", "unlicense": "Unlicense",
+    "apache20": "Apache-2.0", "apache2": "Apache-2.0",
+    "bsd3clause": "BSD-3-Clause", "3clausebsd": "BSD-3-Clause", "newbsd": "BSD-3-Clause",
+    "bsd2clause": "BSD-2-Clause", "2clausebsd": "BSD-2-Clause", "simplifiedbsd": "BSD-2-Clause",
+    "zeroclausebsd": "0BSD", "0clausebsd": "0BSD", "bsdzeroclause": "0BSD",
+    "mozilla20": "MPL-2.0", "mpl20": "MPL-2.0", "pythonfoundation2": "PSF-2.0",
+    "general2": "GPL-2.0", "general3": "GPL-3.0", "gpl2": "GPL-2.0", "gpl3": "GPL-3.0",
+    "lessergeneral21": "LGPL-2.1", "lessergeneral3": "LGPL-3.0",
+    "afferogeneral3": "AGPL-3.0", "freedocumentation12": "GFDL-1.2",
+    "freedocumentation13": "GFDL-1.3", "cc010": "CC0-1.0", "creativecommonszero10": "CC0-1.0",
+}  # fmt: skip
+"""SPDX names of licences by what people call them: without spaces and `_SILENT` words."""
+_GNU = {"gpl": "GPL", "lgpl": "LGPL", "agpl": "AGPL", "fdl": "GFDL"}
+
+
+@dataclass(frozen=True, slots=True)
+class Licence:
+    """A licence as somebody stated it; each part may be ``""``. It is true where one is named.
+
+    Attributes:
+        name: The SPDX name or expression (``CC-BY-4.0``) where it is known to be one, else the
+            text as it was stated.
+        url: Address of its terms (http or https).
+        attribution: Whom to credit, as a copyright notice says it.
+    """
+
+    name: str = ""
+    url: str = ""
+    attribution: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.name or self.url)
+
+    @property
+    def label(self) -> str:
+        """What to call it: its name, or else its address."""
+        return self.name or self.url
+
+    @property
+    def link(self) -> str:
+        """Where its terms can be read: as stated, or else where those of its name are kept."""
+        return self.url or _terms(self.name)
+
+    @classmethod
+    def stated(cls, name: object = "", url: object = "", attribution: object = "") -> Licence:
+        """A licence out of values that anybody wrote; what is no text is left out.
+
+        Args:
+            name: Its name, its SPDX expression, or its address.
+            url: Its address.
+            attribution: A notice, or a name.
+        """
+        values = (name, url, attribution)
+        # cut before they are kept by the cache
+        return _stated(*(value[:_MOST] if isinstance(value, str) else "" for value in values))
+
+    @classmethod
+    def of(cls, metadata: Mapping[str, Any]) -> Licence:
+        """What a document's metadata tell, also where somebody else than kbkit wrote them."""
+        license_, url, attribution = (metadata.get(key) for key in KEYS)
+        if isinstance(license_, Mapping):
+            url = url or license_.get("url")
+            license_ = license_.get("identifier") or license_.get("name")
+        return cls.stated(license_, url, attribution or metadata.get("copyright"))
+
+    def to_metadata(self) -> dict[str, str]:
+        """Its parts by the `KEYS` of a document's metadata; those that are empty are left out."""
+        values = (self.name, self.url, self.attribution)
+        return {key: value for key, value in zip(KEYS, values, strict=True) if value}
+
+    def or_else(self, other: Licence) -> Licence:
+        """This one; what it does not say is taken from another, a name only with its address."""
+        named = self if self else other
+        return Licence(named.name, named.url, self.attribution or other.attribution)
+
+
+@lru_cache(maxsize=4096)
+def _stated(name: str, url: str, attribution: str) -> Licence:
+    text = one_line(name, NAME_LENGTH)
+    address = _address(url) or _address(name)
+    if _ACTIVE.match(text) or _ADDRESS.fullmatch(text):
+        text = ""
+    known = known_address(address) or known_name(text)
+    return Licence(known or text, address, one_line(attribution, TEXT_LENGTH))
+
+
+def one_line(text: str, length: int) -> str:
+    """Text in one line without control and formatting characters, cut to a length."""
+    folded = " ".join(text.split())
+    kept = "".join(each for each in folded if not unicodedata.category(each).startswith("C"))
+    return kept if len(kept) <= length else kept[: length - 1].rstrip() + "…"
+
+
+def _address(url: str) -> str:
+    """A web address that may become a link, or ``""``."""
+    url = url.strip()
+    if len(url) > URL_LENGTH or not url.isprintable() or not _ADDRESS.fullmatch(url):
+        return ""
+    try:
+        parts = urlsplit(url)
+        parts.port  # noqa: B018 - looking at it checks it
+    except ValueError:
+        return ""
+    return url if parts.hostname and "@" not in parts.netloc else ""
+
+
+def known_address(url: str) -> str:
+    """The SPDX name of the licence whose terms stand at an address, or ``""``."""
+    try:
+        parts = urlsplit(_ARCHIVED.sub("", url))
+    except ValueError:
+        return ""
+    host = (parts.hostname or "").removeprefix("www.")
+    steps = [step for step in parts.path.split("/") if step]
+    last = re.sub(r"\.(?:html?|txt|php|[a-z]{2})$", "", steps[-1]) if steps else ""
+    if host == "creativecommons.org":
+        return _creative(steps)
+    if host == "spdx.org" or (host == "opensource.org" and len(steps) == 2):
+        return known_name(last)
+    if host == "apache.org" and last.lower() == "license-2.0":
+        return "Apache-2.0"
+    if host == "gnu.org" and (found := re.match(r"([al]?gpl|fdl)-(\d\.\d)$", last)):
+        return f"{_GNU[found[1]]}-{found[2]}"
+    if host == "mozilla.org" and "MPL" in steps and last == "2.0":
+        return "MPL-2.0"
+    return "Unlicense" if host == "unlicense.org" else ""
+
+
+def _creative(steps: list[str]) -> str:
+    """The name of a Creative Commons licence by the path of its deed."""
+    path = "/".join(steps).lower()
+    found = re.match(r"licenses/(by(?:-nc)?(?:-sa|-nd)?)/(\d\.\d)(?:/([a-z]{2,3}))?(?:/|$)", path)
+    if found:
+        return "-".join(part.upper() for part in ("cc", *found.groups()) if part)
+    if path.startswith("publicdomain/zero/1.0"):
+        return "CC0-1.0"
+    return "CC-PDM-1.0" if path.startswith("publicdomain/mark/1.0") else ""
+
+
+@lru_cache(maxsize=1024)
+def known_name(text: str) -> str:
+    """The SPDX name or expression that a text means, or ``""``."""
+    if not text or len(text) > NAME_LENGTH:
+        return ""
+    from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+
+    try:
+        return str(canonicalize_license_expression(text))
+    except (InvalidLicenseExpression, RecursionError, MemoryError):
+        pass
+    words = re.findall(r"[a-z]+|\d+", re.sub(r"v(?=\d)", " ", _ASIDE.sub(" ", text.lower())))
+    compact = "".join(word for word in words if word not in _SILENT)
+    if found := _CREATIVE.fullmatch(compact):
+        kind = {"n": "-NC", "": ""}[(found[1] or "")[:1]]
+        kind += {"s": "-SA", "n": "-ND", "": ""}[(found[2] or "")[:1]]
+        return f"CC-BY{kind}-{found[3]}.{found[4]}"
+    alone = compact.removesuffix("orlater")
+    name = _NAMES.get(alone, "") or _NAMES.get(alone.removesuffix("0"), "")
+    if alone == compact:
+        return name
+    return f"{name}-or-later" if name.startswith(tuple(_GNU.values())) else ""
+
+
+def _terms(name: str) -> str:
+    """Where the terms of a licence are kept that has an SPDX name of its own."""
+    found = re.fullmatch(r"CC-(BY[A-Z-]*?)-(\d\.\d)(?:-([A-Z]{2,3}))?", name)
+    if found:
+        path = "/".join(part.lower() for part in found.groups() if part)
+        return f"https://creativecommons.org/licenses/{path}/"
+    if not re.fullmatch(r"[A-Za-z0-9.-]{2,60}", name) or known_name(name) != name:
+        return ""
+    return "" if name.startswith("LicenseRef-") else f"https://spdx.org/licenses/{name}.html"

@@ -1,0 +1,79 @@
+"""What a PDF's XMP packet states of its licence.
+
+PDFium does not give it, but packets are kept plain so that programs that know nothing of a format
+find them by looking for their beginning (ISO 16684-1). Pictures in a file bring packets of their
+own, so only one that speaks of a PDF counts, and the last of those, as files grow at their end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from kbkit.models import Licence
+from kbkit.sources.licences import of_rights
+
+_BEGIN, _END = b"<x:xmpmeta", b"</x:xmpmeta>"
+_LONGEST = 200_000
+_MOST = 50
+_OF_PDF = re.compile(rb"application/pdf|\bpdf:|\bpdfaid:|\bpdfx:")
+_DC = "{http://purl.org/dc/elements/1.1/}"
+_RIGHTS = "{http://ns.adobe.com/xap/1.0/rights/}"
+_CC = "{http://creativecommons.org/ns#}"
+_RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
+
+
+def licence_of(data: bytes) -> Licence:
+    """The licence that the packet of a whole PDF states.
+
+    Args:
+        data: The file.
+    """
+    packet = next((packet for packet in _packets(data) if _OF_PDF.search(packet)), b"")
+    root = _xml(packet) if packet else None
+    if root is None:
+        return Licence()
+    found = Licence()
+    for node in root.iter(f"{_CC}license"):
+        found = found.or_else(Licence.stated(url=node.get(f"{_RDF}resource") or _text(node)))
+    for name in (f"{_RIGHTS}UsageTerms", f"{_DC}rights"):
+        for node in root.iter(name):
+            found = found.or_else(of_rights(_text(node)))
+    for node in root.iter(f"{_RDF}Description"):
+        found = found.or_else(Licence.stated(url=node.get(f"{_CC}license")))
+        found = found.or_else(Licence.stated(url=node.get(f"{_RIGHTS}WebStatement")))
+    for node in root.iter(f"{_RIGHTS}WebStatement"):
+        found = found.or_else(Licence.stated(url=_text(node)))
+    return found
+
+
+def _packets(data: bytes) -> Iterator[bytes]:
+    """The packets, the last of the file first."""
+    place = len(data)
+    for _ in range(_MOST):
+        place = data.rfind(_BEGIN, 0, place)
+        if place < 0:
+            return
+        end = data.find(_END, place, place + _LONGEST)
+        if end >= 0:
+            yield data[place : end + len(_END)]
+
+
+def _xml(packet: bytes) -> Any:
+    from lxml import etree
+
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True,
+        remove_comments=True, remove_pis=True,
+    )  # fmt: skip
+    try:
+        return etree.fromstring(packet, parser)
+    except (etree.LxmlError, ValueError):
+        return None
+
+
+def _text(node: Any) -> str:
+    """The text of a property: of its first language, where it has several."""
+    first = next(node.iter(f"{_RDF}li"), node)
+    return " ".join("".join(first.itertext()).split())

@@ -1,0 +1,43 @@
+"""Documents get the licence that a recipe states for their source, where they state none."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import replace
+
+from kbkit.models import Licence, SourceDocument
+from kbkit.sources.base import Source, SourceContext, SourceEvent
+
+
+class Licensed:
+    """A source whose documents have a licence where they state none themselves.
+
+    Args:
+        source: The source.
+        stated: What whoever named it says of its documents.
+    """
+
+    def __init__(self, source: Source, stated: Licence) -> None:
+        self._source = source
+        self._stated = stated
+        self.type = source.type
+        self.exhaustive = source.exhaustive
+
+    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
+        """What happens while the source is read; raises what it raises."""
+        with closing(_each(self._source.events(context))) as events:
+            for event in events:
+                if event.document is None:
+                    yield event
+                else:
+                    yield replace(event, document=self._licensed(event.document))
+
+    def _licensed(self, document: SourceDocument) -> SourceDocument:
+        licence = Licence.of(document.metadata).or_else(self._stated)
+        return replace(document, metadata={**document.metadata, **licence.to_metadata()})
+
+
+def _each(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:
+    """The events of a source as a generator, which can be closed whatever the source gave."""
+    yield from events

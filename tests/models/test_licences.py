@@ -1,0 +1,89 @@
+"""What licences are called, and what becomes of hostile statements."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kbkit.models import Licence
+from kbkit.models.licences import NAME_LENGTH, TEXT_LENGTH, known_name
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("The MIT License (MIT)", "MIT"),
+        ("mit or apache-2.0", "MIT OR Apache-2.0"),
+        ("Apache License, Version 2.0", "Apache-2.0"),
+        ("GNU General Public License v3 or later (GPLv3+)", "GPL-3.0-or-later"),
+        ("GPLv3", "GPL-3.0"),
+        ("Python Software Foundation License Version 2", "PSF-2.0"),
+        ("Creative Commons Attribution-ShareAlike 3.0 Unported License", "CC-BY-SA-3.0"),
+        ("CC BY-NC-ND 4.0", "CC-BY-NC-ND-4.0"),
+        ("BSD License", "BSD License"),  # of which there are several
+        ("All rights reserved", "All rights reserved"),
+    ],
+)
+def test_known_licences_get_their_short_name_and_others_keep_theirs(said, name):
+    assert Licence.stated(said).name == name
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("http://creativecommons.org/licenses/by-nc-sa/3.0/us/deed.en", "CC-BY-NC-SA-3.0-US"),
+        ("https://creativecommons.org/publicdomain/zero/1.0/", "CC0-1.0"),
+        ("https://spdx.org/licenses/MIT.html", "MIT"),
+        ("https://opensource.org/license/apache-2-0", "Apache-2.0"),
+        ("https://www.gnu.org/licenses/fdl-1.3.html", "GFDL-1.3"),
+        ("https://web.archive.org/web/2016/http://creativecommons.org/licenses/by/4.0/",
+         "CC-BY-4.0"),
+        ("https://example.org/terms", ""),
+    ],
+)  # fmt: skip
+def test_licences_are_known_by_their_address(url, name):
+    assert Licence.stated(url=url) == Licence(name, url)
+    assert Licence.stated(url) == Licence(name, url)
+
+
+def test_the_link_of_a_licence_is_what_was_stated_or_where_its_name_is_kept():
+    assert Licence.stated("MIT", "https://h/LICENSE").link == "https://h/LICENSE"
+    assert Licence.stated("MIT").link == "https://spdx.org/licenses/MIT.html"
+    assert Licence.stated("CC BY-SA 4.0").link == "https://creativecommons.org/licenses/by-sa/4.0/"
+    assert Licence.stated("MIT OR Apache-2.0").link == ""
+    assert Licence.stated("Terms of ours").link == ""
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["javascript:alert(1)", "data:text/html,x", "//h/x", "/license", "https://u:p@h/", "http://[::1",
+     "https://h/a b", "https://h/\u202e", "https://h/" + "a" * 600, "https://h/\"><b>", "https://"],
+)  # fmt: skip
+def test_addresses_that_may_become_no_link_are_left_out(url):
+    assert Licence.stated(url=url).url == ""
+
+
+def test_hostile_texts_are_one_bounded_line():
+    huge = Licence.stated("x " * 500_000, "", "y\n" * 500_000)
+    assert len(huge.name) <= NAME_LENGTH
+    assert len(huge.attribution) <= TEXT_LENGTH
+    odd = Licence.stated("a\n\x00b\u202ec\ud800", attribution="d\u2028e")
+    assert (odd.name, odd.attribution) == ("a bc", "d e")
+    assert not Licence.stated("javascript:alert(1)")
+    assert known_name("(" * 150) == ""
+
+
+def test_documents_tell_their_licence_whoever_wrote_their_metadata():
+    made = Licence.stated("mit", "https://h/", "© Me")
+    assert Licence.of(made.to_metadata()) == made
+    assert json.loads(json.dumps(made.to_metadata())) == made.to_metadata()
+    assert Licence.of({"license": {"name": "MIT License", "url": "https://h/"}}).name == "MIT"
+    assert Licence.of({"copyright": "© Me"}).attribution == "© Me"
+    assert Licence.of({"license": 7, "license_url": ["x"], "attribution": None}) == Licence()
+
+
+def test_a_name_is_filled_in_only_with_its_own_address():
+    own, other = Licence("A", attribution="me"), Licence("B", "https://b/", "you")
+    assert own.or_else(other) == own
+    assert Licence(attribution="me").or_else(other) == Licence("B", "https://b/", "me")
