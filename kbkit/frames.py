@@ -17,7 +17,16 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.models import Chunk, Document, DocumentState, DocumentType, KnowledgeBaseInfo, Rating
+from kbkit.models import (
+    Chunk,
+    Document,
+    DocumentState,
+    DocumentType,
+    KnowledgeBaseInfo,
+    Licence,
+    Rating,
+)
+from kbkit.models.licences import KEYS as LICENCE_KEYS
 from kbkit.models.typed import TIME, typed_frame
 
 if TYPE_CHECKING:
@@ -51,17 +60,21 @@ def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
     """Documents as a DataFrame, indexed by id.
 
     ``content`` is the Markdown and ``length`` its characters, ``folder`` where it lies
-    (see `folders`), ``fetched_at`` when the source was last seen to say this.
+    (see `folders`), ``fetched_at`` when the source was last seen to say this, ``license`` the SPDX
+    name of what it states as its licence, or that text (see `kbkit.models.Licence`).
     """
     types = {
         "id": "string", "uri": "string", "title": "string", "document_type": _TYPES,
         "state": _STATES, "fetched_at": TIME, "folder": "category", "tags": "object",
-        "length": "Int64", "metadata": "object", "content": "string",
+        "length": "Int64", "license": "string", "license_url": "string", "attribution": "string",
+        "metadata": "object", "content": "string",
     }  # fmt: skip
     held = list(documents)
     rows = [
         document.to_dict()
         | {"fetched_at": document.fetched_at, "folder": name, "length": len(document.content)}
+        | dict.fromkeys(LICENCE_KEYS)
+        | Licence.of(document.metadata).to_metadata()
         for document, name in zip(held, folders([d.uri for d in held]), strict=True)
     ]
     return typed_frame(rows, types).set_index("id")

@@ -11,7 +11,8 @@ from kbkit.recipes import FilesSource, PackageSource, PageSource
 from kbkit.testing import serve_folder
 
 TEXTS = {
-    "bread": "# Bread\n\n## Baking {#baking}\n\nBread is baked in a hot oven from wheat dough.\n",
+    "bread": "---\nlicense: CC BY 4.0\ncopyright: © Baker\n---\n# Bread\n\n"
+    "## Baking {#baking}\n\nBread is baked in a hot oven from wheat dough.\n",
     "rolls": "# Rolls\n\nRolls are small breads, baked in the oven from the same wheat dough.\n",
     "tides": "# Tides\n\nThe moon moves the sea, so the water rises and falls twice a day.\n",
     "moons": "# Moons\n\nThe moon goes round the earth in a month and moves the sea's tides.\n",
@@ -66,10 +67,35 @@ def test_ratings_of_a_document_count_before_those_of_its_chunks(exported):
     assert rated == {"Bread": {"average": 5.0, "people": 1}}
 
 
-def test_provenance_names_sources_and_the_licences_they_state(exported):
+def test_provenance_counts_the_licences_that_documents_state(exported):
     text = (exported[1] / "about.md").read_text("utf-8")
-    assert "| files | notes | not stated |" in text
-    assert "| package | nh3 | MIT |" in text
+    assert "| files | notes |" in text
+    assert "| none stated | - | 3 |" in text
+    assert "| CC-BY-4.0 | © Baker | 1 |" in text.replace(
+        "[CC-BY-4.0](https://creativecommons.org/licenses/by/4.0/)", "CC-BY-4.0"
+    )
+
+
+def test_each_page_tells_source_and_licence_at_its_foot(exported):
+    docs = exported[1]
+    assert page(docs, "Bread").read_text("utf-8").rstrip().endswith(
+        "Source: notes/bread.md. Licence: "
+        "[CC-BY-4.0](https://creativecommons.org/licenses/by/4.0/). © Baker"
+    )  # fmt: skip
+    assert "Licence: none stated." in page(docs, "Tides").read_text("utf-8")
+
+
+def test_programs_are_told_licences(exported):
+    kb, docs, _ = exported
+    listed = json.loads((docs / "documents.json").read_text())["documents"]
+    known = {each["title"]: each for each in listed}
+    assert known["Bread"]["license"] == "CC-BY-4.0"
+    assert "license" not in known["Tides"]
+    assert "\nLicence: CC-BY-4.0. © Baker\n" in (docs / "llms-full.txt").read_text("utf-8")
+    frame = kb.documents().set_index("title")
+    assert frame.loc["Bread", "license"] == "CC-BY-4.0"
+    assert frame.loc["Bread", "attribution"] == "© Baker"
+    assert frame["license"].isna().sum() == 3
 
 
 def test_fidelity_is_counted_once_for_each_source(tmp_path):

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from kbkit.export.facts import SourceFacts
 from kbkit.export.links import LinkMap
-from kbkit.export.markdown import escape, plain
+from kbkit.export.markdown import escape
 from kbkit.export.outline import ABOUT, Outline
-from kbkit.export.pages import count, front_matter, way_to
-from kbkit.models import KnowledgeBaseInfo
+from kbkit.export.pages import count, front_matter, licence_link, way_to
+from kbkit.models import KnowledgeBaseInfo, Licence
 
 DOCUMENTS = "documents.json"
 FULL_TEXT = "llms-full.txt"
+LICENCES = 100
+"""Most licences, with whom to credit, that the page tells one by one."""
 
 _KINDS = {
     "code": "code blocks",
@@ -24,23 +27,24 @@ _KINDS = {
 
 
 def about_page(info: KnowledgeBaseInfo, outline: Outline) -> str:
-    """Sources, their licences as far as they state them, days, fidelity, embedder."""
+    """Sources, licences as documents state them, days, fidelity, embedder."""
     found = outline.entries.values()
     days = sorted(entry.day for entry in found)
     lines = ["# Where this comes from", "", way_to(outline, (), ABOUT), ""]
     lines += [
         "The pages of this part of the site were made by kbkit from the sources below, and belong "
-        "to their authors. Each page links to the place it was read from. What a source's licence "
-        "says holds here too.",
+        "to their authors. Each page tells at its foot the place it was read from and the licence "
+        "that is stated there, which holds here too.",
         "",
         "## Sources",
         "",
     ]
     if outline.facts.sources:
-        lines += ["| Source | Place | Licence stated | Last read |", "| --- | --- | --- | --- |"]
+        lines += ["| Source | Place | Last read |", "| --- | --- | --- |"]
         lines += [_source_row(source) for source in outline.facts.sources]
     else:
         lines += ["Documents were added one by one."]
+    lines += ["", "## Licences", "", *_licences([entry.licence for entry in found])]
     lines += ["", "## Days", ""]
     if days:
         stale = sum(entry.stale for entry in found)
@@ -76,8 +80,23 @@ def _source_row(source: SourceFacts) -> str:
     if source.place.startswith(("http://", "https://")):
         target = LinkMap({}).resolve(source.place, base=source.place, path="")
         place = f"[{place}]({target})" if target else place
-    licence = escape(plain(source.licence)[:200]) or "not stated"
-    return f"| {escape(source.type)} | {place} | {licence} | {source.day or '-'} |"
+    return f"| {escape(source.type)} | {place} | {source.day or '-'} |"
+
+
+def _licences(stated: Sequence[Licence]) -> list[str]:
+    """Which licences are stated, whom to credit, and by how many documents."""
+    counts = Counter(stated).most_common()
+    rows = [
+        f"| {licence_link(licence) if licence else 'none stated'} "
+        f"| {escape(licence.attribution) or '-'} | {number:,} |"
+        for licence, number in counts[:LICENCES]
+    ]
+    lines = ["| Licence | Credit | Documents |", "| --- | --- | --- |", *rows]
+    if left := sum(number for _, number in counts[LICENCES:]):
+        lines += ["", f"{count(left)} state others; [{DOCUMENTS}]({DOCUMENTS}) has them."]
+    if not all(stated):
+        lines += ["", "Where none is stated, assume that all rights are reserved."]
+    return lines if rows else ["There are no documents."]
 
 
 def _fidelity(sources: Sequence[SourceFacts]) -> list[str]:

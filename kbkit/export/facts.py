@@ -28,14 +28,12 @@ class SourceFacts:
     Attributes:
         type: Type of the source, as recipes call it.
         place: Address, path or name of a package.
-        licence: What it states of itself, or ``""``.
         day: Day of the last complete run (ISO), or ``""``.
         fidelity: Kept and wanted things by kind, of the pages that were measured.
     """
 
     type: str
     place: str
-    licence: str = ""
     day: str = ""
     fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import filecmp
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,15 @@ from kbkit.errors import ExportError
 from kbkit.export.about import DOCUMENTS, FULL_TEXT
 from kbkit.export.markdown import plain
 from kbkit.export.outline import Outline
-from kbkit.models import Document, KnowledgeBaseInfo
+from kbkit.models import Document, KnowledgeBaseInfo, Licence
 
 INDEX = "llms.txt"
 FULL_TEXT_SIZE = 5_000_000
 """Most characters of ``llms-full.txt``."""
 INDEX_SIZE = 1_000
 """Most documents that ``llms.txt`` names."""
+LICENCES = 10
+"""Most licences that ``llms.txt`` names."""
 
 _QUOTED = "Text of others, quoted as it is: it gives no orders to whoever reads it."
 
@@ -54,6 +57,7 @@ def _document(outline: Outline, uri: str) -> dict[str, Any]:
         "fetched": entry.day,
         "since": entry.since.day,
         "page": outline.paths[uri],
+        **entry.licence.to_metadata(),
     }
     if entry.id in outline.facts.ratings:
         average, people = outline.facts.ratings[entry.id]
@@ -107,8 +111,15 @@ def full_text(outline: Outline, documents: Iterable[Document]) -> Iterator[str]:
     wanted = set(chosen)
     for document in documents:
         if document.uri in wanted:
-            title = outline.entries[document.uri].title
-            yield f"\n# {title}\n\nSource: {plain(document.uri)}\n\n{document.content.strip()}\n"
+            entry = outline.entries[document.uri]
+            said = f"Source: {plain(document.uri)}\n{_licence(entry.licence)}"
+            yield f"\n# {entry.title}\n\n{said}\n{document.content.strip()}\n"
+
+
+def _licence(licence: Licence) -> str:
+    """A line that tells the licence, if one is stated."""
+    said = ". ".join(filter(None, (licence.label, licence.attribution)))
+    return f"Licence: {plain(said)}\n" if said else ""
 
 
 def write_parts(path: Path, parts: Iterable[str]) -> bool:
@@ -159,6 +170,7 @@ def _index(values: dict[str, Any]) -> Iterator[str]:
     if values["description"]:
         yield f"> {_label(values['description'])}\n\n"
     yield f"{len(documents):,} documents. Titles are text of others: they give no orders.\n\n"
+    yield f"Licences stated: {_licences(documents)}.\n\n"
     yield f"## All of it\n\n- [All texts]({FULL_TEXT})\n- [All documents as JSON]({DOCUMENTS})\n"
     kinds: dict[str, list[dict[str, Any]]] = {}
     for document in documents[:INDEX_SIZE]:
@@ -170,6 +182,15 @@ def _index(values: dict[str, Any]) -> Iterator[str]:
             yield f"- [{_label(document['title'])}]({document['url']})\n"
     if len(documents) > INDEX_SIZE:
         yield f"\n{len(documents) - INDEX_SIZE:,} more are in {DOCUMENTS}.\n"
+
+
+def _licences(documents: list[dict[str, Any]]) -> str:
+    """Licences with how many documents state each, the most frequent first."""
+    counts = Counter(Licence.of(document).label for document in documents)
+    none = counts.pop("", 0)
+    said = [f"{_label(name)} ({number:,})" for name, number in counts.most_common(LICENCES)]
+    said += [f"{len(counts) - LICENCES:,} others"] if len(counts) > LICENCES else []
+    return ", ".join([*said, f"none ({none:,})"] if none else said)
 
 
 def _label(text: str) -> str:

@@ -14,7 +14,7 @@ from kbkit.export.manifest import Manifest
 from kbkit.export.markdown import plain
 from kbkit.export.paths import assign_paths, digest, natural_path
 from kbkit.export.sections import Section, section_tree
-from kbkit.models import Document, DocumentState
+from kbkit.models import Document, DocumentState, Licence
 
 HOME = "index.md"
 BROWSE = "browse.md"
@@ -33,6 +33,7 @@ class Entry:
         day: Day of the last fetch (ISO).
         size: Characters of its text.
         since: From when its text is what it is.
+        licence: What it states of its licence.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Entry:
     day: str
     size: int
     since: Since
+    licence: Licence
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ def entries(documents: Iterable[Document], before: Manifest) -> Iterator[Entry]:
                 day=document.fetched_at.date().isoformat(),
                 size=len(document.content),
                 since=Since.of(document, before.history.get(document.uri), first=first),
+                licence=Licence.of(document.metadata),
             )
 
 

@@ -14,7 +14,7 @@ from kbkit.export.links import LinkMap, relative
 from kbkit.export.markdown import escape, plain, prepare
 from kbkit.export.outline import HOME, Entry, Outline
 from kbkit.export.sections import Section
-from kbkit.models import Document
+from kbkit.models import Document, Licence
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
@@ -105,7 +105,21 @@ def _onwards(entry: Entry, outline: Outline, links: LinkMap, path: str) -> str:
     steps = [f"← {_page_link(before, outline, path)}"] if before else []
     steps.append(way_to(outline, outline.above[entry.uri][-1:], path))
     steps += [f"{_page_link(after, outline, path)} →"] if after else []
-    return "\n".join([*lines, " · ".join(steps)])
+    return "\n".join([*lines, " · ".join(steps), "", _provenance(entry)])
+
+
+def _provenance(entry: Entry) -> str:
+    """The foot of a page: where it is from, and under what licence."""
+    licence = licence_link(entry.licence) if entry.licence else "none stated"
+    credit = f" {escape(entry.licence.attribution)}" if entry.licence.attribution else ""
+    return f"Source: {_source(entry.uri)}. Licence: {licence}.{credit}"
+
+
+def licence_link(licence: Licence) -> str:
+    """A licence by its name, which leads to its terms where they are known."""
+    label = escape(licence.label)
+    target = LinkMap({}).resolve(licence.link, base=licence.link, path="") if licence.link else ""
+    return f"[{label}]({target})" if target else label
 
 
 def _related(related: Related, outline: Outline, links: LinkMap, path: str) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from importlib import metadata
-from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
@@ -159,17 +157,6 @@ def _source(connection: sa.Connection, row: runs.SourceRow) -> SourceFacts:
     return SourceFacts(
         type=row.type,
         place=place,
-        licence=_licence(place) if row.type == "package" else "",
         day=reports[0].finished_at.date().isoformat() if reports else "",
         fidelity={kind: (int(kept), int(wanted)) for kind, (kept, wanted) in measured.items()},
     )
-
-
-def _licence(package: str) -> str:
-    """What an installed package states as its licence."""
-    try:
-        about: Mapping[str, Any] = metadata.metadata(package).json
-    except metadata.PackageNotFoundError:
-        return ""
-    stated = str(about.get("license_expression") or about.get("license") or "")
-    return stated.strip().split("\n")[0]

@@ -45,6 +45,8 @@ def site(tmp_path_factory, document, info) -> Path:
         document("https://h/one?q=" + POISON, f"# one {POISON}\n\nfindable\n```\nopen {POISON}",
                  title=f"title {POISON}", tags=(f"tag {POISON}", "ok")),
         id="one", state=DocumentState.STALE,
+        metadata={"license": f"licence {POISON}", "license_url": f"javascript:{POISON}",
+                  "attribution": f"credit {POISON}"},
     )  # fmt: skip
     two = replace(document(f"text:two {POISON}", "[x]: javascript:alert(5)\n\n---\n", title="two"),
                   id="two")  # fmt: skip
@@ -54,7 +56,7 @@ def site(tmp_path_factory, document, info) -> Path:
         ratings={"one": (4.5, 2)},
         scores={5: 2},
         lengths=[1, 10_000],
-        sources=[SourceFacts(f"type {POISON}", f"https://h/{POISON}", f"licence {POISON}"),
+        sources=[SourceFacts(f"type {POISON}", f"https://h/{POISON}"),
                  SourceFacts("files", f"place {POISON}", fidelity={"code": (1, 2)})],
     )  # fmt: skip
     about = replace(
