@@ -34,20 +34,13 @@ from kbkit.export.about import DOCUMENTS, FULL_TEXT
 from kbkit.export.machine import publish, read_documents
 from kbkit.export.manifest import MANIFEST, Manifest
 from kbkit.export.render import Rendered, render
-from kbkit.export.search import PAGE, SiteSearch, policy
-from kbkit.export.style import STYLE
+from kbkit.export.scripts import search_style
+from kbkit.export.search import PAGE, SiteSearch
+from kbkit.export.shell import description, guarded
 from kbkit.recipes import load_recipe
 
 _MIXED = re.compile(r"\b(?=\w*[a-z0-9][A-Z]|\w*[A-Z]{2}[a-z])[A-Za-z0-9]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-
-_HEAD = (
-    '<head><meta http-equiv="Content-Security-Policy" content="{policy}">'
-    f"<style>{STYLE.replace('{', '{{').replace('}', '}}')}</style>"
-)
-"""What exported pages have in their head: a policy of what they may load, which is a second wall
-behind the renderer, and the small print of where a page comes from."""
-
 
 _FOR_PROGRAMS = {Path(name).stem for name in (DOCUMENTS, FULL_TEXT)}
 
@@ -77,6 +70,7 @@ class ExportedPage(Page):
         )
         if self.found:
             self.meta["search"] = {"exclude": True}
+        self.meta["description"] = description(rendered.plain)
         self.content = rendered.plain
         self.coloured = rendered.html
         self.toc = get_toc(cast(Any, rendered.toc))
@@ -109,6 +103,7 @@ class SearchPage(Page):
     def render(self, config: MkDocsConfig, files: Files) -> None:
         """Give what `SiteSearch` has made."""
         self.meta["search"] = {"exclude": True}
+        self.meta["description"] = f"Search {config.site_name} by words and by meaning."
         self.content = self.search.page()
         self.toc = get_toc([])
         self.present_anchor_ids = set()
@@ -236,22 +231,28 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             page.content = page.coloured.replace(' data-search-exclude="1"', "")
         return context
 
+    # After plugins that add scripts of theirs, which the policy has to know
+    @event_priority(-100)
     def on_post_page(self, output: str, *, page: Page, config: MkDocsConfig) -> str:
         """Put our search in, and forbid exported pages to load anything from elsewhere."""
         if self.search.kbs:
             output = self.search.in_page(output)
-        if isinstance(page, ExportedPage | SearchPage):
-            # what documents say is nothing that a policy could allow
-            shell = output.replace(page.content or "", "") if page.content else output
-            output = output.replace("<head>", _HEAD.format(policy=policy(shell)), 1)
-        return output
+        if isinstance(page, ExportedPage):
+            return guarded(output, page.content or "")
+        return guarded(output, style=search_style()) if isinstance(page, SearchPage) else output
 
     def on_post_template(
         self, output_content: str, *, template_name: str, config: MkDocsConfig
     ) -> str:
-        """Give the page for what is not found the same search."""
-        known = self.search.kbs and template_name.endswith(".html")
-        return self.search.in_page(output_content) if known else output_content
+        """Give the page for what is not found the same search, and help of its own."""
+        if not self.search.kbs or not template_name.endswith(".html"):
+            return output_content
+        output, ours = output_content, False
+        if template_name == "404.html":
+            output = self.search.missing(output, directories=config.use_directory_urls)
+            ours = output != output_content
+        output = self.search.in_page(output)
+        return guarded(output, style=search_style()) if ours else output
 
     # After the search plugin, which writes the index
     @event_priority(-100)
@@ -269,7 +270,9 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             )
         if self.search.kbs:
             name = html.unescape(config.site_name)
-            self.search.write(Path(config.site_dir), name, directories=config.use_directory_urls)
+            titles = {file.url: _title(file) for file in self.files.documentation_pages()}
+            directories = config.use_directory_urls
+            self.search.write(Path(config.site_dir), name, titles, directories=directories)
             return
         path = Path(config.site_dir, "search", "search_index.json")
         if not path.exists():
@@ -285,6 +288,12 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         """Address of a page of an export, relative to the export's own."""
         file = self.files.get_file_from_path(posixpath.normpath(posixpath.join(prefix, path)))
         return None if file is None else posixpath.relpath(file.url, prefix) + _slash(file.url)
+
+
+def _title(file: File) -> str:
+    """The title of a page, HTML."""
+    page = file.page
+    return str((page and (page.meta.get("title") or page.title)) or file.url)
 
 
 def _slash(url: str) -> str:

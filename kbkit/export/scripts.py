@@ -21,17 +21,22 @@ _COMMENT = re.compile(
 _MODULE = "module_"  # a module may export something of its own name
 _ENTRIES = {"engine": "service"}
 """Scripts that are made of several modules, and the module that needs the others."""
-_PLAIN = ("boot", "worker", "page")
+_PLAIN = ("boot", "worker", "page", "missing")
 """Scripts that are one file."""
 
 
 @cache
 def scripts() -> dict[str, tuple[str, bytes]]:
-    """Each script and style sheet of the search: the name of its file, and what it holds."""
+    """Each script of the search: the name of its file, and what it holds."""
     texts = {f"{name}.js": bundled(entry) for name, entry in _ENTRIES.items()}
     texts |= {f"{name}.js": _COMMENT.sub("", _read(f"{name}.js")) for name in _PLAIN}
-    texts["search.css"] = _read("search.css")
     return {name: _named(name, text.encode()) for name, text in texts.items()}
+
+
+@cache
+def search_style() -> str:
+    """How forms and results look, for the head of the pages that have them."""
+    return _read("search.css")
 
 
 def bundled(entry: str) -> str:

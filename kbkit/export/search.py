@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import json
 import re
@@ -18,6 +16,7 @@ from kbkit.export.index import write_index
 from kbkit.export.index.packing import read_shard, shard
 from kbkit.export.index.writer import ABOUT, FOLDER
 from kbkit.export.manifest import Manifest
+from kbkit.export.missing import missing_page, write_pages
 from kbkit.export.scripts import scripts
 
 ASSETS = "assets/kbkit"
@@ -30,8 +29,10 @@ _TAGS = 100
 """Most tags to choose from on the page."""
 
 _WORKER = re.compile(r'(<script id="__config"[^>]*>[^<]*?"search": ")([^"]*?)(assets/[^"]*)(")')
-_BUNDLE = re.compile(r'<script src="([^"]*?)assets/javascripts/bundle\.')
-_INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+_BUNDLE = re.compile(
+    r'<script src="([^"]*?)assets/javascripts/bundle\.[^"]*"(?=></script>(\s*</body>)?)'
+)
+_DIALOG = '<div class="md-search" data-md-component="search" role="dialog"'
 
 
 @dataclass(slots=True)
@@ -82,19 +83,24 @@ class SiteSearch:
 
     def in_page(self, output: str) -> str:
         """A page whose search box is ours."""
-        named = scripts()
         found = _WORKER.search(output)
         if found is None:
             return output
         self.material = found[3]
-        worker = f"{found[1]}{found[2]}{ASSETS}/{named['worker.js'][0]}{found[4]}"
+        worker = f"{found[1]}{found[2]}{ASSETS}/{scripts()['worker.js'][0]}{found[4]}"
         output = output[: found.start()] + worker + output[found.end() :]
-        boot = rf'<script src="\1{ASSETS}/{named["boot.js"][0]}"></script>'
-        style = f'<link rel="stylesheet" href="{found[2]}{ASSETS}/{named["search.css"][0]}">'
-        output = output.replace("</head>", f"{style}</head>", 1)
-        return _BUNDLE.sub(lambda bundle: bundle.expand(boot) + bundle[0], output, count=1)
+        output = output.replace(_DIALOG, f'{_DIALOG} aria-label="Search"', 1)
+        return _with_boot(output)
 
-    def write(self, site: Path, name: str, *, directories: bool) -> None:
+    def missing(self, output: str, *, directories: bool) -> str:
+        """The theme's page for what is not found, with ours in it."""
+        found = _WORKER.search(output)
+        if found is None:
+            return output
+        script = f"{ASSETS}/{scripts()['missing.js'][0]}"
+        return missing_page(output, found[2], script, directories=directories)
+
+    def write(self, site: Path, name: str, titles: Mapping[str, str], *, directories: bool) -> None:
         """Write the scripts, and the list of knowledge bases, into a built site.
 
         The sections of pages that people wrote leave the theme's index, which every page fetches,
@@ -103,12 +109,14 @@ class SiteSearch:
         Args:
             site: Its folder.
             name: What it is called, plain.
+            titles: Title of each page, HTML, by its address from the site's root.
             directories: Whether its pages are folders (``use_directory_urls``).
         """
         target = site / ASSETS
         target.mkdir(parents=True, exist_ok=True)
         for file, data in scripts().values():
             (target / file).write_bytes(data)
+        write_pages(target, titles)
         entries = _taken(site / "search" / "search_index.json")
         (target / _KEYWORDS).write_bytes(shard({"docs": entries}))
         content = guides_content(entries, name, str(self.cores[0]["language"]))
@@ -147,23 +155,17 @@ class SiteSearch:
         return _PAGE.format(fields="".join(fields), script=f"../{ASSETS}/{scripts()['page.js'][0]}")
 
 
-def policy(shell: str) -> str:
-    """A Content-Security-Policy that lets a page load what is the site's own.
-
-    Scripts within the page are allowed by their hashes.
-
-    Args:
-        shell: The page without what documents say.
-    """
-    hashes = "".join(
-        f" 'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-        for text in dict.fromkeys(_INLINE.findall(shell))
-    )
-    return (
-        f"default-src 'self'; script-src 'self'{hashes}; style-src 'self' 'unsafe-inline'; "
-        "img-src 'self' data:; font-src 'self' data:; object-src 'none'; frame-src 'none'; "
-        "base-uri 'none'; form-action 'self'"
-    )
+def _with_boot(output: str) -> str:
+    """A page with the script that runs before the theme's."""
+    bundle = _BUNDLE.search(output)
+    if bundle is None:
+        return output
+    boot = f'<script src="{bundle[1]}{ASSETS}/{scripts()["boot.js"][0]}"'
+    if bundle[2] is None:  # scripts behind the theme's may need it
+        return f"{output[: bundle.start()]}{boot}></script>{output[bundle.start() :]}"
+    # The page can be read before the theme's script has come
+    output = f"{output[: bundle.end()]} defer{output[bundle.end() :]}"
+    return output.replace("</head>", f"{boot} defer></script></head>", 1)
 
 
 _AGES = [("7", "week"), ("31", "month"), ("183", "half year"), ("366", "year")]

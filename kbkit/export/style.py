@@ -12,4 +12,16 @@ STYLE = (
     ".md-typeset .kb-onwards{border-top:.05rem solid var(--md-default-fg-color--lightest);"
     "margin-top:2.4em;font-size:.7rem;overflow-wrap:anywhere}"
     ".md-typeset svg[role=img]{max-width:100%;height:auto;color:inherit}"
+    # Text that is written from right to left, wherever it stands
+    ".md-typeset :is(h1,h2,h3,h4,h5,h6,p,li,td,th){unicode-bidi:plaintext}"
+    # Links are told from the text around them by more than their colour
+    ".md-typeset :is(p,li,td,th,h2) a:not(.headerlink){text-decoration:underline;"
+    "text-decoration-color:color-mix(in srgb,currentColor 45%,transparent);"
+    "text-decoration-thickness:.06em;text-underline-offset:.18em}"
+    ".md-typeset :is(p,li,td,th,h2) a:is(:hover,:focus){text-decoration-color:currentColor}"
+    # Small text and comments in code in colours that have enough contrast
+    "body[data-md-color-scheme=default]{--md-default-fg-color--light:#0000009e;"
+    "--md-code-hl-comment-color:#5c5f66;--md-code-hl-generic-color:#5c5f66;"
+    "--md-code-hl-operator-color:#5c5f66;--md-code-hl-punctuation-color:#5c5f66}"
+    "body[data-md-color-scheme=slate]{--md-code-hl-number-color:#ee8679}"
 )

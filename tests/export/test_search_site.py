@@ -18,7 +18,8 @@ from kbkit.export.guides import guides_content
 from kbkit.export.index import write_index
 from kbkit.export.manifest import Manifest
 from kbkit.export.scripts import bundled, scripts
-from kbkit.export.search import SiteSearch, policy
+from kbkit.export.search import SiteSearch
+from kbkit.export.shell import policy
 from kbkit.knowledge_base.indexed import index_content
 from kbkit.published import PublishedIndex
 from kbkit.recipes import MirrorSource

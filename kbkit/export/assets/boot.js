@@ -1,6 +1,7 @@
-// Runs in every page before the theme, in plain words for old browsers: tells the search's worker when somebody goes to the search
-// box, so that it loads what it needs while they type. Where a page has no server (file://), no
-// worker can be started; what it would do is done in the page then.
+// Runs in every page before the theme, in plain words for old browsers: tells the search's worker
+// when somebody goes to the search box, so that it loads what it needs while they type. Where a
+// page has no server (file://), no worker can be started; what it would do is done in the page
+// then. And lets the keyboard scroll wide tables, which the theme forgets.
 
 (() => {
   const script = /** @type {HTMLScriptElement} */ (document.currentScript);
@@ -30,6 +31,7 @@
     if (!list || document.querySelector(".kb-note")) return;
     const text = document.createElement("p");
     text.className = "kb-note";
+    text.style.cssText = "font-size:.64rem;margin:0;padding:.4rem .8rem";
     text.textContent = "Keyword search only: this browser cannot run the search by meaning.";
     list.before(text);
   }
@@ -98,6 +100,12 @@
     given.delete(address);
     return values;
   }
+
+  window.addEventListener("load", () => {
+    for (const table of document.querySelectorAll("article .md-typeset__scrollwrap")) {
+      if (table.scrollWidth > table.clientWidth) table.setAttribute("tabindex", "0");
+    }
+  });
 
   if (location.protocol === "file:") {
     /** @type {any} */ (window).kbkitShard = (/** @type {any} */ values) => {
