@@ -225,7 +225,8 @@ def main() -> None:
             some = {label: found[chosen] for label, found in vectors.items()}
             rows += rows_of(f"{name}, {PART} of them", part, some, models)
     head = ["chunks", "vectors and queries", "dense", "hybrid", "fit, CPU s", "query, µs"]
-    report("fitted", ["nDCG@10 in per cent", "", *table(head, rows)])
+    if rows:
+        report("fitted", ["nDCG@10 in per cent", "", *table(head, rows)])
 
 
 if __name__ == "__main__":

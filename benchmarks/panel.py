@@ -151,6 +151,7 @@ def main() -> None:
     if not chromium:
         print("chromium: not there; this benchmark needs it")
         return
+    questions()  # says what is missing
     with bench_folder() as scratch:
         folder = Path(sys.argv[2]) if len(sys.argv) > 2 else scratch / "kb"
         with kbkit.open(folder) as workspace:

@@ -100,7 +100,8 @@ def main() -> None:
         [system, *(f"{row[name]:.4f}" if name in row else "" for name in heads)]
         for system, row in figures.items()
     ]
-    report("quality-minilm" if minilm else "quality", table(["nDCG@10", *heads], rows))
+    if rows:
+        report("quality-minilm" if minilm else "quality", table(["nDCG@10", *heads], rows))
 
 
 if __name__ == "__main__":

@@ -127,7 +127,8 @@ def main(names: Sequence[str]) -> None:
                     print(*rows[-1], flush=True)
     head = ["collection", "by", "settings before", "kept", "other half before, nDCG@10", "after",
             "worst change", "CPU seconds"]  # fmt: skip
-    report("tuning", ["# Settings learned on half of the queries", "", *table(head, rows)])
+    if rows:
+        report("tuning", ["# Settings learned on half of the queries", "", *table(head, rows)])
 
 
 if __name__ == "__main__":
