@@ -107,7 +107,9 @@ def kbkit(folder: Path, *arguments: str) -> tuple[float, dict[str, object]]:
     """Run a command in a process of its own; gives its seconds and its report."""
     command = [sys.executable, "-m", "kbkit.cli", "--workspace", str(folder), *arguments, "--json"]
     start = time.perf_counter()
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}: {done.stderr}")
     return time.perf_counter() - start, json.loads(done.stdout)
 
 
