@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from kbkit.errors import ExportError
 from kbkit.export.index.packing import Integers, read_nibbles, read_shard, read_varints
-from kbkit.export.index.writer import ABOUT, FORMAT, TEXTS, UNIT, order_of
+from kbkit.export.index.terms import UNIT, order_of
+from kbkit.export.index.writer import ABOUT, FORMAT
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts
@@ -251,8 +252,9 @@ class PublishedIndex:
         )
 
     def _hit(self, row: int, score: float) -> PublishedHit:
-        shown = self._shard(f"x/{row // TEXTS}")
-        text, heading, anchor = shown["x"][row % TEXTS]
+        number = bisect_right(self._columns.texts, row) - 1
+        shown = self._shard(f"x/{number}")
+        text, heading, anchor = shown["x"][row - self._columns.texts[number]]
         owner = int(self._columns.owners[row])
         page, title = next((page, title) for n, page, title in shown["d"] if n == owner)
         return PublishedHit(self._columns.name, row, score, page, title, heading, anchor, text)
@@ -295,6 +297,7 @@ class _Columns:
         for row, prior in core["prior"]:
             self.prior[row] = prior
         self.firsts = [order_of(first) for first in core["firsts"].split(" ")]
+        self.texts = [0, *np.cumsum(read_varints(core["texts"])).tolist()]
         self.dimensions: int = core.get("dimensions", 0)
         self.scales = np.array(core.get("scales", ()))
         self.clusters = read_varints(core.get("clusters", ""))

@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
-from markdown_it import MarkdownIt
 from markdown_it.common.utils import unescapeAll
-from markdown_it.token import Token
+
+from kbkit.export.blocks import Block, blocks, closes
 
 ANCHOR = re.compile(r"(?<![ \t])[ \t]*\{#([^\s{}\"'<>]+)\}[ \t]*$")
 """The anchor behind a heading's text."""
@@ -48,15 +47,6 @@ class Prepared:
     anchor: str
 
 
-@cache
-def _blocks() -> MarkdownIt:
-    """A parser of blocks only; it says which lines are text and which are code."""
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    parser.disable("html_block")  # it finds none, but looks at every line
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    return parser
-
-
 def plain(text: str) -> str:
     """One line without control characters."""
     return " ".join(_CONTROL.sub(" ", text).split())
@@ -80,32 +70,25 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
         rewrite: Says where a link leads.
     """
     lines = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    tokens = _blocks().parse("\n".join(lines))
+    found = list(blocks(lines))
+    last = found[-1] if found else None
+    fence = last if last and last.is_fence and last.outermost else None
+    # what ends a fence that the document left open, which would take in the rest of the page
+    closing = f"\n{fence.markup}" if fence and not closes(fence, lines) else ""
     anchor = ""
-    first = 0
-    if tokens and tokens[0].tag == "h1" and tokens[0].map:
-        match = ANCHOR.search(tokens[1].content)
-        if _words(ANCHOR.sub("", tokens[1].content)) == _words(title):
+    if found and found[0].level == 1 and found[0].outermost:
+        match = ANCHOR.search(found[0].content)
+        if _words(ANCHOR.sub("", found[0].content)) == _words(title):
             anchor = match[1] if match else ""
-            for number in range(*tokens[0].map):
+            for number in range(found[0].first, found[0].end):
                 lines[number] = ""
-            first = 3
-    demote = any(token.tag == "h1" and token.level == 0 for token in tokens[first:])
-    covered = _disarm_blocks(tokens[first:], lines, rewrite, demote=demote)
+            del found[0]
+    demote = any(block.level == 1 and block.outermost for block in found)
+    covered = _disarm_blocks(found, lines, rewrite, demote=demote)
     for number, line in enumerate(lines):
         if number not in covered and line:
             lines[number] = _definition(line, rewrite)
-    return Prepared("\n".join(lines).strip("\n") + _closing(tokens, lines), anchor)
-
-
-def _closing(tokens: list[Token], lines: list[str]) -> str:
-    """What ends a fence that the document left open, which would take in the rest of the page."""
-    last = tokens[-1] if tokens else None
-    if last is None or last.type != "fence" or last.map is None:
-        return ""
-    first, end = last.map
-    closes = re.fullmatch(rf" {{0,3}}{re.escape(last.markup)}+[ \t]*", lines[end - 1])
-    return "" if end - first > 1 and closes else f"\n{last.markup}"
+    return Prepared("\n".join(lines).strip("\n") + closing, anchor)
 
 
 def _words(text: str) -> str:
@@ -115,7 +98,7 @@ def _words(text: str) -> str:
 
 
 def _disarm_blocks(
-    tokens: list[Token], lines: list[str], rewrite: Rewrite, *, demote: bool
+    found: list[Block], lines: list[str], rewrite: Rewrite, *, demote: bool
 ) -> set[int]:
     """Disarm every line of text in place.
 
@@ -123,65 +106,54 @@ def _disarm_blocks(
         The lines that were dealt with, code among them.
     """
     covered: set[int] = set()
-    in_table = False
-    heading: Token | None = None
-    for token in tokens:
-        if token.type in {"table_open", "table_close"}:
-            in_table = token.type == "table_open"
-            if in_table and token.map:
-                # The line of dashes belongs to no cell
-                covered.add(token.map[0] + 1)
-        elif token.type in {"heading_open", "heading_close"}:
-            heading = token if token.nesting == 1 else None
-        elif token.type in {"fence", "code_block", "hr"} and token.map:
-            covered.update(range(*token.map))
-        elif token.type == "inline" and token.map and token.map[0] not in covered:
-            start, end = token.map
-            covered.update(range(start, end))
-            text = "\n".join(lines[start:end])
-            if in_table:
-                cells = _CELLS.split(text)
-                text = "".join(_disarm(cell, rewrite) for cell in cells)
-            elif heading is not None:
-                text = _heading(heading, text, lines, covered, rewrite, demote=demote)
-            else:
-                text = "\n".join(map(_defuse_definition, _disarm(text, rewrite).split("\n")))
-                if token.content.strip().upper() == "[TOC]":
-                    text = text.replace("[", "\\[", 1)
-            lines[start:end] = text.split("\n")
+    for block in found:
+        text = "\n".join(lines[block.first : block.end])
+        if block.kind in {"code", "dashes"}:
+            covered.update(range(block.first, block.end))
+            continue
+        if block.kind != "heading" and block.first in covered:
+            continue  # further cells of a row
+        covered.update(range(block.first, block.end))
+        if block.kind == "cells":
+            text = "".join(_disarm(cell, rewrite) for cell in _CELLS.split(text))
+        elif block.kind == "heading":
+            text = _heading(block, text, rewrite, demote=demote)
+        elif _ACTIVE.search(text):
+            text = "\n".join(map(_defuse_definition, _disarm(text, rewrite).split("\n")))
+            if block.content.strip().upper() == "[TOC]":
+                text = text.replace("[", "\\[", 1)
+        else:
+            continue
+        lines[block.first : block.end] = text.split("\n")
     return covered
 
 
-def _heading(
-    heading: Token,
-    text: str,
-    lines: list[str],
-    covered: set[int],
-    rewrite: Rewrite,
-    *,
-    demote: bool,
-) -> str:
-    """Disarm a heading; its anchor stays, its level may go down by one."""
+def _heading(heading: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str:
+    """Disarm a heading; its anchor stays, its level may go down by one.
+
+    Returns:
+        As many lines as there were.
+    """
+    if heading.markup[0] == "#":
+        text = _heading_text(text, rewrite)
+        down = demote and heading.level < 6
+        return _HEADING_MARKS.sub(lambda found: found[0] + "#", text, count=1) if down else text
+    text, _, underline = text.rpartition("\n")
+    text = _heading_text(text, rewrite)
+    if not demote or heading.level == 1:
+        return f"{text}\n{underline.replace('=', '-') if demote else underline}"
+    # There is no underline for level 3; the lines are counted, so as many stay
+    head, *rest = text.split("\n")
+    lead = re.match(r"[ >\t]*", head)
+    begin = lead.end() if lead else 0
+    joined = " ".join([head[begin:], *(line.strip(" >\t") for line in rest)])
+    return head[:begin] + "### " + joined + "\n" * (len(rest) + 1)
+
+
+def _heading_text(text: str, rewrite: Rewrite) -> str:
     match = ANCHOR.search(text)
     anchor = match[0] if match else ""
-    text = _disarm(text[: match.start()] if match else text, rewrite) + anchor
-    level = int(heading.tag[1])
-    if heading.map and heading.markup in {"=", "-"}:
-        underline = heading.map[1] - 1
-        covered.add(underline)
-        if demote and level == 1:
-            lines[underline] = lines[underline].replace("=", "-")
-        elif demote:
-            # There is no underline for level 3; the lines of the text are counted, so they stay
-            lines[underline] = ""
-            head, *rest = text.split("\n")
-            lead = re.match(r"[ >\t]*", head)
-            begin = lead.end() if lead else 0
-            joined = " ".join([head[begin:], *(line.strip(" >\t") for line in rest)])
-            text = head[:begin] + "### " + joined + "\n" * len(rest)
-    elif demote and level < 6:
-        text = _HEADING_MARKS.sub(lambda found: found[0] + "#", text, count=1)
-    return text
+    return _disarm(text[: match.start()] if match else text, rewrite) + anchor
 
 
 def _disarm(text: str, rewrite: Rewrite) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from importlib.metadata import version
 from itertools import groupby
 
 import numpy as np
+import sqlalchemy as sa
 
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.export.index import IndexContent, IndexedChunk, IndexedDocument
@@ -18,9 +21,33 @@ from kbkit.retrieval.fusion import rating_prior
 from kbkit.retrieval.snippet import plain
 from kbkit.stores import contents, encoders, ratings, registry
 from kbkit.stores.contents import heading_text
+from kbkit.stores.schema import documents
 from kbkit.text import analyzer
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def index_state(resources: Resources, kb_id: str, pages: Mapping[str, str], title: str) -> str:
+    """Stands for everything that `index_content` would give, and takes a hundredth of its time.
+
+    Args:
+        resources: Of its workspace.
+        kb_id: The knowledge base.
+        pages: The page of each document's URI; what has none is left out.
+        title: What it is called on the site.
+    """
+    with resources.database.read() as connection:
+        row = registry.get_by_id(connection, kb_id)
+        encoder = encoders.state(connection, kb_id)
+        totals = ratings.totals(connection, kb_id)
+        # when documents were fetched changes no version
+        query = sa.select(documents.c.id, documents.c.fetched_at, documents.c.state)
+        fetched = connection.execute(query.where(documents.c.kb_id == kb_id)).all()
+    parts: list[object] = [version("kbkit"), row.id, row.name, row.version, row.embedder]
+    parts += [row.config, encoder and encoder.fitted_at.isoformat(), title, sorted(pages.items())]
+    parts += [sorted(totals.chunks.items()), sorted(totals.documents.items())]
+    parts += sorted((known, at.date().isoformat(), state) for known, at, state in fetched)
+    return hashlib.blake2b(repr(parts).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 def index_content(
@@ -43,13 +70,13 @@ def index_content(
         stored = encoders.load(connection, kb_id)
         totals = ratings.totals(connection, kb_id)
         chunks = list(contents.iter_chunks(connection, kb_id))
-        documents = {
+        held = {
             document.id: document
             for document in contents.iter_documents(connection, kb_id, gone=False)
             if document.uri in pages
         }
     config = KnowledgeBaseConfig.model_validate(row.config)
-    chunks = [chunk for chunk in chunks if chunk.document_id in documents]
+    chunks = [chunk for chunk in chunks if chunk.document_id in held]
     rows = snapshot.rows_of([chunk.id for chunk in chunks])
     if not len(rows):
         return None
@@ -58,7 +85,7 @@ def index_content(
         state = stored.state
         encoder = FittedEncoder(state.embedder, stored.terms, stored.vectors, state.report)
     none = ratings.Total(0, 0.0)
-    of_documents = {known: totals.documents.get(known, none) for known in documents}
+    of_documents = {known: totals.documents.get(known, none) for known in held}
     found = [
         totals.chunks.get(seq, of_documents[chunk.document_id])
         for seq, chunk in zip(snapshot.seqs[rows].tolist(), chunks, strict=True)
@@ -74,10 +101,10 @@ def index_content(
         rows=rows,
         prior=prior,
         documents=[
-            _document(documents[known], pages, of_documents[known].average, len(list(parts)))
+            _document(held[known], pages, of_documents[known].average, len(list(parts)))
             for known, parts in groupby(chunks, lambda chunk: chunk.document_id)
         ],
-        chunks=[_chunk(chunk, documents[chunk.document_id].title) for chunk in chunks],
+        chunks=[_chunk(chunk, held[chunk.document_id].title) for chunk in chunks],
         encoder=encoder,
         stop_words=sorted(analyzer(config.language).stop_words),
         settings=config.retrieval,

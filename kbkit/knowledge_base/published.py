@@ -83,10 +83,10 @@ class KnowledgeBase(Plotted):
         self, report: ExportReport, folder: Path, on_progress: OnProgress | None
     ) -> ExportReport:
         """Write the search index of pages that were exported; without chunks there is none."""
-        from kbkit.export.index import write_index
+        from kbkit.export.index import is_written, write_index
         from kbkit.export.index.writer import remove_index
         from kbkit.export.manifest import Manifest
-        from kbkit.knowledge_base.indexed import index_content
+        from kbkit.knowledge_base.indexed import index_content, index_state
         from kbkit.retrieval.fitting import is_outdated
 
         start = time.perf_counter()
@@ -98,11 +98,14 @@ class KnowledgeBase(Plotted):
             with suppress(EmbedderError):  # no chunk has a word: it is searched by nothing then
                 self.fit_query_encoder()
         manifest = Manifest.read(folder)
-        content = index_content(self._resources, self.id, manifest.documents, manifest.title)
-        if content is None:
-            remove_index(folder)
-        else:
-            write_index(content, folder)
+        of = (self._resources, self.id, manifest.documents, manifest.title)
+        state = index_state(*of)
+        if not is_written(folder, state):
+            content = index_content(*of)
+            if content is None:
+                remove_index(folder)
+            else:
+                write_index(content, folder, state)
         if on_progress:
             on_progress(Progress("index", 1, 1, "search index"))
         return replace(report, seconds={**report.seconds, "index": time.perf_counter() - start})

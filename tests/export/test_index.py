@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +15,9 @@ import kbkit
 from kbkit.errors import ExportError
 from kbkit.export.index import packing, write_index
 from kbkit.export.index.geometry import place
-from kbkit.export.index.writer import ABOUT, TERMS, order_of
-from kbkit.knowledge_base.indexed import index_content
+from kbkit.export.index.terms import TERM_BYTES, filled, order_of
+from kbkit.export.index.writer import ABOUT, TEXT_BYTES, is_written
+from kbkit.knowledge_base.indexed import index_content, index_state
 from kbkit.published import PublishedIndex
 from kbkit.recipes import RetrievalSpec
 
@@ -183,6 +185,42 @@ def test_a_damaged_index_is_one_clear_error(folder, tmp_path, damage):
         PublishedIndex.of(tmp_path / "nowhere")
 
 
-def test_a_shard_holds_few_terms(folder):
-    shards = [packing.read_shard(path.read_bytes()) for path in folder.rglob("t/*.js")]
-    assert all(len(shard["t"].split(" ")) <= TERMS for shard in shards)
+def test_shards_are_filled_and_not_too_large(folder):
+    for kind, most in (("t", TERM_BYTES), ("x", TEXT_BYTES)):
+        sizes = [path.stat().st_size for path in folder.rglob(f"{kind}/*.js")]
+        assert len(sizes) > 1
+        assert max(sizes) < 2 * most
+        assert np.mean(sizes) > most / 3
+
+
+@given(st.lists(st.integers(0, 50), min_size=1), st.integers(1, 100))
+def test_things_are_divided_by_their_sizes(sizes, most):
+    places = filled(np.array(sizes), most)
+    assert (places[0], places[-1]) == (0, len(sizes))
+    parts = [sizes[start:end] for start, end in pairwise(places)]
+    assert all(part and (len(part) == 1 or sum(part) <= most) for part in parts)
+
+
+def test_what_an_index_is_made_of_stands_for_it(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace.create("small")
+        kb.add("Tea", "Green tea steeps.")
+        pages = {document.uri: "tea.md" for document in kb.iter_documents()}
+
+        def state(title="Small"):
+            return index_state(kb._resources, kb.id, pages, title)
+
+        before = state()
+        content = index_content(kb._resources, kb.id, pages, "Small")
+        assert not is_written(tmp_path, before)
+        report = write_index(content, tmp_path, before)
+        assert is_written(tmp_path, before)
+        assert not is_written(tmp_path, state("Other title"))
+        kb.rate(next(kb.iter_documents()).id, 4)
+        assert not is_written(tmp_path, state())
+        (report.folder / "core.js").unlink()
+        assert not is_written(tmp_path, before)
+        assert write_index(content, tmp_path, before).written
+        assert is_written(tmp_path, before)
+        kb.add("Bread", "Bread rises.")
+        assert state() != before

@@ -133,7 +133,7 @@ test("a word of a hit is suggested for the one that is typed", () => {
 /** An engine of one small index. @param {boolean} directories */
 function engine(directories) {
   const core = {
-    format: 1,
+    format: 2,
     language: "english",
     stop: "the of",
     settings: pool([], []).settings,
@@ -141,6 +141,7 @@ function engine(directories) {
     average: 1,
     lengths: "AQE=",
     sizes: "AQE=",
+    texts: "Ag==",
     kinds: ["manual"],
     kind: "AAA=",
     tags: [],

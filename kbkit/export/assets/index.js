@@ -4,12 +4,11 @@
 import { nibbles, varints } from "./packing.js";
 import { byScore, dot } from "./ranking.js";
 
-const FORMAT = 1;
+const FORMAT = 2;
 const NEAR = 4;
 const FURTHER = 6;
 const FIRST = 50;
 const ASKED = 64; // terms of a query that count in its vector
-const TEXTS = 8; // chunks of a shard of texts
 const UNIT = 65_536; // parts of 1 that scales are written in
 const K1 = 1.2;
 const B = 0.75;
@@ -68,6 +67,9 @@ class Index {
     this.prior = new Map(core.prior);
     /** @type {string[]} */
     this.firsts = core.firsts.split(" ");
+    /** The first chunk of each shard of texts. */
+    this.texts = [0];
+    for (const count of varints(core.texts)) this.texts.push(Number(this.texts.at(-1)) + count);
     this.days = varints(core.days);
     this.kinds = varints(core.kind);
     this.stale = new Set(core.stale);
@@ -106,8 +108,9 @@ class Index {
    * @param {number} row
    */
   async shown(row) {
-    const shard = await this.#shard(`x/${Math.floor(row / TEXTS)}`);
-    const [text, heading, anchor] = shard.x[row % TEXTS];
+    const number = lastNotAbove(this.texts, row);
+    const shard = await this.#shard(`x/${number}`);
+    const [text, heading, anchor] = shard.x[row - this.texts[number]];
     const owner = this.owners[row];
     const [, page, title] = shard.d.find((/** @type {any[]} */ known) => known[0] === owner);
     return { text, heading, anchor, page, title, ...this.document(owner) };
@@ -192,8 +195,8 @@ class Index {
 
   /** @param {string} beginning */
   async #commonest(beginning) {
-    const first = Math.max(0, this.#shardOf(beginning));
-    const behind = Math.min(first + LOOKED_AT, this.#shardOf(`${beginning}\uffff`) + 1);
+    const first = Math.max(0, lastNotAbove(this.firsts, beginning));
+    const behind = Math.min(first + LOOKED_AT, lastNotAbove(this.firsts, `${beginning}\uffff`) + 1);
     const numbers = Array.from({ length: behind - first }, (_, i) => first + i);
     const shards = await Promise.all(numbers.map((number) => this.#shard(`t/${number}`)));
     let [most, best] = [0, ""];
@@ -206,26 +209,11 @@ class Index {
   }
 
   /**
-   * The number of the shard that would hold a term; -1 for none.
-   *
-   * @param {string} term
-   */
-  #shardOf(term) {
-    let [low, high] = [0, this.firsts.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.firsts[middle] <= term) low = middle + 1;
-      else high = middle;
-    }
-    return low - 1;
-  }
-
-  /**
    * @param {string} term
    * @returns {Promise<Term | null>}
    */
   async #term(term) {
-    const number = this.#shardOf(term);
+    const number = lastNotAbove(this.firsts, term);
     if (number < 0) return null;
     const shard = await this.#shard(`t/${number}`);
     const place = shard.t.split(" ").indexOf(term);
@@ -410,6 +398,23 @@ class Index {
     }
     return shard;
   }
+}
+
+/**
+ * The place of the last of some values that is not above another; -1 where all are.
+ *
+ * @template {string | number} T
+ * @param {T[]} values  ascending
+ * @param {T} value
+ */
+function lastNotAbove(values, value) {
+  let [low, high] = [0, values.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
 }
 
 /**

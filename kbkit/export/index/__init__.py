@@ -7,22 +7,28 @@ The index is a folder of *shards*. Each is a script with one call, ``kbkitShard(
 it can be fetched, and where nothing can be fetched (``file://``) be loaded as a script:
 
 - ``core``: what every query needs of every chunk: lengths, documents, clusters; projection scales,
-  centroids of the clusters, stop words, and the first term of each term shard.
-- ``t/N``: `TERMS` neighbouring terms: postings, and each one's row of the query encoder.
+  centroids of the clusters, stop words, what parts the terms of each shard from those before,
+  and how many chunks each shard of texts has.
+- ``t/N``: neighbouring terms: postings, and each one's row of the query encoder.
 - ``v/N``: the vectors of one cluster of chunks.
-- ``x/N``: texts of `TEXTS` neighbouring chunks, for what is shown of hits.
+- ``x/N``: texts of neighbouring chunks, for what is shown of hits.
+
+Terms and texts fill their shards up to a number of bytes: files cost whoever writes, copies and
+serves them, and bytes that it does not need cost a query.
 
 Beside them ``stem`` is a script with the stemmer of the knowledge base's language.
 
 Binary columns are base64 of little endian numbers, *varints* base 128 with the low bits first.
 """
 
-from kbkit.export.index.writer import (
-    IndexContent,
-    IndexedChunk,
-    IndexedDocument,
-    IndexReport,
-    write_index,
-)
+from kbkit.export.index.content import IndexContent, IndexedChunk, IndexedDocument
+from kbkit.export.index.writer import IndexReport, is_written, write_index
 
-__all__ = ["IndexContent", "IndexReport", "IndexedChunk", "IndexedDocument", "write_index"]
+__all__ = [
+    "IndexContent",
+    "IndexReport",
+    "IndexedChunk",
+    "IndexedDocument",
+    "is_written",
+    "write_index",
+]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +18,8 @@ CLUSTER = 64
 _LARGEST = 2 * CLUSTER
 _SAMPLE = 20_000
 _ROUNDS = 10
+_AT_ONCE = 2_000
+"""Vectors that are compared with all centres at once, so that the products stay small."""
 _CLIPPED = 0.005
 """Share of a dimension's numbers that are beyond what 4 bits show."""
 
@@ -62,29 +63,24 @@ def place(vectors: Matrix) -> Geometry:
     scales[scales == 0] = 1.0
     values = np.clip(np.round(projected / scales), -LEVELS, LEVELS).astype(np.int8)
     clusters = _clustered(projected)
-    counts = np.bincount(clusters)
-    sums = np.zeros((len(counts), projected.shape[1]))
-    np.add.at(sums, clusters, projected)
-    centroids = (sums / counts[:, None]).astype(np.float32)
-    return Geometry(projection, scales, values, clusters, centroids)
+    return Geometry(projection, scales, values, clusters, _means(projected, clusters)[1])
 
 
 def _clustered(vectors: Matrix) -> NDArray[np.int64]:
-    """Clusters of about `CLUSTER` near vectors, none above `_LARGEST`; the same every time."""
-    from scipy.cluster.vq import kmeans2, vq
+    """Clusters of about `CLUSTER` near vectors, none above `_LARGEST`, by k-means (Lloyd, 1982).
 
+    Not that of scipy: to import it takes longer than the clusters of a thousand documents.
+    """
     count = len(vectors) // CLUSTER
     if count < 2:
         found = np.zeros(len(vectors), np.int64)
     else:
-        start = vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)]
-        step = max(1, len(vectors) // _SAMPLE)
-        with (
-            warnings.catch_warnings()
-        ):  # of centres that no vector is nearest to, if some are equal
-            warnings.simplefilter("ignore", UserWarning)
-            centres, _ = kmeans2(vectors[::step], start, _ROUNDS, minit="matrix", missing="warn")
-        found = vq(vectors, centres)[0].astype(np.int64)
+        centres = vectors[np.linspace(0, len(vectors) - 1, count).astype(np.int64)]
+        sample = vectors[:: max(1, len(vectors) // _SAMPLE)]
+        for _ in range(_ROUNDS):
+            held, means = _means(sample, _nearest(sample, centres))
+            centres[held] = means
+        found = _nearest(vectors, centres)
     parts: list[NDArray[np.int64]] = []
     order = np.argsort(found, kind="stable")
     waiting = np.split(order, np.cumsum(np.bincount(found))[:-1])[::-1]
@@ -98,6 +94,24 @@ def _clustered(vectors: Matrix) -> NDArray[np.int64]:
     for number, rows in enumerate(parts):
         clusters[rows] = number
     return clusters
+
+
+def _nearest(vectors: Matrix, centres: Matrix) -> NDArray[np.int64]:
+    """The centre that each vector is nearest to, of equal ones the first."""
+    halves = (centres * centres).sum(axis=1) / 2
+    parts = [
+        np.argmax(vectors[start : start + _AT_ONCE] @ centres.T - halves, axis=1)
+        for start in range(0, len(vectors), _AT_ONCE)
+    ]
+    return np.concatenate(parts)
+
+
+def _means(vectors: Matrix, clusters: NDArray[np.int64]) -> tuple[NDArray[np.int64], Matrix]:
+    """The clusters that hold any of some vectors, ascending, and the mean of those in each."""
+    order = np.argsort(clusters, kind="stable")
+    held, starts, counts = np.unique(clusters[order], return_index=True, return_counts=True)
+    sums = np.add.reduceat(vectors[order].astype(np.float64), starts, axis=0)
+    return held, (sums / counts[:, None]).astype(np.float32)
 
 
 def _halves(vectors: Matrix, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:

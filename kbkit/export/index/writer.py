@@ -7,109 +7,29 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kbkit.embedding.fitted import FittedEncoder
 from kbkit.errors import ExportError
+from kbkit.export.index.content import IndexContent, IndexedDocument
 from kbkit.export.index.geometry import Geometry, place
-from kbkit.export.index.packing import (
-    LEVELS,
-    Integers,
-    encoded,
-    nibbles,
-    packed,
-    shard,
-    varints,
-)
+from kbkit.export.index.packing import nibbles, shard, varints
+from kbkit.export.index.terms import filled, rounded, term_shards
 from kbkit.export.manifest import write_file
 from kbkit.export.stemmers import stemmer_source
-from kbkit.recipes import RetrievalSpec
-from kbkit.stores.snapshot import Lists, Snapshot
 
-FORMAT = 1
+FORMAT = 2
 FOLDER = "search"
 """Where an export has its index."""
 ABOUT = "kb.json"
 """Names the folder of the index that is the newest one."""
-TERMS = 32
-"""Terms of a shard."""
-TEXTS = 8
-"""Chunks of a shard of texts."""
-UNIT = 65_536
-"""Parts of 1 that scales of term vectors are written in."""
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedChunk:
-    """What is shown of a chunk.
-
-    Attributes:
-        text: Plain text.
-        heading: Heading path on one line, the document's title left out.
-        anchor: Where on the page it begins, or ``""``.
-    """
-
-    text: str
-    heading: str
-    anchor: str
-
-
-@dataclass(frozen=True, slots=True)
-class IndexedDocument:
-    """A document whose chunks stand next to each other in the index.
-
-    Attributes:
-        path: Its page in the export, ``.md`` and all.
-        title: Plain text.
-        kind: Its type.
-        tags: Plain texts.
-        day: Days from 1970-01-01 to when it was fetched.
-        stale: Whether it could not be fetched since.
-        rating: Average of its ratings, 0 where there are none.
-        chunks: Number of its chunks.
-    """
-
-    path: str
-    title: str
-    kind: str
-    tags: Sequence[str]
-    day: int
-    stale: bool
-    rating: float
-    chunks: int
-
-
-@dataclass(frozen=True, slots=True)
-class IndexContent:
-    """All that an index is made of.
-
-    Attributes:
-        snapshot: Postings and vectors of the chunks.
-        rows: The snapshot's row of each chunk of the index, documents' chunks together.
-        prior: What ratings say of each, from -1 to 1; see `kbkit.retrieval.fusion.rating_prior`.
-        documents: In the order of their chunks.
-        chunks: In order.
-        encoder: The query encoder; without it only words are searched.
-        stop_words: What the analyzer leaves out.
-        settings: How to rank.
-    """
-
-    name: str
-    title: str
-    language: str
-    snapshot: Snapshot
-    rows: Integers
-    prior: NDArray[np.float64]
-    documents: Sequence[IndexedDocument]
-    chunks: Sequence[IndexedChunk]
-    encoder: FittedEncoder | None
-    stop_words: Sequence[str]
-    settings: RetrievalSpec
+TEXT_BYTES = 8_000
+"""About what the texts of a shard take; a long one may take more by itself."""
+_DRAFT = ".draft"
+"""Folder of an index that is being written; MkDocs does not publish names that begin with a dot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +49,7 @@ class IndexReport:
     written: bool
 
 
-def write_index(content: IndexContent, directory: Path) -> IndexReport:
+def write_index(content: IndexContent, directory: Path, state: str = "") -> IndexReport:
     """Write an index into the folder of an export, in place of the one before.
 
     The folder's name says what it holds, so that browsers may keep its files for ever; nothing is
@@ -138,25 +58,25 @@ def write_index(content: IndexContent, directory: Path) -> IndexReport:
     Args:
         content: What to write.
         directory: Where the pages of the export are.
+        state: Stands for all that the content is made of; see `is_written`.
 
     Raises:
         ExportError: It cannot be written.
     """
-    shards = dict(_shards(content))
-    digest = hashlib.blake2b(digest_size=8)
-    for name, data in shards.items():
-        digest.update(f"{name} {len(data)}\n".encode() + data)
-    name = digest.hexdigest()
     top = directory / FOLDER
-    size = sum(map(len, shards.values()))
-    if _newest(top) == name:
-        return IndexReport(top / name, len(shards), size, written=False)
     try:
-        for path, data in shards.items():
-            target = top / name / f"{path}.js"
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(data)
-        write_file(top / ABOUT, json.dumps({"format": FORMAT, "folder": name}).encode())
+        shutil.rmtree(top / _DRAFT, ignore_errors=True)  # of an export that was killed
+        name, shards, size = _written(content, top / _DRAFT)
+        before = _newest(top)
+        written = before.get("folder") != name
+        if written:
+            shutil.rmtree(top / name, ignore_errors=True)
+            (top / _DRAFT).replace(top / name)
+        else:
+            shutil.rmtree(top / _DRAFT)
+        about = {"format": FORMAT, "folder": name, "state": state}
+        if before != about:  # `mkdocs serve` builds again when a file is touched
+            write_file(top / ABOUT, json.dumps(about).encode())
         for other in top.iterdir():
             if other.is_dir() and other.name != name:
                 shutil.rmtree(other)
@@ -165,7 +85,29 @@ def write_index(content: IndexContent, directory: Path) -> IndexReport:
             f"{top}: cannot write the search index ({error.strerror or error}); "
             "free the place or choose another folder"
         ) from error
-    return IndexReport(top / name, len(shards), size, written=True)
+    return IndexReport(top / name, shards, size, written)
+
+
+def is_written(directory: Path, state: str) -> bool:
+    """Whether the index in the folder of an export was made of a state, by this kbkit."""
+    return _newest(directory / FOLDER).get("state") == state != ""
+
+
+def _written(content: IndexContent, folder: Path) -> tuple[str, int, int]:
+    """Write all shards.
+
+    Returns:
+        A digest of them, their number and their bytes.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    shards = size = 0
+    for kind in ("t", "v", "x"):
+        (folder / kind).mkdir(parents=True)
+    for name, data in _shards(content):
+        digest.update(f"{name} {len(data)}\n".encode() + data)
+        (folder / f"{name}.js").write_bytes(data)
+        shards, size = shards + 1, size + len(data)
+    return digest.hexdigest(), shards, size
 
 
 def remove_index(directory: Path) -> None:
@@ -182,20 +124,22 @@ def remove_index(directory: Path) -> None:
         raise ExportError(f"{top}: cannot be removed ({error.strerror or error})") from error
 
 
-def _newest(top: Path) -> str | None:
+def _newest(top: Path) -> dict[str, Any]:
+    """What is known of the newest index; nothing where it is not there."""
     try:
-        about = json.loads((top / ABOUT).read_bytes())
-        return str(about["folder"]) if (top / about["folder"]).is_dir() else None
+        about: dict[str, Any] = json.loads((top / ABOUT).read_bytes())
+        there = about["format"] == FORMAT and (top / about["folder"] / "core.js").is_file()
     except (OSError, ValueError, KeyError, TypeError):
-        return None
+        return {}
+    return about if there else {}
 
 
 def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     """Every shard by name."""
     geometry = place(content.snapshot.vectors[content.rows]) if content.encoder else None
-    terms = _terms(content, geometry)
-    yield "core", shard(_core(content, geometry, [first for first, _ in terms]))
-    for number, (_, values) in enumerate(terms):
+    firsts = []
+    for number, (first, values) in enumerate(term_shards(content, geometry)):
+        firsts.append(first)
         yield f"t/{number}", shard(values)
     if geometry is not None:
         order = np.argsort(geometry.clusters, kind="stable")
@@ -203,14 +147,17 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
         for number, rows in enumerate(parts):
             values = {"r": varints(np.diff(rows, prepend=0)), "v": nibbles(geometry.values[rows])}
             yield f"v/{number}", shard(values)
-    yield from _texts(content)
+    texts = np.array([len(chunk.text) for chunk in content.chunks], np.int64)
+    places = filled(texts, TEXT_BYTES)
+    yield from _texts(content, places)
+    yield "core", shard(_core(content, geometry, firsts, places))
     shown = (f"{chunk.heading}\n{chunk.text}" for chunk in content.chunks)
     titles = (document.title for document in content.documents)
     yield "stem", stemmer_source(content.language, chain(titles, shown)).encode()
 
 
 def _core(
-    content: IndexContent, geometry: Geometry | None, firsts: Sequence[str]
+    content: IndexContent, geometry: Geometry | None, firsts: Sequence[str], places: Sequence[int]
 ) -> dict[str, Any]:
     documents, snapshot, settings = content.documents, content.snapshot, content.settings
     kinds = sorted({document.kind for document in documents})
@@ -247,9 +194,10 @@ def _core(
         "ratings": [[n, round(d.rating, 2)] for n, d in enumerate(documents) if d.rating],
         "prior": [[row, round(float(content.prior[row]), 4)] for row in rated.tolist()],
         "firsts": " ".join(firsts),
+        "texts": varints(np.diff(places)),
     }
     if geometry is not None:
-        centroids, scales = _rounded(geometry.centroids)
+        centroids, scales = rounded(geometry.centroids)
         values |= {
             "dimensions": geometry.values.shape[1],
             "scales": [round(float(scale), 7) for scale in geometry.scales],
@@ -260,141 +208,16 @@ def _core(
     return values
 
 
-def _rounded(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], list[int]]:
-    """Rows as steps of their own scale, which is given in parts of `UNIT`; 0 for rows of zeros."""
-    largest = np.abs(matrix).max(axis=1, initial=0.0).astype(np.float64)
-    scales = np.ceil(largest / LEVELS * UNIT).astype(np.int64)
-    steps = np.where(scales > 0, scales, 1)[:, None] / UNIT
-    values = np.clip(np.round(matrix / steps), -LEVELS, LEVELS).astype(np.int8)
-    return values, scales.tolist()
-
-
-def order_of(term: str) -> bytes:
-    """What terms are sorted by: their UTF-16 code units, as JavaScript compares texts."""
-    return term.encode("utf-16-be", "surrogatepass")
-
-
-def _terms(content: IndexContent, geometry: Geometry | None) -> list[tuple[str, dict[str, Any]]]:
-    """The shards of terms, each with a text that parts its terms from those before."""
-    snapshot = content.snapshot
-    postings = _postings(content)
-    # terms that only left-out chunks have are left out
-    used = [n for n in range(len(snapshot.terms)) if postings.ends[n + 1] > postings.ends[n]]
-    used.sort(key=lambda n: order_of(snapshot.terms[n]))
-    vectors, scales = _term_vectors(content, geometry, [snapshot.terms[n] for n in used])
-    found = []
-    before = ""
-    for start in range(0, len(used), TERMS):
-        numbers = used[start : start + TERMS]
-        names = [snapshot.terms[n] for n in numbers]
-        data = [postings.data[postings.bytes_of(n)] for n in numbers]
-        values: dict[str, Any] = {
-            "t": " ".join(names),
-            "n": [int(postings.ends[n + 1] - postings.ends[n]) for n in numbers],
-            "p": encoded(np.concatenate(data)),
-        }
-        if geometry is not None:
-            part = slice(start, start + TERMS)
-            there = np.flatnonzero(scales[part])
-            values["s"] = scales[part].tolist()
-            values["v"] = nibbles(vectors[part][there])
-        found.append((_parting(before, names[0]), values))
-        before = names[-1]
-    return found
-
-
-def _parting(before: str, first: str) -> str:
-    """The shortest beginning of a term that comes behind another term."""
-    for length in range(1, len(first)):
-        if order_of(first[:length]) > order_of(before):
-            return first[:length]
-    return first
-
-
-@dataclass(frozen=True, slots=True)
-class _Postings:
-    """Packed postings of all terms of the snapshot.
-
-    Attributes:
-        ends: Postings up to each term; one longer than there are terms.
-        data: Of each posting two varints: how many chunks further, and how often the term stands
-            there, less 1, times 4, with 1 for the heading and 2 for the title.
-        places: Where the bytes of each varint end.
-    """
-
-    ends: Integers
-    data: NDArray[np.uint8]
-    places: Integers
-
-    def bytes_of(self, term: int) -> slice:
-        """Where the postings of a term stand."""
-        first, last = 2 * int(self.ends[term]), 2 * int(self.ends[term + 1])
-        return slice(int(self.places[first - 1]) if first else 0, int(self.places[last - 1]))
-
-
-def _postings(content: IndexContent) -> _Postings:
-    snapshot = content.snapshot
-    places = np.full(len(snapshot), -1, np.int64)
-    places[content.rows] = np.arange(len(content.rows))
-    terms = np.repeat(np.arange(len(snapshot.terms)), np.diff(snapshot.starts))
-    rows = places[snapshot.rows]
-    kept = rows >= 0
-    order = np.lexsort((rows[kept], terms[kept]))
-    terms, rows = terms[kept][order], rows[kept][order]
-    old = snapshot.rows[kept][order]
-    counts = snapshot.counts[kept][order].astype(np.int64)
-    in_title = _holds(snapshot.title_terms, snapshot.owners[old], terms)
-    in_heading = _holds(snapshot.heading_terms, snapshot.headings[old], terms)
-    new = np.ones(len(terms), np.bool_)
-    new[1:] = terms[1:] != terms[:-1]
-    steps = np.diff(rows, prepend=0)
-    steps[new] = rows[new]
-    pairs = np.stack([steps, 4 * (counts - 1) + 2 * in_title + in_heading], axis=1)
-    data, ends = packed(pairs.reshape(-1))
-    per_term = np.bincount(terms, minlength=len(snapshot.terms))
-    return _Postings(np.concatenate([[0], np.cumsum(per_term)]), data, ends)
-
-
-def _holds(lists: Lists, which: NDArray[np.int32], terms: Integers) -> NDArray[np.bool_]:
-    """Whether each of some lists has the term beside it."""
-    height = len(lists) + 1
-    owners = np.repeat(np.arange(len(lists)), np.diff(lists.starts))
-    there = np.sort(lists.values.astype(np.int64) * height + owners)
-    keys = terms * height + which
-    if not len(there):
-        return np.zeros(len(keys), np.bool_)
-    found = np.minimum(np.searchsorted(there, keys), len(there) - 1)
-    return np.asarray(there[found] == keys)
-
-
-def _term_vectors(
-    content: IndexContent, geometry: Geometry | None, terms: Sequence[str]
-) -> tuple[NDArray[np.int8], Integers]:
-    """The row of each term in the query encoder, projected, and its scale; 0 where it has none."""
-    if geometry is None or content.encoder is None:
-        return np.zeros((len(terms), 2), np.int8), np.zeros(len(terms), np.int64)
-    rows = {term: row for row, term in enumerate(content.encoder.terms)}
-    held = np.array([rows.get(term, -1) for term in terms], np.int64)
-    vectors = np.zeros((len(terms), geometry.projection.shape[1]), np.float32)
-    there = held >= 0
-    vectors[there] = content.encoder.vectors[held[there]] @ geometry.projection
-    values, scales = _rounded(vectors)
-    return values, np.array(scales, np.int64)
-
-
-def _texts(content: IndexContent) -> Iterator[tuple[str, bytes]]:
+def _texts(content: IndexContent, places: Sequence[int]) -> Iterator[tuple[str, bytes]]:
+    """The shards of texts, divided at some places."""
     owners = np.repeat(
         np.arange(len(content.documents)), [document.chunks for document in content.documents]
     ).tolist()
-    for number, start in enumerate(range(0, len(content.chunks), TEXTS)):
-        part = slice(start, start + TEXTS)
+    for number, (start, end) in enumerate(pairwise(places)):
+        part = slice(start, end)
         pages: Mapping[int, IndexedDocument] = {n: content.documents[n] for n in owners[part]}
-        yield (
-            f"x/{number}",
-            shard(
-                {
-                    "x": [[c.text, c.heading, c.anchor] for c in content.chunks[part]],
-                    "d": [[n, page.path, page.title] for n, page in pages.items()],
-                }
-            ),
-        )
+        values = {
+            "x": [[chunk.text, chunk.heading, chunk.anchor] for chunk in content.chunks[part]],
+            "d": [[n, page.path, page.title] for n, page in pages.items()],
+        }
+        yield f"x/{number}", shard(values)

@@ -1,0 +1,82 @@
+"""What the search index of a published knowledge base is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.embedding.fitted import FittedEncoder
+from kbkit.export.index.packing import Integers
+from kbkit.recipes import RetrievalSpec
+from kbkit.stores.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedChunk:
+    """What is shown of a chunk.
+
+    Attributes:
+        text: Plain text.
+        heading: Heading path on one line, the document's title left out.
+        anchor: Where on the page it begins, or ``""``.
+    """
+
+    text: str
+    heading: str
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedDocument:
+    """A document whose chunks stand next to each other in the index.
+
+    Attributes:
+        path: Its page in the export, ``.md`` and all.
+        title: Plain text.
+        kind: Its type.
+        tags: Plain texts.
+        day: Days from 1970-01-01 to when it was fetched.
+        stale: Whether it could not be fetched since.
+        rating: Average of its ratings, 0 where there are none.
+        chunks: Number of its chunks.
+    """
+
+    path: str
+    title: str
+    kind: str
+    tags: Sequence[str]
+    day: int
+    stale: bool
+    rating: float
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexContent:
+    """All that an index is made of.
+
+    Attributes:
+        snapshot: Postings and vectors of the chunks.
+        rows: The snapshot's row of each chunk of the index, documents' chunks together.
+        prior: What ratings say of each, from -1 to 1; see `kbkit.retrieval.fusion.rating_prior`.
+        documents: In the order of their chunks.
+        chunks: In order.
+        encoder: The query encoder; without it only words are searched.
+        stop_words: What the analyzer leaves out.
+        settings: How to rank.
+    """
+
+    name: str
+    title: str
+    language: str
+    snapshot: Snapshot
+    rows: Integers
+    prior: NDArray[np.float64]
+    documents: Sequence[IndexedDocument]
+    chunks: Sequence[IndexedChunk]
+    encoder: FittedEncoder | None
+    stop_words: Sequence[str]
+    settings: RetrievalSpec
