@@ -238,6 +238,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         if self.search.kbs:
             output = self.search.in_page(output)
         if isinstance(page, ExportedPage):
+            output = self.search.in_document(output) if self.search.kbs else output
             return guarded(output, page.content or "")
         return guarded(output, style=search_style()) if isinstance(page, SearchPage) else output
 

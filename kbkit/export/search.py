@@ -32,6 +32,9 @@ _WORKER = re.compile(r'(<script id="__config"[^>]*>[^<]*?"search": ")([^"]*?)(as
 _BUNDLE = re.compile(
     r'<script src="([^"]*?)assets/javascripts/bundle\.[^"]*"(?=></script>(\s*</body>)?)'
 )
+_COPY = re.compile(
+    r'(<script id="__config"[^>]*>[^<]*?)(?:, "content\.code\.copy"|"content\.code\.copy"(?:, )?)'
+)
 _DIALOG = '<div class="md-search" data-md-component="search" role="dialog"'
 
 
@@ -91,6 +94,15 @@ class SiteSearch:
         output = output[: found.start()] + worker + output[found.end() :]
         output = output.replace(_DIALOG, f'{_DIALOG} aria-label="Search"', 1)
         return _with_boot(output)
+
+    def in_document(self, output: str) -> str:
+        """A page of an export, whose code gets its buttons when it is looked at."""
+        found = _WORKER.search(output)
+        taken, number = _COPY.subn(r"\1", output, count=1)
+        if found is None or not number:
+            return output
+        script = f"{found[2]}{ASSETS}/{scripts()['reading.js'][0]}"
+        return taken.replace("</head>", f'<script src="{script}" defer></script></head>', 1)
 
     def missing(self, output: str, *, directories: bool) -> str:
         """The theme's page for what is not found, with ours in it."""

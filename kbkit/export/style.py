@@ -23,5 +23,6 @@ STYLE = (
     "body[data-md-color-scheme=default]{--md-default-fg-color--light:#0000009e;"
     "--md-code-hl-comment-color:#5c5f66;--md-code-hl-generic-color:#5c5f66;"
     "--md-code-hl-operator-color:#5c5f66;--md-code-hl-punctuation-color:#5c5f66}"
-    "body[data-md-color-scheme=slate]{--md-code-hl-number-color:#ee8679}"
+    "body[data-md-color-scheme=slate]{--md-code-hl-number-color:#ee8679;"
+    "--md-code-hl-constant-color:#a496ea;--md-code-hl-special-color:#ee7ba6}"
 )

@@ -1,7 +1,7 @@
 // Runs in every page before the theme, in plain words for old browsers: tells the search's worker
 // when somebody goes to the search box, so that it loads what it needs while they type. Where a
 // page has no server (file://), no worker can be started; what it would do is done in the page
-// then. And lets the keyboard scroll wide tables, which the theme forgets.
+// then.
 
 (() => {
   const script = /** @type {HTMLScriptElement} */ (document.currentScript);
@@ -100,12 +100,6 @@
     given.delete(address);
     return values;
   }
-
-  window.addEventListener("load", () => {
-    for (const table of document.querySelectorAll("article .md-typeset__scrollwrap")) {
-      if (table.scrollWidth > table.clientWidth) table.setAttribute("tabindex", "0");
-    }
-  });
 
   if (location.protocol === "file:") {
     /** @type {any} */ (window).kbkitShard = (/** @type {any} */ values) => {
