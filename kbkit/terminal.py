@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from kbkit.feedback.evaluate import Evaluation
+    from kbkit.feedback.tune import TuneReport
     from kbkit.models import Hits, IngestReport, KnowledgeBaseInfo
     from kbkit.progress import OnProgress
 
@@ -113,6 +114,21 @@ def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
     say(f"{len(evaluation.answers):,} questions, by {evaluation.unit}")
     if evaluation.left_out:
         say(f"left out: {len(evaluation.left_out):,} questions that nothing judged answers")
+
+
+def print_tuning(report: TuneReport) -> None:
+    """Print the weights that there are and those that were learned, and which of them win."""
+    from rich.table import Table
+
+    values = report.to_dict()
+    table = Table("", "present", "proposed", box=None, padding=(0, 2, 0, 0))
+    for name, present in values["present"].items():
+        table.add_row(name, f"{present:.2f}", f"{values['proposed'][name]:.2f}")
+    ndcg = (f"{values[key]:.3f}" for key in ("present_ndcg@10", "tuned_ndcg@10"))
+    table.add_row("nDCG@10", *ndcg)
+    console().print(table)
+    say(f"{report.queries:,} questions, {report.tried:,} settings tried")
+    say(report.reason)
 
 
 def _print_answers(evaluation: Evaluation) -> None:

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any, Self
 from kbkit.config import Settings
 from kbkit.embedding import open_embedder
 from kbkit.embedding.base import Embedder
-from kbkit.errors import ConflictError, InvalidNameError, NotFoundError, WorkspaceError
+from kbkit.errors import (
+    ConfigError,
+    ConflictError,
+    InvalidNameError,
+    NotFoundError,
+    WorkspaceError,
+)
 from kbkit.frames import workspace_frame
 from kbkit.knowledge_base import KnowledgeBase, Resources
 from kbkit.models import Filters, Hits, KnowledgeBaseInfo, Mode
@@ -176,19 +182,18 @@ class Workspace:
 
         Args:
             query: A question or some words.
-            kbs: Names; by default all.
+            kbs: Names, at least one; by default all.
             limit: Most hits in all.
             mode: ``hybrid``, ``dense`` or ``lexical``.
             filters: What a document must be; see `KnowledgeBase.search`.
             settings: How to rank; by default as the first knowledge base wants it.
 
         Raises:
-            ConfigError: The query is empty, or limit, mode or a filter is wrong.
+            ConfigError: The query is empty, or limit, mode or a filter is wrong, or ``kbs`` names
+                none.
             NotFoundError: A name is not there, or the workspace is empty.
         """
-        if isinstance(kbs, str):
-            kbs = [kbs]
-        names = list(dict.fromkeys(kbs)) if kbs else list(self)
+        names = self._named(kbs)
         if not names:
             raise NotFoundError(
                 f"{self.path}: has no knowledge base yet; make one with `kbkit new`"
@@ -207,10 +212,11 @@ class Workspace:
     ) -> Answer:
         """What a language model makes of the passages that answer a question best.
 
-        See `KnowledgeBase.ask`; ``kbs`` are names, by default all.
+        See `KnowledgeBase.ask`; ``kbs`` are names, at least one, by default all.
 
         Raises:
-            ConfigError: The question is empty, or the limit or a filter is wrong.
+            ConfigError: The question is empty, or the limit or a filter is wrong, or ``kbs`` names
+                none.
             NotFoundError: A name is not there, or the workspace is empty.
             LanguageModelError: The model failed.
         """
@@ -229,17 +235,30 @@ class Workspace:
         Takes what `search` takes; see `KnowledgeBase.as_retriever`.
 
         Raises:
-            ConfigError: Limit, mode or a filter is wrong.
+            ConfigError: Limit, mode or a filter is wrong, or ``kbs`` names none.
             NotFoundError: A name is not there.
         """
         from kbkit.retrieval.llamaindex import KbkitRetriever
 
         asked = Query.of("anything", limit, mode, filters)
-        for name in kbs or ():
+        for name in self._named(kbs):
             self[name]
         return KbkitRetriever(
             lambda text: self.search(text, kbs, asked.limit, asked.mode, filters=asked.filters)
         )
+
+    def _named(self, kbs: Sequence[str] | None) -> Sequence[str]:
+        """Those that are meant, each once; all where nothing is said.
+
+        Raises:
+            ConfigError: An empty list names none. It is more likely what a filter has left than a
+                wish for all.
+        """
+        if kbs is None:
+            return tuple(self)
+        if not kbs:
+            raise ConfigError("kbs is empty: name a knowledge base, or leave kbs out for all")
+        return tuple(dict.fromkeys([kbs] if isinstance(kbs, str) else kbs))
 
     def close(self) -> None:
         """Let go of the folder; the workspace cannot be used any more."""

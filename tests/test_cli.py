@@ -138,6 +138,24 @@ def test_limit_include_and_exclude_narrow_a_crawl(here, site):
     assert [uri.removeprefix(site) for uri in uris(here, "c")] in ([""], ["index.html"])
 
 
+def test_depth_and_labels_shape_what_a_crawl_reads(here, site):
+    command = ("new", "a", "--crawl", site, "--allow-private", "--depth", "1", "--no-sitemap")
+    said = ("--type", "policy", "--tag", "house", "--license", "cc by 4.0", "--attribution", "© Us")
+    assert here(*command, *said).code == 0
+    assert sorted(uri.removeprefix(site) for uri in uris(here, "a")) == ["", "guide/tea.html"]
+    for document in here("documents", "a", "--jsonl").lines:
+        assert (document["document_type"], document["tags"]) == ("policy", ["house"])
+        assert (document["license"], document["attribution"]) == ("CC-BY-4.0", "© Us")
+
+
+def test_options_reach_only_sources_that_have_them(here, site, tmp_path):
+    (tmp_path / "a.md").write_text("# A\n\nWords.\n")
+    crawl = ("--crawl", site, "--allow-private", "--depth", "0", "--delay", "0.01", "--no-sitemap")
+    assert here("new", "a", *crawl, "--files", "a.md", "--concurrency", "1").code == 0
+    assert len(uris(here, "a")) == 2
+    assert "firecrawl" in here("new", "b", "--page", site, "--provider", "nobody").err
+
+
 def test_one_page_is_read(here, site):
     url = site + "guide/tea.html"
     assert here("new", "tea", "--page", url, "--allow-private").code == 0
@@ -519,6 +537,11 @@ def test_export_of_pages_and_of_a_project_for_others(here, tmp_path):
         ["new", "a", "--crawl", "http://x.org", "--limit", "0"],
         ["new", "a", "--crawl", "http://x.org", "--limit", "many"],
         ["new", "a", "--base-url", "http://x.org/"],
+        ["new", "a", "--files", "x", "--depth", "1"],
+        ["new", "a", "--files", "x", "--no-sitemap"],
+        ["new", "a", "--files", "x", "--provider", "trafilatura"],
+        ["new", "a", "--jsonl", "x", "--delay", "1"],
+        ["new", "a", "--crawl", "http://x.org", "--depth", "-1"],
         ["add", "a"],
         ["search"],
         ["search", "a", "--queries", "b"],
@@ -528,6 +551,8 @@ def test_export_of_pages_and_of_a_project_for_others(here, tmp_path):
         ["eval", "a", "--fail-under", "nan"],
         ["eval", "a", "--fail-under", "1.1"],
         ["eval", "a", "--questions", "b", "--judgements", "c"],
+        ["tune"],
+        ["tune", "a", "--questions", "b", "--judgements", "c"],
         ["serve-site", "a", "--port", "70000"],
         ["--workspace"],
     ],
@@ -616,7 +641,7 @@ def test_version_and_help(here):
     outcome = here("--help")
     assert outcome.code == 0
     for command in ("new", "add", "list", "show", "documents", "search", "refresh", "delete",
-                    "build", "export", "eval", "serve-site",
+                    "build", "export", "eval", "tune", "serve-site",
                     "watch"):  # fmt: skip
         assert f"  {command} " in outcome.out
         assert here(command, "--help").code == 0

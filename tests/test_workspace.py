@@ -96,6 +96,16 @@ def test_several_knowledge_bases_are_searched_at_once(workspace):
         workspace.search("tea", ["drink"])
 
 
+def test_an_empty_list_of_knowledge_bases_is_no_wish_for_all(workspace):
+    workspace.create("drinks").add("Tea", "Steep the tea for three minutes.")
+    for search in (workspace.search, workspace.ask):
+        with pytest.raises(ConfigError, match="kbs is empty"):
+            search("tea", [])
+    with pytest.raises(ConfigError, match="kbs is empty"):
+        workspace.as_retriever([])
+    assert workspace.as_retriever("drinks").retrieve("tea")
+
+
 def test_an_empty_workspace_says_what_to_do(workspace):
     with pytest.raises(NotFoundError, match="kbkit new"):
         workspace.search("tea")

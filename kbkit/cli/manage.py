@@ -6,29 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli.app import (
-    AllowPrivate,
-    AsJson,
-    Name,
-    app,
-    finish,
-    nothing_read,
-    open_workspace,
-)
-from kbkit.cli.sources import (
-    BaseUrl,
-    Crawl,
-    Exclude,
-    Files,
-    Include,
-    Jsonl,
-    Limit,
-    Mirror,
-    OpenApi,
-    Package,
-    Page,
-    named_sources,
-)
+from kbkit.cli.app import AsJson, Name, app, finish, nothing_read, open_workspace
+from kbkit.cli.sources import takes_sources
 from kbkit.terminal import (
     console,
     info_lines,
@@ -40,33 +19,19 @@ from kbkit.terminal import (
 )
 
 if TYPE_CHECKING:
-    pass
+    from kbkit.recipes import AnySource
 
 
 @app.command()
+@takes_sources
 def new(
     context: typer.Context,
     name: Name,
-    crawl: Crawl = None,
-    page: Page = None,
-    mirror: Mirror = None,
-    base_url: BaseUrl = None,
-    files: Files = None,
-    package: Package = None,
-    openapi: OpenApi = None,
-    jsonl: Jsonl = None,
-    limit: Limit = None,
-    include: Include = None,
-    exclude: Exclude = None,
-    allow_private: AllowPrivate = False,
+    specs: list[AnySource],
     description: Annotated[str, typer.Option(help="What it is about.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """Make a knowledge base, and read its sources if some are named."""
-    specs = named_sources(
-        crawl, page, mirror, base_url, files, package, openapi, jsonl, limit, include, exclude,
-        allow_private,
-    )  # fmt: skip
     from kbkit.models import IngestReport
 
     with open_workspace(context) as workspace:
@@ -84,28 +49,14 @@ def new(
 
 
 @app.command()
+@takes_sources
 def add(
     context: typer.Context,
     name: Name,
-    crawl: Crawl = None,
-    page: Page = None,
-    mirror: Mirror = None,
-    base_url: BaseUrl = None,
-    files: Files = None,
-    package: Package = None,
-    openapi: OpenApi = None,
-    jsonl: Jsonl = None,
-    limit: Limit = None,
-    include: Include = None,
-    exclude: Exclude = None,
-    allow_private: AllowPrivate = False,
+    specs: list[AnySource],
     as_json: AsJson = False,
 ) -> None:
     """Read more sources into a knowledge base."""
-    specs = named_sources(
-        crawl, page, mirror, base_url, files, package, openapi, jsonl, limit, include, exclude,
-        allow_private,
-    )  # fmt: skip
     if not specs:
         raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
     with open_workspace(context) as workspace, progress() as on_progress:
@@ -155,12 +106,15 @@ def documents(
     ] = False,
 ) -> None:
     """List the documents of a knowledge base."""
+    from kbkit.models import Licence
+
     keys = ("id", "uri", "title", "document_type", "tags", "state", "content")
     with open_workspace(context) as workspace:
         for document in workspace[name].iter_documents():
             if as_jsonl:
                 values = document.to_dict()
-                typer.echo(to_json({key: values[key] for key in keys}))
+                licence = Licence.of(document.metadata).to_metadata()
+                typer.echo(to_json({**{key: values[key] for key in keys}, **licence}))
             else:
                 typer.echo(f"{document.state:8}{document.document_type:10}{document.uri}")
 

@@ -20,6 +20,7 @@ from kbkit.terminal import (
     print_evaluation,
     print_hits,
     print_json,
+    print_tuning,
     progress,
     say,
     say_notes,
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kbkit.feedback.judgements import Judgements
+    from kbkit.knowledge_base import KnowledgeBase
     from kbkit.recipes import Question
+    from kbkit.workspace import Workspace
 
 
 @app.command()
@@ -81,6 +84,7 @@ def search(
         "document_type": document_type, "tags": tag, "source": source, "path": path,
         "after": after, "before": before, "min_rating": min_rating, "state": state,
     })  # fmt: skip
+    kbs = kb or None
     with open_workspace(context) as workspace:
         if queries is not None:
             notes: dict[str, None] = {}
@@ -88,12 +92,12 @@ def search(
                 if not line.strip():
                     typer.echo("[]")
                     continue
-                hits = workspace.search(line, kb, limit, mode, filters=filters)
+                hits = workspace.search(line, kbs, limit, mode, filters=filters)
                 typer.echo(to_json(hits.to_dicts()))
                 notes.update(dict.fromkeys(hits.notes))
             say_notes(notes)
             return
-        hits = workspace.search(query or "", kb, limit, mode, filters=filters)
+        hits = workspace.search(query or "", kbs, limit, mode, filters=filters)
     if as_json:
         say_notes(hits.notes)
         print_json(hits.to_dicts())
@@ -101,26 +105,31 @@ def search(
         print_hits(hits)
 
 
+Target = Annotated[
+    str,
+    typer.Argument(
+        help="A recipe file, whose golden questions are asked, or a knowledge base.",
+        show_default=False,
+    ),
+]
+Questions = Annotated[
+    Path | None,
+    typer.Option(help="TSV: question, tab, relevant pages separated by commas (URI suffixes; the "
+                 "first is the best)."),
+]  # fmt: skip
+Qrels = Annotated[
+    Path | None,
+    typer.Option(help="TREC qrels of chunks, with the queries beside them. Without questions and "
+                 "judgements a knowledge base is measured by its ratings."),
+]  # fmt: skip
+
+
 @app.command("eval")
 def eval_(
     context: typer.Context,
-    target: Annotated[
-        str,
-        typer.Argument(
-            help="A recipe file, whose golden questions are asked, or a knowledge base.",
-            show_default=False,
-        ),
-    ],
-    questions: Annotated[
-        Path | None,
-        typer.Option(help="TSV: question, tab, relevant pages separated by commas (URI "
-                     "suffixes; the first is the best)."),
-    ] = None,
-    judgements: Annotated[
-        Path | None,
-        typer.Option(help="TREC qrels of chunks, with the queries beside them. Without questions "
-                     "and judgements a knowledge base is measured by its ratings."),
-    ] = None,
+    target: Target,
+    questions: Questions = None,
+    judgements: Qrels = None,
     mode: Annotated[str, typer.Option(help="hybrid, dense or lexical.")] = "hybrid",
     against: Annotated[
         str | None, typer.Option(help="Mode to compare with, by a paired permutation test.")
@@ -132,17 +141,14 @@ def eval_(
         bool, typer.Option("--verbose", "-v", help="Show each question too.")
     ] = False,
     as_json: AsJson = False,
-) -> None:  # fmt: skip
+) -> None:
     """Measure how well search answers questions whose answers are known."""
-    if questions is not None and judgements is not None:
-        raise typer.BadParameter("give either --questions or --judgements")
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise typer.BadParameter(f"--fail-under {fail_under}: give a number from 0 to 1")
     name, asked = _asked(target, questions, judgements)
     with open_workspace(context) as workspace, progress() as on_progress:
-        if name != target and name not in workspace:
-            raise NotFoundError(f"{name}: is not built yet; run `kbkit build {target}` first")
-        result = workspace[name].evaluate(asked, mode, against=against, on_progress=on_progress)
+        kb = _built(workspace, name, target)
+        result = kb.evaluate(asked, mode, against=against, on_progress=on_progress)
     if as_json:
         print_json(result.to_dict())
     else:
@@ -150,6 +156,35 @@ def eval_(
     if fail_under is not None and result.ndcg < fail_under:
         say(f"nDCG@10 {result.ndcg:.3f} is below {fail_under}")
         raise typer.Exit(EXIT_BELOW_FLOOR)
+
+
+@app.command()
+def tune(
+    context: typer.Context,
+    target: Target,
+    questions: Questions = None,
+    judgements: Qrels = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Write the learned weights to the knowledge base, if "
+                           "they win on questions that had no part in learning.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Divide the questions in another way.")] = 0,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """Learn the weights of search from questions whose answers are known."""
+    name, asked = _asked(target, questions, judgements)
+    with open_workspace(context) as workspace, progress() as on_progress:
+        kb = _built(workspace, name, target)
+        report = kb.tune(asked, keep=keep, seed=seed, on_progress=on_progress)
+    if as_json:
+        print_json(report.to_dict())
+        return
+    print_tuning(report)
+    if report.wins and not report.kept:
+        say("nothing was changed; --keep writes the proposed settings to the knowledge base")
+    if report.wins:
+        say("put this into the recipe, or its next build undoes it:")
+        typer.echo(report.to_yaml(), nl=False)
 
 
 @app.command()
@@ -186,8 +221,11 @@ def _asked(
     """The knowledge base that is measured, and by what; ``None`` for its own ratings.
 
     Raises:
+        BadParameter: Both files are given.
         ConfigError: A file cannot be read, or a recipe has no golden questions.
     """
+    if questions is not None and judgements is not None:
+        raise typer.BadParameter("give either --questions or --judgements")
     from kbkit.feedback.judgements import Judgements
     from kbkit.recipes import golden_questions, load_questions, load_recipe
     from kbkit.recipes.schema import SLUG
@@ -204,6 +242,17 @@ def _asked(
     if not asked:
         raise ConfigError(f"{target}: has no golden questions; write some under `questions`")
     return name, asked
+
+
+def _built(workspace: Workspace, name: str, target: str) -> KnowledgeBase:
+    """The knowledge base that a recipe or its own name means.
+
+    Raises:
+        NotFoundError: The recipe was not built, or there is none of that name.
+    """
+    if name != target and name not in workspace:
+        raise NotFoundError(f"{name}: is not built yet; run `kbkit build {target}` first")
+    return workspace[name]
 
 
 def _lines(path: Path) -> list[str]:

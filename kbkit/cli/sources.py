@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from kbkit.cli.app import AllowPrivate
 from kbkit.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,53 +38,149 @@ Jsonl = Annotated[
 Limit = Annotated[int | None, typer.Option(min=1, help="Most documents of each source.")]
 Include = Annotated[list[str] | None, typer.Option(help="Glob of paths to read.")]
 Exclude = Annotated[list[str] | None, typer.Option(help="Glob of paths to leave out.")]
+Depth = Annotated[
+    int | None, typer.Option(min=0, help="Crawl: most links away from the start (default: any).")
+]
+Sitemap = Annotated[
+    bool, typer.Option("--sitemap/--no-sitemap", help="Crawl: also start from the site's sitemaps.")
+]
+Concurrency = Annotated[
+    int | None, typer.Option(min=1, max=32, help="Crawl: requests at once (default: 4).")
+]
+Delay = Annotated[
+    float | None, typer.Option(min=0, help="Web: least seconds between two requests.")
+]
+Provider = Annotated[
+    str | None, typer.Option(help="Web: who fetches pages (trafilatura or firecrawl).")
+]
+Type = Annotated[
+    str | None, typer.Option("--type", help="Type of the documents (default: detected).")
+]
+Tag = Annotated[list[str] | None, typer.Option(help="Tag of the documents.")]
+License = Annotated[
+    str, typer.Option(help="Licence of documents that state none (a name or an address).")
+]
+Attribution = Annotated[
+    str, typer.Option(help="Whom to credit for documents that do not say it.")
+]  # fmt: skip
 
 
 def named_sources(
-    crawl: list[str] | None,
-    page: list[str] | None,
-    mirror: str | None,
-    base_url: str | None,
-    files: list[str] | None,
-    package: list[str] | None,
-    openapi: list[str] | None,
-    jsonl: list[str] | None,
-    limit: int | None,
-    include: list[str] | None,
-    exclude: list[str] | None,
-    allow_private: bool,
+    *,
+    crawl: Crawl = None,
+    page: Page = None,
+    mirror: Mirror = None,
+    base_url: BaseUrl = None,
+    files: Files = None,
+    package: Package = None,
+    openapi: OpenApi = None,
+    jsonl: Jsonl = None,
+    limit: Limit = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    depth: Depth = None,
+    sitemap: Sitemap = True,
+    concurrency: Concurrency = None,
+    delay: Delay = None,
+    provider: Provider = None,
+    document_type: Type = None,
+    tag: Tag = None,
+    license: License = "",
+    attribution: Attribution = "",
+    allow_private: AllowPrivate = False,
 ) -> list[AnySource]:
     """The sources that options name.
 
     Raises:
+        BadParameter: An option goes with a source that is not named.
         ConfigError: An option's value cannot work.
+    """
+    crawling = _given(depth=depth, concurrency=concurrency, sitemap=None if sitemap else False)
+    fetching = _given(delay=delay)
+    asked = _given(provider=provider)
+    _check_used("--crawl", crawling, crawl)
+    _check_used("--crawl or --page", asked, crawl, page)
+    _check_used("--crawl, --page or --openapi", fetching, crawl, page, openapi)
+    if mirror is None and base_url is not None:
+        raise typer.BadParameter("--base-url goes with --mirror")
+    shared = _given(
+        document_type=document_type, tags=tag, license=license, attribution=attribution
+    )  # fmt: skip
+    narrowed = _given(include=include, exclude=exclude)
+    most = _given(limit=limit)
+    private = _given(allow_private=allow_private)
+    web = {**fetching, **asked, **private}
+    wanted: list[dict[str, Any]] = [
+        *({"type": "crawl", "url": url, **crawling, **narrowed, **most, **web}
+          for url in crawl or ()),
+        *({"type": "page", "url": url, **web} for url in page or ()),
+        *({"type": "files", "path": path} for path in files or ()),
+        *({"type": "package", "name": name, **most} for name in package or ()),
+        *({"type": "openapi", "url": place, **most, **fetching, **private}
+          if place.startswith(("http://", "https://"))
+          else {"type": "openapi", "path": place, **most}
+          for place in openapi or ()),
+        *({"type": "jsonl", "path": path} for path in jsonl or ()),
+    ]  # fmt: skip
+    if mirror is not None:
+        wanted.append({"type": "mirror", "path": mirror, "base_url": base_url, **narrowed, **most})
+    return [_source({**values, **shared}) for values in wanted]
+
+
+def takes_sources(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `named_sources`, in place of its parameter ``specs``."""
+    options = inspect.signature(named_sources).parameters
+
+    def run(**given: Any) -> None:
+        named = {name: given.pop(name) for name in options}
+        command(**given, specs=named_sources(**named))
+
+    # typer reads what a command takes off its signature
+    late = {"AnySource": object}  # a name that only type checkers know
+    hints = {
+        **get_type_hints(named_sources, None, late, include_extras=True),
+        **get_type_hints(command, None, late, include_extras=True),
+    }
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        parameters += options.values() if name == "specs" else [parameter]
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[each.name])
+         for each in parameters]
+    )  # fmt: skip
+    run.__annotations__ = {each.name: hints[each.name] for each in parameters}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Options that say something; what is left out has the recipe's default."""
+    return {name: value for name, value in options.items() if value not in (None, "", [], ())}
+
+
+def _check_used(goes_with: str, options: dict[str, Any], *sources: list[str] | None) -> None:
+    """Whether options have a source that they shape.
+
+    Raises:
+        BadParameter: They have none.
+    """
+    if options and not any(sources):
+        name = "no-sitemap" if "sitemap" in options else next(iter(options))
+        raise typer.BadParameter(f"--{name} goes with {goes_with}")
+
+
+def _source(values: dict[str, Any]) -> AnySource:
+    """A source as a recipe would describe it.
+
+    Raises:
+        ConfigError: A value cannot work.
     """
     from pydantic import ValidationError
 
     from kbkit.recipes import parse_source
 
-    narrowed: dict[str, Any] = {"include": include or [], "exclude": exclude or []}
-    most: dict[str, Any] = {} if limit is None else {"limit": limit}
-    private = {"allow_private": allow_private}
-    if mirror is None and base_url is not None:
-        raise typer.BadParameter("--base-url goes with --mirror")
-    wanted: list[dict[str, Any]] = [
-        *({"type": "crawl", "url": url, **narrowed, **most, **private} for url in crawl or ()),
-        *({"type": "page", "url": url, **private} for url in page or ()),
-        *({"type": "files", "path": path} for path in files or ()),
-        *({"type": "package", "name": name, **most} for name in package or ()),
-        *(
-            {"type": "openapi", "url": place, **most, **private}
-            if place.startswith(("http://", "https://"))
-            else {"type": "openapi", "path": place, **most}
-            for place in openapi or ()
-        ),
-        *({"type": "jsonl", "path": path} for path in jsonl or ()),
-    ]
-    if mirror is not None:
-        wanted.append({"type": "mirror", "path": mirror, "base_url": base_url, **narrowed, **most})
     try:
-        return [parse_source(values) for values in wanted]
+        return parse_source(values)
     except ValidationError as error:
         found = error.errors()[0]
         field = ".".join(str(part) for part in found["loc"])

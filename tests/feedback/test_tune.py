@@ -7,8 +7,10 @@ import random
 import numpy as np
 import pytest
 import yaml
+from typer.testing import CliRunner
 
 import kbkit
+from kbkit import cli
 from kbkit.errors import ConfigError
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.tasks import tasks_of
@@ -23,10 +25,15 @@ BAD = RetrievalSpec(dense_weight=1.0, document_weight=1.5, title_weight=0.0, hea
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory):
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("tune") / "kb"
+
+
+@pytest.fixture(scope="module")
+def base(folder):
     """Chunks whose answers stand under a heading with the very words of the question."""
     generator = random.Random(5)
-    with kbkit.open(tmp_path_factory.mktemp("tune") / "kb") as workspace:
+    with kbkit.open(folder) as workspace:
         config = KnowledgeBaseConfig(retrieval=BAD)
         kb = workspace.create("topics", config=config)
         for topic, number in itertools.product(TOPICS, range(8)):
@@ -102,6 +109,25 @@ def test_settings_that_win_are_kept_when_asked_for(base, judged):
         assert kb.config().retrieval == report.proposed
         assert kb.evaluate(judged).ndcg > base.evaluate(judged, settings=BAD).ndcg
         kb.reconfigure(kb.config().model_copy(update={"retrieval": BAD}))
+
+
+def test_the_command_line_tunes(folder, base, judged, report, tmp_path):
+    qrels = tmp_path / "j.qrels"
+    judged.to_qrels(qrels)
+    command = ["--workspace", str(folder), "tune", "topics", "--judgements", str(qrels)]
+    shown = CliRunner().invoke(cli.app, command)
+    assert shown.exit_code == 0
+    assert f"{report.present_ndcg:.3f}" in shown.stdout
+    assert shown.stdout.endswith(report.to_yaml())
+    assert "the proposed settings win" in shown.stderr
+    assert "nothing was changed" in shown.stderr
+    assert base.config().retrieval == BAD
+    try:
+        kept = CliRunner().invoke(cli.app, [*command, "--keep", "--json"])
+        assert json.loads(kept.stdout)["kept"]
+        assert base.config().retrieval == report.proposed
+    finally:
+        base.reconfigure(KnowledgeBaseConfig(retrieval=BAD))
 
 
 def test_tuning_says_the_same_each_time(base, judged, report):
