@@ -82,7 +82,7 @@ def test_each_page_tells_source_and_licence_at_its_foot(exported):
         "Source: notes/bread.md. Licence: "
         "[CC-BY-4.0](https://creativecommons.org/licenses/by/4.0/). © Baker"
     )  # fmt: skip
-    assert "Licence: none stated." in page(docs, "Tides").read_text("utf-8")
+    assert "Licence: not stated." in page(docs, "Tides").read_text("utf-8")
 
 
 def test_programs_are_told_licences(exported):

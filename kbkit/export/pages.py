@@ -110,7 +110,7 @@ def _onwards(entry: Entry, outline: Outline, links: LinkMap, path: str) -> str:
 
 def _provenance(entry: Entry) -> str:
     """The foot of a page: where it is from, and under what licence."""
-    licence = licence_link(entry.licence) if entry.licence else "none stated"
+    licence = licence_link(entry.licence) if entry.licence else "not stated"
     credit = f" {escape(entry.licence.attribution)}" if entry.licence.attribution else ""
     return f"Source: {_source(entry.uri)}. Licence: {licence}.{credit}"
 
