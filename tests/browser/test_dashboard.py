@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -100,6 +101,27 @@ def test_voila_serves_it_to_those_who_know_the_token(served):
     assert events == []
     with kbkit.open(folder) as workspace:
         assert workspace["manual"].ratings()["score"].tolist() == [5]
+
+
+def test_the_page_connects_to_nobody_else(served):
+    page, address, *_ = served
+    page.goto(f"{address}/?token={TOKEN}")
+    page.locator(".kbkit-card, .kbkit-notice").first.wait_for()
+    refused = """place => new Promise((resolve) => {
+        document.addEventListener("securitypolicyviolation", (event) =>
+            resolve(`${event.effectiveDirective} ${event.blockedURI}`), { once: true });
+        const opened = () => resolve("opened");
+        if (place.startsWith("ws")) new WebSocket(place).onopen = opened;
+        else fetch(place, { mode: "no-cors" }).then(opened, () => {});
+    })"""
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        host = f"127.0.0.1:{elsewhere.getsockname()[1]}"
+        for scheme in ("ws", "http"):
+            said = page.evaluate(refused, f"{scheme}://{host}/stolen")
+            assert said.startswith(f"connect-src {scheme}://{host}")
+        elsewhere.settimeout(0)
+        with pytest.raises(BlockingIOError):  # nobody came
+            elsewhere.accept()
 
 
 def test_it_works_in_notebook_7(jupyterlab):
