@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 SAFE_SCHEMES = frozenset({"http", "https", "mailto"})
@@ -62,30 +63,43 @@ class LinkMap:
             A relative path for exported documents, else an address that is safe to link, or
             ``None`` when the link must not be followed.
         """
-        href = "".join(char for char in href.strip() if char.isprintable())
+        href = href.strip()
+        if not href.isprintable():
+            href = "".join(char for char in href if char.isprintable())
         try:
             target = href if href.startswith("#") else urljoin(base, href)
             scheme = urlsplit(target).scheme
         except ValueError:
             return None
         if href.startswith("#"):
-            return "#" + quote(unquote(href[1:]), safe="!$&'*+,;=:@/?._~-") if href[1:] else None
+            return in_page(href[1:]) if href[1:] else None
         page = self._paths.get(canonical(target)) or self._paths.get(canonical(href))
         if page is not None:
             _, hash_, fragment = target.partition("#")
-            return relative(page, path) + hash_ + quote(unquote(fragment), safe="!$&'*+,;=:@/?._~-")
+            return relative(page, path) + (in_page(fragment) if hash_ else "")
         if scheme in SAFE_SCHEMES:
             return quote(target, safe="!#$%&'*+,/:;=?@[]~")
         return None
 
 
+def in_page(anchor: str) -> str:
+    """The link to an anchor of the page itself."""
+    return "#" + quote(unquote(anchor), safe="!$&'*+,;=:@/?._~-", errors="replace")
+
+
 def relative(target: str, path: str) -> str:
     """The link from one page to another, both relative to one folder and in normal form."""
-    there = target.split("/")
-    here = path.split("/")[:-1]
+    there, here = _parts(target), _parts(path)
+    above = len(here) - 1
     common = 0
-    for one, other in zip(here, there[:-1], strict=False):
+    for one, other in zip(here[:-1], there[:-1], strict=False):
         if one != other:
             break
         common += 1
-    return quote("/".join([*[".."] * (len(here) - common), *there[common:]]))
+    return "../" * (above - common) + "/".join(there[common:])
+
+
+@lru_cache(maxsize=65_536)
+def _parts(path: str) -> tuple[str, ...]:
+    """The parts of a path, as an address has them; many links lead to one page."""
+    return tuple(quote(path).split("/"))

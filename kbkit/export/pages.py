@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +11,17 @@ from typing import Any
 import yaml
 
 from kbkit.export.facts import Related
-from kbkit.export.links import LinkMap, relative
+from kbkit.export.links import LinkMap, in_page, relative
 from kbkit.export.markdown import escape, plain, prepare
 from kbkit.export.outline import HOME, Entry, Outline
 from kbkit.export.sections import Section
 from kbkit.models import Document, Licence
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+_WIDTH = 1_000_000
+"""Characters after which YAML may break a line: never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +130,8 @@ def licence_link(licence: Licence) -> str:
 def _related(related: Related, outline: Outline, links: LinkMap, path: str) -> str:
     if related.uri not in outline.paths:
         return ""
-    target = links.resolve(f"#{related.anchor}", base=related.uri, path=path)
-    place = relative(outline.paths[related.uri], path) + (target or "")
+    place = relative(outline.paths[related.uri], path)
+    place += in_page(related.anchor) if related.anchor else ""
     label = outline.entries[related.uri].title
     if plain(related.heading):
         label += f" › {plain(related.heading)}"
@@ -164,9 +169,21 @@ def as_title(text: str) -> str:
 
 def front_matter(values: Mapping[str, Any]) -> str:
     """The block at the beginning of a page that MkDocs reads."""
-    # allow_unicode=False escapes what might end the block or upset another YAML reader
-    text = yaml.dump(dict(values), Dumper=_DUMPER, sort_keys=False, width=10_000)
-    return f"---\n{text}---\n"
+    lines = (f"{name}: {_yaml(value)}" for name, value in values.items())
+    return "\n".join(["---", *lines, "---", ""])
+
+
+def _yaml(value: Any) -> str:
+    """A value as YAML on one line."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{name}: {_yaml(one)}' for name, one in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_yaml, value))}]"
+    # JSON is YAML where it is plain, and made in no time; of other text it escapes halves
+    if not isinstance(value, str) or (value.isprintable() and value.isascii()):
+        return json.dumps(value)
+    text = yaml.dump(value, Dumper=_DUMPER, default_style='"', width=_WIDTH)
+    return text.strip()
 
 
 def count(number: int, noun: str = "document") -> str:

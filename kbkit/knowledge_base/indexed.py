@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import groupby
@@ -24,6 +25,7 @@ from kbkit.stores.contents import heading_text
 from kbkit.stores.schema import documents
 from kbkit.text import analyzer
 
+_NONE = ratings.Total(0, 0.0)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -69,26 +71,30 @@ def index_content(
         snapshot = resources.snapshots.made(connection, row)
         stored = encoders.load(connection, kb_id)
         totals = ratings.totals(connection, kb_id)
-        chunks = list(contents.iter_chunks(connection, kb_id))
-        held = {
-            document.id: document
+        of_documents = {
+            document.id: _document(document, pages, totals.documents.get(document.id, _NONE))
             for document in contents.iter_documents(connection, kb_id, gone=False)
             if document.uri in pages
         }
+        ids: list[str] = []
+        chunks: list[IndexedChunk] = []
+        owners: list[str] = []
+        for chunk in contents.iter_chunks(connection, kb_id):
+            if chunk.document_id in of_documents:
+                ids.append(chunk.id)
+                owners.append(chunk.document_id)
+                chunks.append(_chunk(chunk, of_documents[chunk.document_id].title))
     config = KnowledgeBaseConfig.model_validate(row.config)
-    chunks = [chunk for chunk in chunks if chunk.document_id in held]
-    rows = snapshot.rows_of([chunk.id for chunk in chunks])
+    rows = snapshot.rows_of(ids)
     if not len(rows):
         return None
     encoder = None
     if stored is not None and stored.state.embedder == row.embedder:
         state = stored.state
         encoder = FittedEncoder(state.embedder, stored.terms, stored.vectors, state.report)
-    none = ratings.Total(0, 0.0)
-    of_documents = {known: totals.documents.get(known, none) for known in held}
     found = [
-        totals.chunks.get(seq, of_documents[chunk.document_id])
-        for seq, chunk in zip(snapshot.seqs[rows].tolist(), chunks, strict=True)
+        totals.chunks.get(seq, totals.documents.get(owner, _NONE))
+        for seq, owner in zip(snapshot.seqs[rows].tolist(), owners, strict=True)
     ]
     prior = rating_prior(
         np.array([total.average for total in found]), np.array([total.raters for total in found])
@@ -101,10 +107,10 @@ def index_content(
         rows=rows,
         prior=prior,
         documents=[
-            _document(held[known], pages, of_documents[known].average, len(list(parts)))
-            for known, parts in groupby(chunks, lambda chunk: chunk.document_id)
+            replace(of_documents[owner], chunks=sum(1 for _ in parts))
+            for owner, parts in groupby(owners)
         ],
-        chunks=[_chunk(chunk, held[chunk.document_id].title) for chunk in chunks],
+        chunks=chunks,
         encoder=encoder,
         stop_words=sorted(analyzer(config.language).stop_words),
         settings=config.retrieval,
@@ -112,8 +118,9 @@ def index_content(
 
 
 def _document(
-    document: Document, pages: Mapping[str, str], rating: float, chunks: int
+    document: Document, pages: Mapping[str, str], rated: ratings.Total
 ) -> IndexedDocument:
+    """What is known of a document before its chunks are counted."""
     return IndexedDocument(
         path=pages[document.uri],
         title=one_line(document.title) or one_line(document.uri),
@@ -121,8 +128,8 @@ def _document(
         tags=tuple(map(one_line, document.tags)),
         day=(document.fetched_at - _EPOCH).days,
         stale=document.state is not DocumentState.CURRENT,
-        rating=rating,
-        chunks=chunks,
+        rating=rated.average,
+        chunks=0,
     )
 
 
