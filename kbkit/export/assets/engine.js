@@ -66,14 +66,18 @@ class Engine {
   #indexes = new Map();
   #site;
   #files;
+  #pause;
 
   /**
    * @param {Site} site
    * @param {Files} files
+   * @param {() => Promise<void>} [pause]  what is waited for before anything is loaded that not
+   *   every query needs; a query that is not wanted any more ends where this fails
    */
-  constructor(site, files) {
+  constructor(site, files, pause = async () => undefined) {
     this.#site = site;
     this.#files = files;
+    this.#pause = pause;
   }
 
   /** Loads what every query needs. */
@@ -166,7 +170,8 @@ class Engine {
       stopWords: core.stop.split(" "),
       stem: stem[core.language],
     });
-    return new Index(core, load, analyzer);
+    const patient = (/** @type {string} */ name) => this.#pause().then(() => load(name));
+    return new Index(core, patient, analyzer);
   }
 
   /**

@@ -11,7 +11,7 @@
   const query = /** @type {HTMLInputElement} */ (form.elements.namedItem("query"));
   const STEP = 10;
   const MOST = 50;
-  const WAIT = 120; // milliseconds after a key
+  const WAIT = 180; // milliseconds after a key
   const DAY = 86_400_000;
 
   /** @type {Worker | null} */

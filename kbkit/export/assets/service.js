@@ -4,6 +4,7 @@ import { Engine } from "./engine.js";
 import { QUERY, RESULT, notice, result } from "./material.js";
 
 const SHOWN = 12; // hits that the search box shows
+const PAUSE = 180; // milliseconds without a key until something is loaded for what is typed
 
 /**
  * A message of ours. `search` is answered by `hits` or `error` with the same id.
@@ -22,6 +23,8 @@ class Service {
   #running = false;
   /** @type {string | null} */
   #next = null;
+  #pause = Promise.resolve();
+  #giveUp = () => {};
 
   /**
    * @param {import("./engine.js").Site} site
@@ -30,7 +33,9 @@ class Service {
    */
   constructor(site, files, post) {
     this.#site = site;
-    this.#engine = new Engine(site, files);
+    this.#engine = new Engine(site, files, () =>
+      this.#next === null ? this.#pause : Promise.reject(new Error("another key")),
+    );
     this.#post = post;
   }
 
@@ -57,12 +62,15 @@ class Service {
   }
 
   /**
-   * Answers what stands in the search box; of what is typed meanwhile only the last matters.
+   * Answers what stands in the search box; of what is typed meanwhile only the last matters. What
+   * is at hand is shown at once; nothing is loaded for beginnings of a word that goes on.
    *
    * @param {string} query
    */
   async #type(query) {
     this.#next = query;
+    this.#giveUp();
+    this.#pause = this.#paused();
     if (this.#running) return;
     this.#running = true;
     while (this.#next !== null) {
@@ -72,6 +80,20 @@ class Service {
       if (this.#next === null) this.#post({ type: RESULT, data });
     }
     this.#running = false;
+  }
+
+  /** Is fulfilled once nobody has typed for a while, and fails when somebody does. */
+  #paused() {
+    /** @type {Promise<void>} */
+    const pause = new Promise((resolve, reject) => {
+      const timer = setTimeout(resolve, PAUSE);
+      this.#giveUp = () => {
+        clearTimeout(timer);
+        reject(new Error("another key"));
+      };
+    });
+    pause.catch(() => undefined); // nobody may be waiting
+    return pause;
   }
 
   /** @param {string} query */
