@@ -22,6 +22,8 @@ import kbkit
 from kbkit.export import build_site
 
 PAGEFIND = "1.6.0"
+BLANK = "blank.html"
+PAGE = '<!doctype html><html lang="en"><title>Search</title>'
 ASK_LUNR = """
 async (query) => {
   if (!window.asked) {
@@ -61,12 +63,14 @@ class Site:
         index: Patterns of the files that were made from the pages for it.
         ask: JavaScript that asks it a query and gives addresses and milliseconds; empty where a
             query is typed into the box of the pages.
+        start: The page that is opened; one without Material's search where that is not measured.
     """
 
     name: str
     folder: Path
     index: tuple[str, ...]
     ask: str = ""
+    start: str = "index.html"
 
     def index_files(self) -> list[Path]:
         """The files of the index."""
@@ -96,13 +100,14 @@ def peers(exported: Path, folder: Path) -> Iterator[Site]:
     yield Site("Material's own", material / "site", ("search/search_index.json",))
     if not lunr.is_dir():
         _lunr(material / "site", lunr)
-    yield Site("lunr as in MkDocs", lunr, ("search/search_index.json",), ASK_LUNR)
+    yield Site("lunr as in MkDocs", lunr, ("search/search_index.json",), ASK_LUNR, BLANK)
     npm = shutil.which("npm")
     if not (found / "pagefind").is_dir() and npm:
         _pagefind(npm, material / "site", found, folder / "npm")
     if (found / "pagefind").is_dir():
         parts = ("fragment/*", "index/*", "*.pf_meta", "*.json", "wasm.*")
-        yield Site("Pagefind", found, tuple(f"pagefind/{part}" for part in parts), ASK_PAGEFIND)
+        index = tuple(f"pagefind/{part}" for part in parts)
+        yield Site("Pagefind", found, index, ASK_PAGEFIND, BLANK)
     else:
         print("Pagefind: left out, it needs npm and its registry")
 
@@ -120,7 +125,7 @@ def _lunr(material: Path, target: Path) -> None:
     ]
     index = {"config": {"lang": ["en"], "separator": r"[\s\-]+"}, "docs": documents}
     (target / "search/search_index.json").write_text(json.dumps(index), encoding="utf-8")
-    (target / "index.html").write_text("<!doctype html><title>lunr</title>", encoding="utf-8")
+    (target / BLANK).write_text(PAGE, encoding="utf-8")
 
 
 def _plain(text: str) -> str:
@@ -137,6 +142,7 @@ def _pagefind(npm: str, material: Path, target: Path, tools: Path) -> None:
     if program.exists():
         shutil.copytree(material, target, dirs_exist_ok=True)
         run([program, "--site", target, "--root-selector", "article"])
+        (target / BLANK).write_text(PAGE, encoding="utf-8")
 
 
 @contextmanager

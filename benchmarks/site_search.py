@@ -128,7 +128,7 @@ def measure(
         page = chromium.new_page()
         page.set_default_timeout(120_000)
         loads = Loads(page, site.folder)
-        page.goto(f"{base}index.html")
+        page.goto(f"{base}{site.start}")
         page.wait_for_timeout(2_000)
         before = loads.so_far()[0]
         session = Session(page, site)
