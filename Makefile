@@ -2,7 +2,7 @@
 #   make demo     build the quickstart knowledge base and its site, offline
 #   make test     lint, types, layers, all tests with coverage
 #   make lint     the first half of that, with the unit tests of the JavaScript
-#   make bench    speed and quality, as tables
+#   make bench    speed and quality, as tables in build/bench; an hour or more on two cores
 #   make soak     the fault and property tests, ROUNDS times
 #   make publish  what CI does to rebuild the site, on the quickstart recipe, offline
 #   make site     the guides and the exported knowledge bases of WORKSPACE, as one site
