@@ -163,16 +163,20 @@ def _table(lines: Sequence[str], at: int) -> list[Block]:
 
 
 def _items(lines: Sequence[str], at: int) -> list[Block]:
-    """List items of one line each, if what follows them is at the margin."""
+    """List items of one paragraph each, as many as are beyond doubt."""
     found: list[Block] = []
     number = at
     while number < len(lines):
         line = lines[number]
         if _ITEM.match(line):
-            found.append(Block("text", number, number + 1))
+            first = number
+            while number + 1 < len(lines) and _TEXT.match(lines[number + 1].lstrip(" ")):
+                number += 1  # it goes on, however far it is indented
+            found.append(Block("text", first, number + 1))
         elif line.strip(_BLANK):
             margin = line[0] not in _BLANK
-            return found if margin and not lines[number - 1].strip(_BLANK) else []
+            # what else is in the last item only the parser knows
+            return found if margin and not lines[number - 1].strip(_BLANK) else found[:-1]
         number += 1
     return found
 
@@ -180,8 +184,10 @@ def _items(lines: Sequence[str], at: int) -> list[Block]:
 def _next_margin(lines: Sequence[str], at: int) -> int:
     """Where the next block begins that is in no list, quote or table which begins at a line."""
     for number in range(at + 1, len(lines)):
-        begins = lines[number][:1] == "#" or _TEXT.match(lines[number])
-        if begins and not lines[number - 1].strip(_BLANK):
+        line = lines[number]
+        if _ITEM.match(line):
+            return number
+        if (line[:1] == "#" or _TEXT.match(line)) and not lines[number - 1].strip(_BLANK):
             return number
     return len(lines)
 
