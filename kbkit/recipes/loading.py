@@ -11,23 +11,25 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from kbkit.errors import RecipeError
+from kbkit.recipes.base import Spec
 from kbkit.recipes.schema import (
+    LlamaIndexEmbedding,
+    OnnxEmbedding,
+    PluginEmbedding,
+    Question,
+    Recipe,
+    StaticEmbedding,
+)
+from kbkit.recipes.sources import (
     AnySource,
     CrawlSource,
     FilesSource,
     JsonlSource,
-    LlamaIndexEmbedding,
     MirrorSource,
-    OnnxEmbedding,
     OpenApiSource,
     PackageSource,
     PageSource,
-    PluginEmbedding,
     PluginSource,
-    Question,
-    Recipe,
-    Spec,
-    StaticEmbedding,
 )
 
 

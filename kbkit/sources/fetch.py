@@ -11,7 +11,7 @@ import random
 import ssl
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
@@ -24,12 +24,12 @@ from kbkit.errors import ForbiddenAddressError
 from kbkit.models import Licence
 from kbkit.sources.addresses import Deadline, GuardedBackend
 from kbkit.sources.base import Outcome
+from kbkit.sources.transport import LOCATION, GuardedTransport, decompressed
 
 MAX_REDIRECTS = 10
 RETRIES = 3
 RETRY_AFTER_MOST = 60.0
 _RETRIED = frozenset({429, 502, 503, 504})
-_LOCATION = b"kbkit-location"
 _CONDITIONS = {"if-none-match", "if-modified-since"}
 _MOST_COOKIES = 50
 _REASONS = {
@@ -78,57 +78,6 @@ class Response:
     retry_after: float | None = None
 
 
-class _Transport(httpx.BaseTransport):
-    """An httpx transport on a connection pool whose backend checks addresses."""
-
-    def __init__(self, backend: GuardedBackend, connections: int) -> None:
-        self._pool = httpcore.ConnectionPool(
-            ssl_context=httpx.create_ssl_context(trust_env=False),
-            max_connections=connections,
-            max_keepalive_connections=connections,
-            keepalive_expiry=15.0,
-            network_backend=backend,
-        )
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        inner = httpcore.Request(
-            method=request.method,
-            url=httpcore.URL(
-                scheme=request.url.raw_scheme,
-                host=request.url.raw_host,
-                port=request.url.port,
-                target=request.url.raw_path,
-            ),
-            headers=request.headers.raw,
-            extensions=request.extensions,
-        )
-        response = self._pool.handle_request(inner)
-        return httpx.Response(
-            status_code=response.status,
-            headers=[
-                # httpx would already fail on a redirect that it cannot make a request of
-                (_LOCATION if name.lower() == b"location" else name, value)
-                for name, value in response.headers
-            ],
-            stream=_Body(response),
-            extensions={"network_stream": response.extensions.get("network_stream")},
-        )
-
-    def close(self) -> None:
-        self._pool.close()
-
-
-class _Body(httpx.SyncByteStream):
-    def __init__(self, response: httpcore.Response) -> None:
-        self._response = response
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield from self._response.iter_stream()
-
-    def close(self) -> None:
-        self._response.close()
-
-
 class Fetcher:
     """Fetches pages; safe to use from several threads.
 
@@ -158,7 +107,7 @@ class Fetcher:
         self._silence: dict[str, float] = {}  # until when a host asked to be left alone
         backend = GuardedBackend(allow_private=allow_private, stop=stop, deadline=self._deadline)
         self._client = httpx.Client(
-            transport=_Transport(backend, connections),
+            transport=GuardedTransport(backend, connections),
             trust_env=False,
             follow_redirects=False,
             timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0)),
@@ -315,7 +264,7 @@ class Fetcher:
             reason = "HTTP 304 to a request without a condition"
             return replace(response, outcome=Outcome.FAILED, reason=reason), "", False
         if status in (301, 302, 303, 307, 308):
-            location = raw.headers.get(_LOCATION.decode(), "").strip()
+            location = raw.headers.get(LOCATION, "").strip()
             reason = "" if location else f"HTTP {status} without an address to go to"
             return replace(response, outcome=Outcome.FAILED, reason=reason), location, False
         if status in (404, 410):
@@ -345,7 +294,7 @@ class Fetcher:
             return replace(response, outcome=Outcome.SKIPPED, reason=too_large)
         body = bytearray()
         try:
-            for part in _decompressed(raw.iter_raw(), encoding, limit + 1):
+            for part in decompressed(raw.iter_raw(), encoding, limit + 1):
                 body += part
                 if len(body) > limit:
                     break
@@ -395,41 +344,6 @@ def pause(seconds: float, stop: Callable[[], bool]) -> bool:
             return True
         time.sleep(min(left, 0.2))
     return False
-
-
-def _decompressed(parts: Iterator[bytes], encoding: str, limit: int) -> Iterator[bytes]:
-    """Undo gzip or deflate, at most ``limit`` bytes at a time and in all."""
-    if encoding in ("", "identity"):
-        yield from parts
-        return
-    if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise NotImplementedError
-    gzip = encoding != "deflate"
-    machine = zlib.decompressobj(31 if gzip else 15)
-    first = True
-    for part in parts:
-        data = part
-        while data:
-            try:
-                out = machine.decompress(data, limit)
-            except zlib.error:
-                if gzip or not first:
-                    raise
-                # some servers send deflate without the zlib wrapper
-                machine = zlib.decompressobj(-15)
-                out = machine.decompress(data, limit)
-            first = False
-            yield out
-            limit -= len(out)
-            if limit <= 0:
-                return
-            if machine.eof and machine.unused_data and gzip:
-                data = machine.unused_data
-                machine = zlib.decompressobj(31)
-            else:
-                data = machine.unconsumed_tail
-    if not machine.eof and not first:
-        raise zlib.error("it ends in the middle")
 
 
 def _linked(raw: httpx.Response, url: str) -> Licence:

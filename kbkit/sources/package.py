@@ -18,10 +18,10 @@ from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.docstrings import summary, to_markdown
 from kbkit.sources.inline import code_span, escape, fence
 from kbkit.sources.origins import Origin, origin_of
+from kbkit.sources.signatures import signature
 
 _TESTS = frozenset({"tests", "test", "testing_data", "conftest", "_tests", "_testing"})
 _OWN_PAGE = 400  # characters of docstring that make a method a document of its own
-_WIDE = 88  # characters of a signature before each parameter gets its line
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +263,7 @@ def _class_page(entry: _Entry, methods: list[tuple[str, Any]]) -> str:
     item = entry.item
     if not item.docstring and not methods:
         return ""
-    blocks = [_heading(1, entry.path), fence(f"class {_signature(entry.path, item)}", "python")]
+    blocks = [_heading(1, entry.path), fence(f"class {signature(entry.path, item)}", "python")]
     bases = [str(base) for base in item.bases]
     if bases:
         blocks.append("Bases: " + ", ".join(code_span(base) for base in bases))
@@ -298,13 +298,13 @@ def _function_page(path: str, item: Any) -> str:
 
 def _body(path: str, item: Any) -> list[str]:
     if item.is_attribute:
-        signature = _property(item)
+        called = _property(item)
     else:
         # overloads say what callers may do; the implementation's own signature does not count
         shown = getattr(item, "overloads", None) or [item]
-        signature = fence("\n".join(_signature(path, part) for part in shown), "python")
+        called = fence("\n".join(signature(path, part) for part in shown), "python")
     text = to_markdown(item.docstring)
-    return [block for block in (signature, text) if block]
+    return [block for block in (called, text) if block]
 
 
 def _heading(level: int, path: str) -> str:
@@ -328,48 +328,6 @@ def _attributes(item: Any) -> list[str]:
         said = summary(member.docstring)
         lines.append(f"-   {code_span(name)}{kind}" + (f": {said}" if said else ""))
     return lines
-
-
-def _signature(path: str, item: Any) -> str:
-    """How a function or class is called, one parameter a line where it is long."""
-    try:
-        parameters = list(item.parameters)
-    except Exception:  # a class whose constructor comes from elsewhere
-        parameters = []
-    if parameters and parameters[0].name in ("self", "cls", "mcs"):
-        parameters = parameters[1:]
-    written: list[str] = []
-    starred = False
-    for index, parameter in enumerate(parameters):
-        kind = parameter.kind.value if parameter.kind else ""
-        if kind == "variadic positional":
-            starred = True
-        if kind == "keyword-only" and not starred:
-            written.append("*")
-            starred = True
-        written.append(_parameter(parameter, kind))
-        following = parameters[index + 1] if index + 1 < len(parameters) else None
-        if kind == "positional-only" and (
-            following is None or not following.kind or following.kind.value != kind
-        ):
-            written.append("/")
-    returns = getattr(item, "returns", None)
-    end = f" -> {returns}" if item.is_function and returns else ""
-    line = f"{path}({', '.join(written)}){end}"
-    if len(line) <= _WIDE:
-        return line
-    inner = "".join(f"    {part},\n" for part in written)
-    return f"{path}(\n{inner}){end}"
-
-
-def _parameter(parameter: Any, kind: str) -> str:
-    stars = {"variadic positional": "*", "variadic keyword": "**"}.get(kind, "")
-    text = stars + parameter.name
-    if parameter.annotation:
-        text += f": {parameter.annotation}"
-    if parameter.default is not None and not stars:
-        text += f" = {parameter.default}" if parameter.annotation else f"={parameter.default}"
-    return str(text)
 
 
 def _property(item: Any) -> str:

@@ -1,0 +1,31 @@
+"""What all parts of a recipe have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kbkit.models import Licence
+from kbkit.models.licences import NAME_LENGTH
+
+HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s/?#]+")]
+
+
+class Spec(BaseModel):
+    """Base of all parts of a recipe: unknown keys are errors, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+def check_licence(stated: str) -> str:
+    """Return a licence as a recipe states it, if it can be shown as it is.
+
+    Raises:
+        ValueError: It is no name of one line and no web address.
+    """
+    if stated and not Licence.stated(stated):
+        raise ValueError(f"{stated[:80]!r} is neither the name of a licence nor a web address")
+    if len(stated) > NAME_LENGTH:
+        raise ValueError(f"longer than {NAME_LENGTH} characters; give its name or its address")
+    return stated

@@ -1,0 +1,181 @@
+"""The schema of a recipe's sources."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from kbkit.models import DocumentType
+from kbkit.models.licences import TEXT_LENGTH
+from kbkit.recipes.base import HttpUrl, Spec, check_licence
+
+
+class SourceSpec(Spec):
+    """What every source may say about its documents."""
+
+    document_type: DocumentType | None = None
+    """Type of all its documents; by default each document's type is detected."""
+    tags: tuple[str, ...] = ()
+    """Tags of all its documents."""
+    license: str = ""
+    """Licence of those of its documents that state none themselves: an SPDX name (`CC-BY-4.0`), a
+    name, or the address of the terms."""
+    attribution: str = Field(default="", max_length=TEXT_LENGTH)
+    """Whom to credit for those that do not say it themselves (`© 2026 The authors`)."""
+
+    @field_validator("license")
+    @classmethod
+    def _licence(cls, value: str) -> str:
+        return check_licence(value)
+
+
+class FetchSpec(SourceSpec):
+    """What every source that fetches from the web may say."""
+
+    allow_private: bool = False
+    """Permit loopback, private and link-local addresses. Off, they are refused after name
+    resolution and at every redirect."""
+    max_bytes: int = Field(default=10_000_000, gt=0)
+    """Largest page to read, in bytes after decompression; larger ones are skipped."""
+    delay: float = Field(default=0.0, ge=0)
+    """Least time between two requests to one host, in seconds; a larger Crawl-delay in
+    robots.txt wins."""
+
+
+class WebSpec(FetchSpec):
+    """What sources of web pages may say."""
+
+    provider: Literal["trafilatura", "firecrawl"] | None = None
+    """Who fetches: `trafilatura` is kbkit's own crawler, `firecrawl` a service that runs a browser
+    (`pip install kbkit[firecrawl]`). By default the setting `KBKIT_CRAWL_PROVIDER`."""
+
+
+class CrawlSource(WebSpec):
+    """A web site, followed from a start page along its links and sitemaps."""
+
+    type: Literal["crawl"] = "crawl"
+    url: HttpUrl
+    """Where to start. Only pages of the same origin at or below its folder are read."""
+    limit: int = Field(default=1000, gt=0)
+    """Most pages to read."""
+    include: tuple[str, ...] = ()
+    """Globs of paths to read (`/guide/*`); by default all in scope."""
+    exclude: tuple[str, ...] = ()
+    """Globs of paths to leave out; wins over `include`."""
+    sitemap: bool = True
+    """Also start from the sitemaps that robots.txt names, and from `sitemap.xml`."""
+    depth: int | None = Field(default=None, ge=0)
+    """Most links away from the start page (`0` reads that page only); pages that a sitemap names
+    count as one link away. By default any."""
+    concurrency: int = Field(default=4, ge=1, le=32)
+    """Requests to the host at once."""
+    queries: int = Field(default=200, ge=0)
+    """Most different queries (`?page=2`) of one page to follow; more look like an endless site."""
+
+
+class PageSource(WebSpec):
+    """One page of the web."""
+
+    type: Literal["page"] = "page"
+    url: HttpUrl
+    """Its address."""
+
+
+class MirrorSource(SourceSpec):
+    """HTML pages kept on disk: a folder (`wget` mirror, built documentation), archive or WARC."""
+
+    type: Literal["mirror"] = "mirror"
+    path: str
+    """The folder, the archive (`.zip`, `.tar`, `.tar.gz`, `.tgz`, `.docset`) or the WARC
+    (`.warc`, `.warc.gz`); a relative path starts at the recipe's folder."""
+    base_url: HttpUrl | None = None
+    """Address that the folder or archive stands for; the documents' URIs begin with it. A WARC
+    knows the addresses of its pages: there it narrows them, and may be left out."""
+    include: tuple[str, ...] = ()
+    """Globs of paths inside the folder to read (`/library/*`); by default all."""
+    exclude: tuple[str, ...] = ()
+    """Globs of paths inside the folder to leave out; wins over `include`."""
+    limit: int = Field(default=100_000, gt=0)
+    """Most pages to read."""
+
+    @model_validator(mode="after")
+    def _base_known(self) -> Self:
+        if self.base_url is None and not self.path.lower().endswith((".warc", ".warc.gz")):
+            raise ValueError("base_url is needed: only a WARC knows the addresses of its pages")
+        return self
+
+
+class FilesSource(SourceSpec):
+    """Files on disk: documents, tables, notebooks, data and source code."""
+
+    type: Literal["files"] = "files"
+    path: str
+    """A glob (`docs/**/*.md`), a file or a folder; a relative one starts at the recipe's folder."""
+    exclude: tuple[str, ...] = ()
+    """Globs to leave out: of paths inside the folder (`drafts/**`), or of names (`*.min.js`)."""
+    limit: int = Field(default=100_000, gt=0)
+    """Most files to read."""
+
+
+class JsonlSource(SourceSpec):
+    """A file of JSON lines.
+
+    Each line is an object with `uri`, `title`, `text` and optionally `document_type`, `tags`,
+    `metadata`.
+    """
+
+    type: Literal["jsonl"] = "jsonl"
+    path: str
+    """The file; a relative path starts at the recipe's folder."""
+
+
+class OpenApiSource(FetchSpec):
+    """An OpenAPI 3 description (JSON or YAML): a document an endpoint, a schema, an overview."""
+
+    type: Literal["openapi"] = "openapi"
+    url: HttpUrl | None = None
+    """Its address; either this or `path`."""
+    path: str | None = None
+    """Its file; a relative path starts at the recipe's folder."""
+    limit: int = Field(default=100_000, gt=0)
+    """Most documents to make."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.url is None) == (self.path is None):
+            raise ValueError("give either url or path")
+        return self
+
+
+class PackageSource(SourceSpec):
+    """The public API of an installed Python package, read from docstrings without importing it."""
+
+    type: Literal["package"] = "package"
+    name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")
+    """Import name (`pandas`, `pandas.io`)."""
+    limit: int = Field(default=100_000, gt=0)
+    """Most documents to make."""
+
+
+class PluginSource(SourceSpec):
+    """A source that another installed package brings (entry point group `kbkit.sources`)."""
+
+    type: Literal["plugin"] = "plugin"
+    name: str = Field(min_length=1)
+    """Its name there."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """What the package's source takes, as keyword arguments."""
+
+
+AnySource = Annotated[
+    CrawlSource
+    | PageSource
+    | MirrorSource
+    | FilesSource
+    | JsonlSource
+    | OpenApiSource
+    | PackageSource
+    | PluginSource,
+    Field(discriminator="type"),
+]
