@@ -27,6 +27,7 @@ _DESTINATION = re.compile(
 )
 _DEFINITION = re.compile(r"[ >\t]{0,12}(\[(?:\\.|[^\]\\])+\]):[ \t]*(?:<([^<>]*)>|(\S+))")
 _CELLS = re.compile(r"((?<!\\)\|)")
+_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069\u200b\ufeff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _SPECIAL = re.compile(r"([\\`*_\[\]|~#])")
 
@@ -48,8 +49,8 @@ class Prepared:
 
 
 def plain(text: str) -> str:
-    """One line without control characters."""
-    return " ".join(_CONTROL.sub(" ", text).split())
+    """One line without control characters, nor any that turn the text around or are not seen."""
+    return " ".join(_CONTROL.sub(" ", _TURNING.sub("", text)).split())
 
 
 def escape(text: str) -> str:

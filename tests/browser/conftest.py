@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.published import chrome, kitchen, kitchen_address, tab  # noqa: F401
+
 FLAGS = [
     "--disable-gpu",
     "--disable-quic",

@@ -4,161 +4,40 @@ from __future__ import annotations
 
 import gzip
 import re
-import threading
-from collections.abc import Iterator
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
-import kbkit
-from kbkit.export import build_site
-from kbkit.export.project import SEPARATOR, theme
 from kbkit.published import PublishedIndex
 from tests.browser.accessibility import violations
+from tests.browser.published import GUIDES, Tab
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
 pytestmark = pytest.mark.browser
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
-GUIDES = Path(__file__).parents[2] / "site"
-FLAGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
-JELLY = """# Making jelly
-
-## Quince jelly {#quince}
-
-Simmer the quinces for forty minutes in water that hardly boils.
-
-## Medlar jelly {#medlar}
-
-Medlar jelly wants ripe fruit. A <script>alert(1)</script> in a text is a text.
-"""
-BOX = "input.md-search__input"
 QUERY = "#kb-search [name=query]"
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory) -> Path:
-    """A site with two knowledge bases and a page that somebody wrote."""
-    project = tmp_path_factory.mktemp("searched")
-    docs = project / "docs"
-    docs.mkdir()
-    plugins = [{"search": {"lang": "en", "separator": SEPARATOR}}, "kbkit"]
-    config = {"site_name": "Kitchen", "use_directory_urls": False, "theme": theme(),
-              "site_url": "https://example.org/sub/path/",
-              "plugins": plugins, "extra": {"generator": False}}  # fmt: skip
-    (project / "mkdocs.yml").write_text(yaml.safe_dump(config))
-    (docs / "index.md").write_text("# Welcome\n\n## House rules\n\nWash the zester after use.\n")
-    with kbkit.open(project / "kb") as workspace:
-        fruit = workspace.create("fruit")
-        fruit.add("Making jelly", JELLY, source="https://fruit.example/jelly.html", tags=["sweet"],
-                document_type="tutorial")  # fmt: skip
-        for n in range(3):
-            document = fruit.add(f"Jar {n}", f"Jar number {n} holds jelly.", tags=["jar"])
-            fruit.rate(document.document_id, 5 - 2 * n)
-        guides = workspace.create("guides")
-        guides.ingest(kbkit.FilesSource(path=str(GUIDES / "*.md")))
-        for kb in (fruit, guides):
-            kb.export_pages(docs / "kb" / kb.name)
-    build_site(project)
-    return project
-
-
-@pytest.fixture(scope="module")
-def site(project) -> Iterator[str]:
-    """Address of the site, below the top of its server."""
-
-    class Handler(SimpleHTTPRequestHandler):
-        def translate_path(self, path: str) -> str:
-            below = path.partition("?")[0].removeprefix("/sub/path/")
-            return str(project / "site" / below)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/sub/path/"
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser(chromium) -> Iterator[sync_api.Browser]:
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(
-            executable_path=chromium, args=FLAGS, chromium_sandbox=False
-        )
-        yield running
-        running.close()
-
-
-class Tab:
-    """A page that may ask nobody but the site, and what it asked."""
-
-    def __init__(self, page: sync_api.Page, base: str) -> None:
-        self.page, self.base = page, base
-        self.asked: list[str] = []
-        self.trouble: list[str] = []
-        page.set_default_timeout(15_000)
-        page.on("request", lambda request: self.asked.append(request.url))
-        page.on("console", lambda line: self.trouble.append(line.text)
-                if line.type in {"error", "warning"} else None)  # fmt: skip
-        page.on("pageerror", lambda error: self.trouble.append(str(error)))
-        page.on("dialog", lambda dialog: (self.trouble.append(dialog.message), dialog.dismiss()))
-
-    def open(self, path: str) -> None:
-        self.page.goto(self.base + path)
-
-    def type(self, query: str) -> list[str]:
-        """Search in the theme's box; the titles that are found."""
-        box = self.page.locator(BOX)
-        box.click()
-        box.fill("")
-        box.press_sequentially(query)
-        meta = self.page.locator(".md-search-result__meta", has_text=re.compile("matching|No "))
-        meta.wait_for()
-        self.page.wait_for_timeout(300)
-        titles = self.page.locator(".md-search-result__item a").locator("h1, h2")
-        return [text.strip() for text in titles.all_text_contents()]
-
-    def titles(self) -> list[str]:
-        """The titles on the search page once it has answered."""
-        self.page.locator("#kb-status", has_text=re.compile(".")).wait_for()
-        self.page.locator("#kb-results:not([aria-busy])").wait_for(state="attached")
-        return self.page.locator(".kb-card h2").all_text_contents()
-
-
-@pytest.fixture
-def tab(browser, site) -> Iterator[Tab]:
-    context = browser.new_context(viewport={"width": 1200, "height": 800})
-    tab = Tab(context.new_page(), site)
-    yield tab
-    context.close()
-    assert [url for url in tab.asked if not url.startswith((site, "data:"))] == []
-    assert tab.trouble == []
-
-
-def transferred(tab: Tab, project: Path) -> int:
+def transferred(tab: Tab, kitchen: Path) -> int:
     """Bytes of what was asked for the search, as a server that compresses sends them."""
     paths = {url.partition("?")[0].removeprefix(tab.base) for url in tab.asked}
     ours = [path for path in paths if re.search(r"assets/kbkit/|(^|/)search/.|workers/", path)]
-    return sum(len(gzip.compress((project / "site" / path).read_bytes())) for path in ours)
+    return sum(len(gzip.compress((kitchen / "site" / path).read_bytes())) for path in ours)
 
 
-def test_little_is_loaded_before_a_key_is_pressed_and_for_the_first_query(tab, project):
+def test_little_is_loaded_before_a_key_is_pressed_and_for_the_first_query(tab, kitchen):
     tab.open("index.html")
     tab.page.wait_for_load_state("networkidle")
-    assert transferred(tab, project) <= 40_000
+    assert transferred(tab, kitchen) <= 40_000
     assert not [url for url in tab.asked if "/core.js" in url]
     tab.type("how long do quinces simmer?")
-    assert transferred(tab, project) <= 400_000
-    before = transferred(tab, project)
+    assert transferred(tab, kitchen) <= 400_000
+    before = transferred(tab, kitchen)
     tab.type("medlar jelly")
-    assert transferred(tab, project) - before <= 80_000
+    assert transferred(tab, kitchen) - before <= 80_000
 
 
 def test_the_box_shows_the_passage_and_leads_to_it(tab):
@@ -259,8 +138,8 @@ def test_the_page_fits_and_is_accessible(tab, scheme, width):
     assert violations(tab.page, "#kb-page") == []
 
 
-def test_the_engine_in_chromium_finds_what_python_finds(tab, project):
-    index = PublishedIndex.of(project / "docs/kb/guides/search")
+def test_the_engine_in_chromium_finds_what_python_finds(tab, kitchen):
+    index = PublishedIndex.of(kitchen / "docs/kb/guides/search")
     text = "\n".join(path.read_text() for path in sorted(GUIDES.glob("*.md")))
     queries = re.findall(r"^#+ (.*)$", text, re.MULTILINE)[::2]
     assert len(queries) > 40
@@ -311,9 +190,9 @@ def test_the_page_of_what_is_missing_searches_too(tab):
     assert tab.type("quince jelly")[:1] == ["Making jelly"]
 
 
-def test_it_works_without_a_server(browser, project):
-    base = f"{(project / 'site').resolve().as_uri()}/"
-    context = browser.new_context()
+def test_it_works_without_a_server(chrome, kitchen):
+    base = f"{(kitchen / 'site').resolve().as_uri()}/"
+    context = chrome.new_context()
     tab = Tab(context.new_page(), base)
     tab.open("kb/fruit/index.html")
     assert tab.type("how long do quinces simmer?")[:2] == ["Making jelly", "Quince jelly"]

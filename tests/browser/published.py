@@ -1,0 +1,168 @@
+"""A published site with two knowledge bases and a page that somebody wrote, open in Chromium."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import kbkit
+from kbkit.export import build_site
+from kbkit.export.project import SEPARATOR, theme
+
+FLAGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]  # fmt: skip
+GUIDES = Path(__file__).parents[2] / "site"
+HOSTILE = Path(__file__).parents[1] / "export" / "hostile.yaml"
+BOX = "input.md-search__input"
+JELLY = """# Making jelly
+
+## Quince jelly {#quince}
+
+Simmer the quinces for forty minutes in water that hardly boils.
+
+## Medlar jelly {#medlar}
+
+Medlar jelly wants ripe fruit. A <script>alert(1)</script> in a text is a text.
+"""
+CELLS = "".join(f"| cell {row} | " + "a cell with some words | " * 13 + "\n" for row in range(3))
+WIDE = f"""Look at `--rind` and [peel](https://fruit.example/jelly.html).
+
+| name | {"column of words | " * 13}
+|{"---|" * 14}
+{CELLS}
+```python
+# How marmalade is made
+@cut(rind=0x1F, width=3.5)
+class Marmalade(Jelly):
+    def boil(self) -> int: return sum(len(fruit) for fruit in self.fruits if fruit is not None)
+```
+"""
+HEBREW = "שלום עולם. 100 גרם סוכר."
+BIDI = "Pickled \u202egnp.exe\u202c her\u200bring"
+
+
+@pytest.fixture(scope="session")
+def kitchen(tmp_path_factory) -> Path:
+    """The project of the site, built."""
+    project = tmp_path_factory.mktemp("searched")
+    docs = project / "docs"
+    docs.mkdir()
+    plugins = [{"search": {"lang": "en", "separator": SEPARATOR}}, "kbkit"]
+    config = {"site_name": "Kitchen", "use_directory_urls": False, "theme": theme(),
+              "site_url": "https://example.org/sub/path/",
+              "plugins": plugins, "extra": {"generator": False}}  # fmt: skip
+    (project / "mkdocs.yml").write_text(yaml.safe_dump(config))
+    (docs / "index.md").write_text("# Welcome\n\n## House rules\n\nWash the zester after use.\n")
+    evil = yaml.safe_load(HOSTILE.read_text(encoding="utf-8"))
+    with kbkit.open(project / "kb") as workspace:
+        fruit = workspace.create("fruit")
+        fruit.add("Making jelly", JELLY, source="https://fruit.example/jelly.html", tags=["sweet"],
+                document_type="tutorial")  # fmt: skip
+        for n in range(3):
+            document = fruit.add(f"Jar {n}", f"Jar number {n} holds jelly.", tags=["jar"])
+            fruit.rate(document.document_id, 5 - 2 * n)
+        odd = workspace.create("odd")
+        odd.add("Marmalade", WIDE, source="https://odd.example/wide.html")
+        odd.add(HEBREW[:4], HEBREW, source="https://odd.example/rtl.html")
+        odd.add(BIDI, f"{BIDI} keeps.\n\n## Brine", source="https://odd.example/bidi.html")
+        odd.add(evil["title"], evil["content"], source=evil["uri"], tags=evil["tags"])
+        guides = workspace.create("guides")
+        guides.ingest(kbkit.FilesSource(path=str(GUIDES / "*.md")))
+        for kb in (fruit, odd, guides):
+            kb.export_pages(docs / "kb" / kb.name)
+    build_site(project)
+    return project
+
+
+@pytest.fixture(scope="session")
+def kitchen_address(kitchen) -> Iterator[str]:
+    """Address of the site, below the top of its server."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def translate_path(self, path: str) -> str:
+            below = path.partition("?")[0].removeprefix("/sub/path/")
+            return str(kitchen / "site" / below)
+
+        def send_error(self, code: int, *_: Any) -> None:  # as GitHub Pages does
+            body = (kitchen / "site" / "404.html").read_bytes()
+            self.send_response(code)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/sub/path/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def chrome(chromium) -> Iterator[Any]:
+    """A running browser."""
+    from playwright import sync_api
+
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(
+            executable_path=chromium, args=FLAGS, chromium_sandbox=False
+        )
+        yield running
+        running.close()
+
+
+class Tab:
+    """A page that may ask nobody but the site, and what it asked."""
+
+    def __init__(self, page: Any, base: str) -> None:
+        self.page, self.base = page, base
+        self.asked: list[str] = []
+        self.trouble: list[str] = []
+        page.set_default_timeout(15_000)
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.on("console", lambda line: self.trouble.append(line.text)
+                if line.type in {"error", "warning"} else None)  # fmt: skip
+        page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        page.on("dialog", lambda dialog: (self.trouble.append(dialog.message), dialog.dismiss()))
+
+    def open(self, path: str) -> None:
+        self.page.goto(self.base + path)
+
+    def type(self, query: str) -> list[str]:
+        """Search in the theme's box; the titles that are found."""
+        box = self.page.locator(BOX)
+        box.click()
+        box.fill("")
+        box.press_sequentially(query)
+        meta = self.page.locator(".md-search-result__meta", has_text=re.compile("matching|No "))
+        meta.wait_for()
+        self.page.wait_for_timeout(300)
+        titles = self.page.locator(".md-search-result__item a").locator("h1, h2")
+        return [text.strip() for text in titles.all_text_contents()]
+
+    def titles(self) -> list[str]:
+        """The titles on the search page once it has answered."""
+        self.page.locator("#kb-status", has_text=re.compile(".")).wait_for()
+        self.page.locator("#kb-results:not([aria-busy])").wait_for(state="attached")
+        return list(self.page.locator(".kb-card h2").all_text_contents())
+
+
+@pytest.fixture
+def tab(chrome, kitchen_address) -> Iterator[Tab]:
+    """A page of the browser, which must not ask others nor report trouble."""
+    context = chrome.new_context(viewport={"width": 1200, "height": 800})
+    tab = Tab(context.new_page(), kitchen_address)
+    yield tab
+    context.close()
+    foreign = [url for url in tab.asked if not url.startswith((kitchen_address, "data:"))]
+    assert not foreign, foreign
+    assert not tab.trouble, tab.trouble

@@ -1,0 +1,150 @@
+"""Every kind of page of a published site in Chromium: for all readers, and whatever it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.browser.accessibility import violations
+from tests.browser.published import BOX
+
+sync_api = pytest.importorskip("playwright.sync_api")
+
+pytestmark = pytest.mark.browser
+
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+EVIL = "kb/odd/pages/127.0.0.1-9/script-alert-uri/script/_/_/x--img-src-x-onerror-alert-1.html"
+PAGES = {
+    "home": "kb/fruit/index.html",
+    "document": "kb/odd/pages/odd.example/wide.html",
+    "right-to-left": "kb/odd/pages/odd.example/rtl.html",
+    "types-and-tags": "kb/fruit/browse.html",
+    "type": "kb/fruit/types/other.html",
+    "section": "kb/odd/sections/odd.example-54bb5428.html",
+    "about": "kb/fruit/about.html",
+    "404": "404.html",
+}
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_all_pages_fit_and_are_accessible(tab, scheme, width):
+    tab.page.set_viewport_size({"width": width, "height": 800})
+    tab.page.emulate_media(color_scheme=scheme)
+    found = {}
+    for name, path in PAGES.items():
+        tab.open(path)
+        tab.page.wait_for_load_state("load")
+        assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+        tab.page.screenshot(path=SCREENSHOTS / f"site-{name}-{scheme}-{width}.png")
+        found[name] = violations(tab.page, "body")
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+
+
+def test_pages_say_what_they_are_before_anything_is_loaded(tab, kitchen):
+    for path in [*PAGES.values(), "search/index.html"]:
+        head = (kitchen / "site" / path).read_bytes()[:1024]
+        assert b'<meta charset="utf-8">' in head, path
+    text = (kitchen / "site" / PAGES["document"]).read_text()
+    assert '<meta name="description" content="Look at --rind and peel ' not in text  # too short
+    assert text.count("charset=") == 1
+    blocking = re.findall(r"<script src=[^>]*(?<!defer)></script>", text)
+    assert blocking == []
+    tab.open(PAGES["document"])
+    tab.page.wait_for_load_state("networkidle")
+
+
+def test_code_is_copied_and_wide_things_scroll_by_keys(tab):
+    tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    tab.page.set_viewport_size({"width": 500, "height": 600})
+    tab.open(PAGES["document"])
+    tab.page.wait_for_load_state("load")
+    assert tab.page.locator("article [tabindex='0']").count() >= 2
+    tab.page.locator(".highlight").scroll_into_view_if_needed()
+    tab.page.locator(".highlight button").click()
+    tab.page.locator(".md-dialog--active").wait_for()
+    copied = tab.page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("# How marmalade is made\n@cut(rind=0x1F")
+
+
+def test_what_is_missing_leads_to_what_is_near(tab):
+    tab.open("kb/fruit/pages/fruit.example/jely.htm")
+    page = tab.page
+    assert page.title() == "Nothing is here - Kitchen"
+    near = page.locator("#kb-near a").first
+    assert near.text_content() == "Making jelly"
+    page.locator("#kb-missing [name=query]").fill("medlar jelly")
+    page.locator("#kb-missing button").click()
+    page.wait_for_url("**/search/index.html?query=medlar+jelly")
+    assert tab.titles()[0] == "Making jelly"
+    page.go_back()
+    near.click()
+    page.wait_for_url("**/fruit.example/jelly.html")
+    tab.trouble = [line for line in tab.trouble if "404" not in line]
+
+
+def test_a_hostile_address_is_a_text(tab):
+    tab.open("kb/<img src=x onerror=alert(1)>/%22onload=alert(2)%E0%A4%A/../jam.html?x=<b>#<i>")
+    assert tab.page.locator("#kb-missing img").count() == 0
+    tab.open("kb/fruit/%3Cimg src=x onerror=alert(1)%3E quince jelly")
+    assert "<img src=x" in tab.page.locator("#kb-lost").inner_text()
+    asked = tab.page.locator("#kb-missing [name=query]").input_value()
+    assert asked == "img src x onerror alert 1 quince jelly"
+    tab.page.wait_for_load_state("networkidle")
+    tab.trouble = [line for line in tab.trouble if "404" not in line]
+
+
+def test_hostile_texts_stay_texts_on_every_way_to_them(tab):
+    tab.open("search/index.html?query=<img src=x onerror=alert(1)> zanzibar")
+    assert any(title.startswith("Evil </title><script>") for title in tab.titles())
+    assert tab.page.locator("#kb-page :is(img, script, svg, style)").count() == 0
+    tab.type("findable zanzibar")
+    assert tab.page.locator(".md-search-result :is(img, script)").count() == 0
+    tab.open("kb/odd/index.html")
+    assert "Evil </title><script>" in tab.page.locator("article").inner_text()
+    tab.open(EVIL)
+    for link in tab.page.locator("article a").all():
+        address = link.get_attribute("href") or ""
+        assert re.match(r"(https?:|mailto:|[#./\w-])", address), address
+        assert not re.match(r"\s*(javascript|data|vbscript|file):", address, re.IGNORECASE)
+    tab.page.wait_for_load_state("networkidle")
+
+
+def test_titles_cannot_turn_what_stands_around_them(tab):
+    tab.open("kb/odd/pages/odd.example/bidi.html")
+    assert tab.page.title() == "Pickled gnp.exe herring - Kitchen"
+    around = tab.page.locator("article h1, .md-header").all_inner_texts()
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\u200b]", " ".join(around))
+
+
+def test_the_keyboard_searches(tab):
+    tab.open(PAGES["home"])
+    tab.page.locator("h1").click()
+    tab.page.keyboard.press("/")
+    sync_api.expect(tab.page.locator(BOX)).to_be_focused()
+    tab.page.keyboard.type("medlar")
+    tab.page.locator(".md-search-result__item").first.wait_for()
+    tab.page.keyboard.press("Escape")
+    sync_api.expect(tab.page.locator(BOX)).not_to_be_focused()
+    tab.page.keyboard.press("s")
+    sync_api.expect(tab.page.locator(BOX)).to_be_focused()
+    tab.page.wait_for_timeout(300)  # the list opens
+    tab.page.keyboard.press("ArrowDown")
+    sync_api.expect(tab.page.locator(".md-search-result__link").first).to_be_focused()
+    tab.page.keyboard.press("Enter")
+    tab.page.wait_for_url("**/jelly.html?h=*")
+
+
+def test_print_leaves_the_text_alone_and_nothing_moves_for_those_who_ask(tab):
+    tab.page.emulate_media(media="print", reduced_motion="reduce")
+    tab.open(PAGES["document"])
+    shown = [part for part in (".md-header", ".md-sidebar--primary", ".md-footer")
+             if tab.page.locator(part).is_visible()]  # fmt: skip
+    assert shown == []
+    assert tab.page.locator("article table").is_visible()
+    moving = tab.page.evaluate(
+        """[...document.querySelectorAll("article *")].filter(
+          (element) => getComputedStyle(element).animationName !== "none").length"""
+    )
+    assert moving == 0

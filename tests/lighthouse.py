@@ -1,0 +1,128 @@
+"""Lighthouse on a published site: its home, a document and the search, on a phone and a desktop.
+
+    python tests/lighthouse.py [SITE] [--document PAGE]
+
+SITE is a built site; without it, the one that `make demo` leaves. The site is served on loopback,
+compressed, as web hosts do. Lighthouse comes from the npm registry into ``build/lighthouse`` at the
+first run; Chromium must be there. Ends with an error where a category is below 95. It takes about a
+minute on a quiet machine, which is why it is no part of CI; on a busy one the performance of pages
+is underrated, since Lighthouse takes the time that a page waits for the machine for the page's own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import quote
+
+ROOT = Path(__file__).resolve().parent.parent
+DEMO = ROOT / "build" / "demo" / "kb" / "export" / "quickstart" / "site"
+TOOLS = ROOT / "build" / "lighthouse"
+VERSION = "12.8.2"  # the last that runs under Node 18
+FLOOR = 95
+FLAGS = "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run"
+FLAGS += " --disable-background-networking --disable-component-update --disable-sync"
+
+
+def main() -> None:
+    """Measure all pages, print a table."""
+    parser = argparse.ArgumentParser(description="Lighthouse on a published site.")
+    parser.add_argument("site", nargs="?", type=Path, default=DEMO)
+    parser.add_argument("--document", default="", help="page of a document, below the site")
+    given = parser.parse_args()
+    if not (given.site / "index.html").is_file():
+        sys.exit(f"lighthouse: {given.site}: no site here; run `make demo`, or name another one")
+    told = json.loads((given.site / "documents.json").read_bytes())["documents"][0]
+    pages = {
+        "home": "index.html",
+        "document": given.document or str(told["page"]).removesuffix(".md") + ".html",
+        "search": "search/index.html?query=" + quote(str(told["title"])),
+    }
+    command = lighthouse()
+    low = []
+    with served(given.site) as base:
+        for device in ("phone", "desktop"):
+            for name, path in pages.items():
+                scores, trouble = measure(command, base + path, device)
+                shown = "  ".join(f"{kind} {score}" for kind, score in scores.items())
+                print(f"{device:8} {name:9} {shown}", flush=True)
+                for line in trouble:
+                    print(f"    {line}")
+                low += [name for score in scores.values() if score < FLOOR]
+    if low:
+        sys.exit(f"lighthouse: below {FLOOR}")
+
+
+def lighthouse() -> Path:
+    """Its command, installed if need be."""
+    command = TOOLS / "node_modules" / ".bin" / "lighthouse"
+    if not command.is_file():
+        npm = shutil.which("npm") or sys.exit("lighthouse: needs npm and Node 18 or newer")
+        TOOLS.mkdir(parents=True, exist_ok=True)
+        (TOOLS / "package.json").write_text('{"private": true}')
+        quiet = ["--silent", "--no-audit", "--no-fund"]
+        subprocess.run([npm, "install", *quiet, f"lighthouse@{VERSION}"], cwd=TOOLS, check=True)
+    return command
+
+
+def measure(command: Path, url: str, device: str) -> tuple[dict[str, int], list[str]]:
+    """Points of a page in each category, and the audits that cost some."""
+    result = TOOLS / "result.json"
+    call = [str(command), url, "--quiet", "--output=json", f"--output-path={result}"]
+    call += [f"--chrome-flags={FLAGS}", *(["--preset=desktop"] if device == "desktop" else [])]
+    chromium = shutil.which("chromium") or shutil.which("google-chrome") or ""
+    subprocess.run(call, check=True, env={**os.environ, "CHROME_PATH": chromium})
+    report = json.loads(result.read_text(encoding="utf-8"))
+    scores, trouble = {}, []
+    for kind, category in report["categories"].items():
+        scores[kind] = round(100 * (category["score"] or 0))
+        for reference in category["auditRefs"]:
+            audit = report["audits"][reference["id"]]
+            if reference["weight"] and audit["score"] is not None and audit["score"] < 0.9:
+                trouble.append(f"{kind}: {audit['title']} {audit.get('displayValue', '')}")
+    return scores, trouble
+
+
+@contextmanager
+def served(site: Path) -> Iterator[str]:
+    """Address of a site, from a server that compresses."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            path = Path(self.translate_path(self.path))
+            found = path.is_file()
+            data = gzip.compress((path if found else site / "404.html").read_bytes())
+            self.send_response(200 if found else 404)
+            self.send_header("Content-Type", self.guess_type(path) if found else "text/html")
+            self.send_header("Content-Encoding", "gzip")
+            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Cache-Control", "max-age=600")
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(site)))
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+if __name__ == "__main__":
+    main()
