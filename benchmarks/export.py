@@ -6,6 +6,8 @@ For each number of documents (by default 1,000), in seconds of processor time of
 
 - ``first``: the export of a knowledge base, all of kbkit's part: related passages, pages, index;
 - ``again``: the same once more, when nothing has changed;
+- ``changed``: the same after one document has changed, which changes its neighbours' pages too and
+  the whole index;
 - ``mkdocs``: `mkdocs build` of the project, which renders the pages;
 - ``share``: ``first`` as a share of ``mkdocs``. The bar is a tenth.
 
@@ -28,6 +30,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from _corpora import report, table
+
 import kbkit
 from kbkit.recipes import JsonlSource, PackageSource
 
@@ -49,6 +53,17 @@ def fill(folder: Path, number: int) -> None:
                 file.write(json.dumps(values) + "\n")
         workspace.create("docs").ingest(JsonlSource(path=str(folder / "pages.jsonl")))
         workspace.delete("source")
+
+
+def change(folder: Path) -> None:
+    """Change one document of the knowledge base."""
+    path = folder / "pages.jsonl"
+    first, *rest = path.read_text(encoding="utf-8").splitlines()
+    values = json.loads(first)
+    values["text"] += "\n\nOne more paragraph, about the weather."
+    path.write_text("\n".join([json.dumps(values), *rest]) + "\n", encoding="utf-8")
+    with kbkit.open(folder / "kb") as workspace:
+        workspace["docs"].refresh()
 
 
 def export(folder: Path) -> dict[str, Any]:
@@ -79,13 +94,15 @@ def measured(*command: str, folder: Path) -> dict[str, float]:
     return {"seconds": spent, "memory": after.ru_maxrss / 1024}
 
 
-def measure(number: int) -> str:
+def measure(number: int) -> list[str]:
     """One row of the table."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         step("fill", folder, number)
         first = step("export", folder, number)
         again = step("export", folder, number)
+        step("change", folder, number)
+        changed = step("export", folder, number)
         built = measured(sys.executable, "-m", "mkdocs", "build", folder=folder / "project")
         other = "not installed"
         if zensical := shutil.which("zensical"):
@@ -94,12 +111,14 @@ def measure(number: int) -> str:
             made = len(list((folder / "project" / "site").rglob("*.html")))
             other = f"{took['seconds']:.1f} s, {made:,} pages" if took else "does not build it"
     share = first["seconds"] / built["seconds"]
-    print(f"{number:,}: {first['stages']}, {again['written']} files written again", file=sys.stderr)
-    return (
-        f"| {number:,} | {first['seconds']:.1f} | {again['seconds']:.1f} | "
-        f"{built['seconds']:.1f} | {share:.0%} | {first['memory']:.0f} MB | "
-        f"{built['memory']:.0f} MB | {other} |"
+    print(
+        f"{number:,}: {first['stages']}, {again['written']} files written again, "
+        f"{changed['written']} after one change",
+        file=sys.stderr,
     )
+    seconds = (first["seconds"], again["seconds"], changed["seconds"], built["seconds"])
+    cells = [f"{number:,}", *(f"{value:.1f}" for value in seconds), f"{share:.0%}"]
+    return [*cells, f"{first['memory']:.0f} MB", f"{built['memory']:.0f} MB", other]
 
 
 def step(name: str, folder: Path, number: int) -> dict[str, Any]:
@@ -116,22 +135,16 @@ def main() -> None:
         found: dict[str, Any] = {}
         if name == "fill":
             fill(folder, number)
+        elif name == "change":
+            change(folder)
         else:
             found = export(folder)
         print(json.dumps(found))
         return
-    lines = [
-        "| documents | first | again | mkdocs | share | memory | memory of mkdocs | zensical |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
-        *(measure(int(number)) for number in sys.argv[1:] or ["1000"]),
-        "",
-        f"Bar: a share of at most {BAR:.0%}.",
-    ]
-    table = "\n".join(lines)
-    print(table)
-    target = Path(__file__).parents[1] / "build" / "bench" / "export.md"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(table + "\n", encoding="utf-8")
+    head = ["documents", "first", "again", "changed", "mkdocs", "share", "memory"]
+    head += ["memory of mkdocs", "zensical"]
+    rows = [measure(int(number)) for number in sys.argv[1:] or ["1000"]]
+    report("export", [*table(head, rows), "", f"Bar: a share of at most {BAR:.0%}."])
 
 
 if __name__ == "__main__":
