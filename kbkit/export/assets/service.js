@@ -3,8 +3,8 @@
 import { Engine } from "./engine.js";
 import { QUERY, RESULT, notice, result } from "./material.js";
 
-const SHOWN = 12; // hits that the search box shows
-const PAUSE = 180; // milliseconds without a key until something is loaded for what is typed
+const SHOWN = 10; // hits that the search box shows
+const PAUSE = 220; // milliseconds without a key until something is loaded for what is typed
 
 /**
  * A message of ours. `search` is answered by `hits` or `error` with the same id.
