@@ -12,6 +12,9 @@ STYLE = (
     ".md-typeset .kb-onwards{border-top:.05rem solid var(--md-default-fg-color--lightest);"
     "margin-top:2.4em;font-size:.7rem;overflow-wrap:anywhere}"
     ".md-typeset svg[role=img]{max-width:100%;height:auto;color:inherit}"
+    # On a phone, pictures with words scroll rather than shrink until nobody can read them
+    "@media(max-width:40em){.md-typeset p:has(>svg[role=img]){overflow-x:auto}"
+    ".md-typeset svg[role=img]{max-width:none}}"
     # Text that is written from right to left, wherever it stands
     ".md-typeset :is(h1,h2,h3,h4,h5,h6,p,li,td,th){unicode-bidi:plaintext}"
     # Links are told from the text around them by more than their colour

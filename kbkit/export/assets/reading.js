@@ -1,6 +1,6 @@
 // Runs in the pages of documents. Gives code its button to copy it once it comes near; the theme
 // gives all code its button at once, which takes longer than all else in a page with much code.
-// And lets the keyboard scroll wide tables and code.
+// And lets the keyboard scroll wide tables, code and pictures.
 
 (() => {
   const MARGIN = "300px"; // around what is seen
@@ -39,7 +39,8 @@
 
   // once the theme has wrapped tables; all are looked at before one is changed
   window.addEventListener("load", () => {
-    const wide = [...document.querySelectorAll("article :is(.md-typeset__scrollwrap, pre > code)")];
+    const places = "article :is(.md-typeset__scrollwrap, pre > code, p:has(> svg))";
+    const wide = [...document.querySelectorAll(places)];
     for (const element of wide.filter((one) => one.scrollWidth > one.clientWidth)) {
       element.setAttribute("tabindex", "0");
     }
