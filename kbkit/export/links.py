@@ -12,6 +12,7 @@ SAFE_SCHEMES = frozenset({"http", "https", "mailto"})
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
+@lru_cache(maxsize=65_536)
 def canonical(uri: str) -> str:
     """The form of a URI under which equal places are equal; its fragment is dropped."""
     try:
@@ -67,7 +68,10 @@ class LinkMap:
         if not href.isprintable():
             href = "".join(char for char in href if char.isprintable())
         try:
-            target = href if href.startswith("#") else urljoin(base, href)
+            bare, _, fragment = href.partition("#")
+            target = (
+                href if not bare else _joined(base, bare) + (f"#{fragment}" if fragment else "")
+            )
             scheme = urlsplit(target).scheme
         except ValueError:
             return None
@@ -80,6 +84,10 @@ class LinkMap:
         if scheme in SAFE_SCHEMES:
             return quote(target, safe="!#$%&'*+,/:;=?@[]~")
         return None
+
+
+# a page's links to the parts of another are many
+_joined = lru_cache(maxsize=4_096)(urljoin)
 
 
 def in_page(anchor: str) -> str:

@@ -6,6 +6,7 @@ import html
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -153,8 +154,9 @@ def way_to(outline: Outline, above: Sequence[Section], here: str) -> str:
     return " › ".join(steps)
 
 
+@lru_cache(maxsize=16)
 def _source(uri: str) -> str:
-    """The source as a link where it has an address."""
+    """The source as a link where it has an address; a page says it twice."""
     if not uri.startswith(("http://", "https://")):
         return escape(uri)
     target = LinkMap({}).resolve(uri, base=uri, path="")
