@@ -3,7 +3,7 @@
 #   make test     lint, types, layers, all tests with coverage
 #   make lint     the first half of that, with the unit tests of the JavaScript
 #   make bench    speed and quality, as tables in build/bench; an hour or more on two cores
-#   make soak     the fault and property tests, ROUNDS times
+#   make soak     the fault and property tests, ROUNDS times; Lighthouse on the demo's site
 #   make publish  what CI does to rebuild the site, on the quickstart recipe, offline
 #   make site     the guides and the exported knowledge bases of WORKSPACE, as one site
 #   make notebooks  run the notebooks, so that the site shows their output
@@ -57,12 +57,13 @@ bench: $(DEV)
 	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/_all.py
 
-soak: $(DEV)
+soak: $(DEV) demo
 	set -e; for round in $$(seq $(ROUNDS)); do \
 		echo "== round $$round of $(ROUNDS)"; \
 		KBKIT_EXAMPLES=1000 $(BIN)/python -m pytest -q tests/faults tests/ingest/test_chunking.py \
 			tests/browser/test_notebooks.py -o timeout=1800; \
 	done
+	$(BIN)/python tests/lighthouse.py
 
 publish: $(RUN)
 	$(BIN)/python recipes/publish.py --docs --floor 0.4 recipes/quickstart.yaml

@@ -145,7 +145,7 @@ class Tab:
         box.press_sequentially(query)
         meta = self.page.locator(".md-search-result__meta", has_text=re.compile("matching|No "))
         meta.wait_for()
-        self.page.wait_for_timeout(300)
+        self.page.wait_for_timeout(600)  # the box waits for the end of typing before it loads
         titles = self.page.locator(".md-search-result__item a").locator("h1, h2")
         return [text.strip() for text in titles.all_text_contents()]
 
