@@ -145,9 +145,16 @@ class Tab:
         box.press_sequentially(query)
         meta = self.page.locator(".md-search-result__meta", has_text=re.compile("matching|No "))
         meta.wait_for()
-        self.page.wait_for_timeout(600)  # the box waits for the end of typing before it loads
+        found = self._found()
+        while found != (found := self._found()):
+            pass
+        return found[1]
+
+    def _found(self) -> tuple[int, list[str]]:
+        """How much was loaded so far, and the titles in the box, which loads after a pause."""
+        self.page.wait_for_timeout(400)
         titles = self.page.locator(".md-search-result__item a").locator("h1, h2")
-        return [text.strip() for text in titles.all_text_contents()]
+        return len(self.asked), [text.strip() for text in titles.all_text_contents()]
 
     def titles(self) -> list[str]:
         """The titles on the search page once it has answered."""
