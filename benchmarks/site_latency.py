@@ -3,8 +3,8 @@
 The documentation of Python (29,000 chunks) and of Django (14,000), as far as Debian's packages
 ``python3.11-doc`` and ``python-django-doc`` are there. Everything that the page asks for is
 counted, its own HTML, styles and scripts too, as a server that compresses sends it. A question is
-typed letter by letter, 120 ms a key; the time is that from its last key to its painted results,
-once the index is open. What the box answers with nothing typed before is one key of 50.
+typed letter by letter, 120 ms a key; the time is that from its last key to its painted results, the
+first time, when the box waits for the end of typing before it loads, and again, when all is there.
 
 Run from the project's root: ``python benchmarks/site_latency.py [FOLDER]``; what the folder has is
 not built again.
