@@ -1,6 +1,7 @@
 // The results of a search as cards, with keys to move between them, rate, select and open them.
-import { copied, drawn, make, makeLink, marked } from "./dom.js";
+import { copied, drawn, focusIn, make, makeLink, marked, setText } from "./dom.js";
 import { makeRendered } from "./rendered.js";
+import { makeStars, showStars } from "./stars.js";
 
 /**
  * @typedef {import("./dom.js").Segments} Segments
@@ -34,16 +35,19 @@ import { makeRendered } from "./rendered.js";
  * @property {number} selected
  */
 
-const MEANINGS = ["not useful", "slightly useful", "useful", "very useful", "the answer"];
 const KEYS =
   "↓ ↑ move · 1–5 rate · U undo · C context · M more like this · X select · Y copy · Enter open · / search";
 /** Milliseconds between two questions whether somebody else changed something. */
 const LOOK_PAUSE = 1000;
 
+/** @type {Record<string, number>} */
+const MOVES = { arrowdown: 1, j: 1, arrowup: -1, k: -1 };
+
 export default {
+  /** @param {import("./dom.js").Widget} widget */
   render({ model, el }) {
     const results = new Results(el);
-    const end = drawn({ model }, (state, send) => results.draw(state, send));
+    const end = drawn(model, (state, send) => results.draw(state, send));
     return () => {
       end();
       results.close();
@@ -52,6 +56,7 @@ export default {
 };
 
 class Results {
+  /** @param {HTMLElement} el */
   constructor(el) {
     /** @type {Card[]} */
     this.cards = [];
@@ -60,6 +65,7 @@ class Results {
     this.looked = 0;
     /** @type {string[]} ids of the cards that led to other results */
     this.trail = [];
+    /** @type {import("./dom.js").Send} */
     this.send = () => {};
     this.status = make("div", { class: "kbkit-status", role: "status" });
     this.problem = make("div", { class: "kbkit-status kbkit-problem", role: "alert" });
@@ -89,12 +95,16 @@ class Results {
     this.ended.abort();
   }
 
-  /** @param {State} state */
+  /**
+   * @param {State} state
+   * @param {import("./dom.js").Send} send
+   */
   draw(state, send) {
     this.send = send;
     const focus = this.focused();
-    setText(this.status, state.status);
+    this.say(state.status);
     setText(this.problem, state.problem);
+    this.problem.title = state.problem;
     this.status.hidden = Boolean(state.problem);
     this.problem.hidden = !state.problem;
     this.origin.hidden = state.origin === null;
@@ -115,26 +125,32 @@ class Results {
     }
   }
 
+  /** @param {string} text */
+  say(text) {
+    setText(this.status, text);
+    this.status.title = text;
+  }
+
   /** @param {Hit[]} hits */
   fill(hits) {
-    while (this.cards.length > hits.length) {
-      this.cards.pop().root.remove();
-    }
-    while (this.cards.length < hits.length) {
-      const card = new Card(this);
+    this.cards.splice(hits.length).forEach((card) => card.root.remove());
+    this.cards.forEach((card, i) => card.fill(hits[i]));
+    for (const hit of hits.slice(this.cards.length)) {
+      const card = new Card(this, hit);
       this.cards.push(card);
       this.list.append(card.root);
     }
-    this.cards.forEach((card, i) => card.fill(hits[i]));
     this.setCurrent(Math.max(0, Math.min(this.current, hits.length - 1)));
   }
 
-  /** New results: they begin with the first, or with the one that a reader comes back to. */
+  /**
+   * New results: they begin with the first, or with the one that a reader comes back to.
+   *
+   * @param {State} state
+   * @param {boolean} focus  whether the results had the focus
+   */
   renew(state, focus) {
-    let from = "";
-    while (this.trail.length > state.depth) {
-      from = this.trail.pop();
-    }
+    const from = this.trail.splice(state.depth)[0] ?? "";
     const place = Math.max(
       0,
       this.cards.findIndex((card) => card.hit.id === from),
@@ -148,16 +164,21 @@ class Results {
   }
 
   focused() {
-    const active = /** @type {Document} */ (this.root.getRootNode()).activeElement;
+    const active = focusIn(this.root);
     return active !== null && this.root.contains(active);
   }
 
-  /** One card is a stop of the Tab key, and so are its own controls. */
+  /**
+   * One card is a stop of the Tab key, and so are its own controls.
+   *
+   * @param {number} place
+   */
   setCurrent(place) {
     this.current = place;
     this.cards.forEach((card, i) => card.reachable(i === place));
   }
 
+  /** @param {number} place */
   go(place) {
     if (place < 0 || this.cards.length === 0) {
       this.query()?.focus();
@@ -196,9 +217,8 @@ class Results {
   inList(event) {
     const card = this.cards[this.current];
     const press = event.key.toLowerCase();
-    const moves = { arrowdown: 1, j: 1, arrowup: -1, k: -1 };
-    if (press in moves) {
-      const place = Math.min(this.current + moves[press], this.cards.length - 1);
+    if (press in MOVES) {
+      const place = Math.min(this.current + MOVES[press], this.cards.length - 1);
       this.handled(event, () => this.go(place));
     } else if (press === "home" || press === "end") {
       this.handled(event, () => this.go(press === "home" ? 0 : this.cards.length - 1));
@@ -217,6 +237,10 @@ class Results {
     }
   }
 
+  /**
+   * @param {KeyboardEvent} event
+   * @param {() => void} act
+   */
   handled(event, act) {
     event.preventDefault();
     event.stopImmediatePropagation();
@@ -228,11 +252,15 @@ class Results {
   /** @param {FocusEvent} event */
   entered(event) {
     const panel = this.panel();
+    /** @type {(node: EventTarget | null) => boolean} */
     const inside = (node) => node instanceof Node && panel !== null && panel.contains(node);
     if (inside(event.target) && !inside(event.relatedTarget)) {
       this.look();
     }
-    const place = this.cards.findIndex((card) => card.root.contains(event.target));
+    const { target } = event;
+    const place = this.cards.findIndex(
+      (card) => target instanceof Node && card.root.contains(target),
+    );
     if (place >= 0 && place !== this.current) {
       this.setCurrent(place);
     }
@@ -247,12 +275,22 @@ class Results {
   }
 }
 
+/**
+ * Parts of a hit that are drawn only when they change.
+ *
+ * @typedef {"title" | "link" | "badges" | "path" | "place" | "fresh" | "score" | "snippet" | "context"} Part
+ * @type {readonly Part[]}
+ */
+const ALL = ["title", "link", "badges", "path", "place", "fresh", "score", "snippet", "context"];
+
 class Card {
-  /** @param {Results} results */
-  constructor(results) {
+  /**
+   * @param {Results} results
+   * @param {Hit} hit
+   */
+  constructor(results, hit) {
     this.results = results;
-    /** @type {Hit | null} */
-    this.hit = null;
+    this.hit = hit;
     this.pick = make("input", { type: "checkbox", onchange: () => this.select() });
     this.rank = make("span", { class: "kbkit-rank" });
     this.title = make("h4");
@@ -260,7 +298,8 @@ class Card {
     this.where = make("div", { class: "kbkit-where" });
     this.snippet = make("p", { class: "kbkit-snippet", dir: "auto" });
     this.context = make("div", { class: "kbkit-context", hidden: true });
-    this.stars = MEANINGS.map((meaning, i) => this.star(i + 1, meaning));
+    const { stars, group } = makeStars((score) => this.rate(score));
+    this.stars = stars;
     this.undo = this.button("Undo", "u", "Take back the last change of this rating", () =>
       this.tell("undo"),
     );
@@ -274,6 +313,7 @@ class Card {
       this.cite(),
     );
     this.rated = make("bdi", { class: "kbkit-rated" });
+    /** @type {Record<string, () => void>} */
     this.keys = {
       u: () => this.undo.style.visibility !== "hidden" && this.undo.click(),
       c: () => this.around.click(),
@@ -282,39 +322,48 @@ class Card {
       x: () => this.pick.click(),
     };
     const header = make("header", {}, this.pick, this.rank, this.title, this.score);
-    const group = make("span", { class: "kbkit-stars", role: "group", "aria-label": "Rate" });
-    group.append(...this.stars);
     const actions = make("div", { class: "kbkit-actions" });
     actions.append(group, this.undo, this.around, this.like, this.copy, this.rated);
     this.article = make("article", { class: "kbkit-card", tabindex: -1 });
     this.article.append(header, this.where, this.snippet, this.context, actions);
     this.root = make("li", {}, this.article);
+    this.write(hit, ALL);
   }
 
+  /**
+   * @param {string} text
+   * @param {string} key
+   * @param {string} title
+   * @param {() => void} onclick
+   */
   button(text, key, title, onclick) {
     const attributes = { type: "button", title, "aria-keyshortcuts": key, onclick };
     return make("button", { class: "kbkit-act", ...attributes }, text);
   }
 
-  star(score, meaning) {
-    const label = `${score} ${score === 1 ? "star" : "stars"}, ${meaning}`;
-    const onclick = () => this.rate(score);
-    const attributes = { type: "button", title: label, "aria-label": label, onclick };
-    return make("button", { class: "kbkit-star", ...attributes });
-  }
-
   /** @param {Hit} hit */
   fill(hit) {
     const before = this.hit;
+    const changed = ALL.filter(
+      (name) => JSON.stringify(before[name]) !== JSON.stringify(hit[name]),
+    );
     this.hit = hit;
+    this.write(hit, changed);
+  }
+
+  /**
+   * @param {Hit} hit
+   * @param {readonly Part[]} parts  those that have to be drawn again
+   */
+  write(hit, parts) {
     const said = `Result ${hit.rank}: ${hit.name}`;
     this.article.setAttribute("aria-label", said);
     this.pick.setAttribute("aria-label", `Select ${said.toLowerCase()[0]}${said.slice(1)}`);
     this.pick.checked = hit.selected;
     this.article.classList.toggle("kbkit-picked", hit.selected);
     setText(this.rank, String(hit.rank));
-    const changed = (...names) =>
-      names.some((name) => JSON.stringify(before?.[name]) !== JSON.stringify(hit[name]));
+    /** @type {(...names: Part[]) => boolean} */
+    const changed = (...names) => names.some((name) => parts.includes(name));
     if (changed("title", "link")) {
       this.title.replaceChildren(makeLink(hit.link, {}, make("bdi", {}, marked(hit.title))));
       this.title.title = hit.name;
@@ -347,10 +396,7 @@ class Card {
 
   /** @param {Hit} hit */
   drawRating(hit) {
-    this.stars.forEach((star, i) => {
-      star.setAttribute("aria-pressed", String(i + 1 === hit.stars));
-      star.classList.toggle("kbkit-on", i < hit.stars);
-    });
+    showStars(this.stars, hit.stars);
     this.undo.style.visibility = hit.undo ? "visible" : "hidden"; // the row keeps its height
     setText(this.rated, hit.rated);
     this.rated.title = hit.rated;
@@ -369,12 +415,13 @@ class Card {
         makeRendered(html),
       ),
     );
-    const wider = () => this.tell("context", { reach: this.hit.context.reach + 2 });
-    const more =
-      context?.more &&
-      make("button", { class: "kbkit-act", type: "button", onclick: wider }, "Show more");
     const held = this.context.contains(document.activeElement);
-    this.context.replaceChildren(...passages, ...(more ? [more] : []));
+    this.context.replaceChildren(...passages);
+    if (context?.more) {
+      const wider = () => this.tell("context", { reach: context.reach + 2 });
+      const attributes = { class: "kbkit-act", type: "button", onclick: wider };
+      this.context.append(make("button", attributes, "Show more"));
+    }
     if (held) {
       this.article.focus({ preventScroll: true });
     }
@@ -382,14 +429,17 @@ class Card {
 
   /** @param {boolean} can whether the Tab key stops here */
   reachable(can) {
-    const stops = [this.article, ...this.article.querySelectorAll("a, button, input")];
-    stops.forEach((stop) => (stop.tabIndex = can ? 0 : -1));
+    /** @type {NodeListOf<HTMLElement>} */
+    const inner = this.article.querySelectorAll("a, button, input");
+    [this.article, ...inner].forEach((stop) => (stop.tabIndex = can ? 0 : -1));
   }
 
+  /** @param {string} event */
   tell(event, more = {}) {
     this.results.send(event, { card: this.hit.id, ...more });
   }
 
+  /** @param {number} score */
   rate(score) {
     this.tell("rate", { score });
   }
@@ -410,7 +460,7 @@ class Card {
   async cite() {
     const done = await copied(this.hit.citation);
     const said = done ? `Copied the citation of “${this.hit.name}”` : "The browser did not copy it";
-    setText(this.results.status, said);
+    this.results.say(said);
     this.article.focus({ preventScroll: true });
   }
 }
@@ -419,16 +469,8 @@ class Card {
 function whereabouts({ badges, path, place, fresh }) {
   return [
     ...badges.map(({ text, kind }) => make("span", { class: `kbkit-badge kbkit-${kind}` }, text)),
-    path && make("bdi", { class: "kbkit-path", title: path }, path),
+    ...(path ? [make("bdi", { class: "kbkit-path", title: path }, path)] : []),
     make("bdi", { class: "kbkit-place", title: place }, place),
     make("span", { class: "kbkit-fetched", title: fresh.exact }, fresh.text),
-  ].filter(Boolean);
-}
-
-/** Change a text only if it differs, so that screen readers do not read it again. */
-function setText(element, text) {
-  if (element.textContent !== text) {
-    element.textContent = text;
-    element.title = "title" in element && element.matches(".kbkit-status") ? text : element.title;
-  }
+  ];
 }

@@ -29,11 +29,13 @@ const TYPING_PAUSE = 700;
 let trees = 0;
 
 export default {
+  /** @param {import("./dom.js").Widget} widget */
   render({ model, el }) {
     const tree = new Tree(el);
+    /** @param {{folder: string, rows: Row[]}} message */
     const heard = (message) => tree.received(message);
     model.on("msg:custom", heard);
-    const end = drawn({ model }, (state, send) => tree.draw(state, send));
+    const end = drawn(model, (state, send) => tree.draw(state, send));
     return () => {
       end();
       model.off("msg:custom", heard);
@@ -43,6 +45,7 @@ export default {
 };
 
 class Tree {
+  /** @param {HTMLElement} el */
   constructor(el) {
     this.name = `kbkit-tree-${(trees += 1)}`;
     /** @type {State} */
@@ -72,6 +75,7 @@ class Tree {
     this.typedAt = 0;
     /** Whether the selected document is still to be brought in sight. */
     this.seeking = false;
+    /** @type {import("./dom.js").Send} */
     this.send = () => {};
     this.body = make("div", { class: "kbkit-tree-body", role: "presentation" });
     this.note = make("p", { class: "kbkit-tree-note" });
@@ -81,9 +85,9 @@ class Tree {
       tabindex: 0,
       // keeps the notebook's own keys out: there, d twice deletes a cell
       "data-lm-suppress-shortcuts": "true",
-      onkeydown: (event) => this.pressed(event),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.pressed(event),
       onscroll: () => this.paint(),
-      onclick: (event) => this.clicked(event),
+      onclick: (/** @type {MouseEvent} */ event) => this.clicked(event),
       onfocus: () => this.focused(),
     });
     this.root.append(this.body);
@@ -96,7 +100,10 @@ class Tree {
     this.sized.disconnect();
   }
 
-  /** @param {State} state */
+  /**
+   * @param {State} state
+   * @param {import("./dom.js").Send} send
+   */
   draw(state, send) {
     const before = this.state;
     this.state = state;
@@ -120,7 +127,11 @@ class Tree {
     this.update();
   }
 
-  /** Take over lines, with those inside of folders that are open from the start. */
+  /**
+   * Take over lines, with those inside of folders that are open from the start.
+   *
+   * @param {Row[]} rows
+   */
   learn(rows) {
     for (const row of rows) {
       if (row.rows) {
@@ -144,6 +155,7 @@ class Tree {
     this.lines = [];
     const { found, rows, selected } = this.state;
     this.list(found ?? rows, 1, -1);
+    /** @type {(id: string) => boolean} */
     const has = (id) => this.lines.some((line) => line.row.id === id);
     if (!has(this.active)) {
       this.active = has(selected) ? selected : (this.lines[0]?.row.id ?? "");
@@ -175,7 +187,11 @@ class Tree {
     }
   }
 
-  /** @param {Row[]} rows */
+  /**
+   * @param {Row[]} rows
+   * @param {number} level
+   * @param {number} above  the line of their folder
+   */
   list(rows, level, above) {
     rows.forEach((row, i) => {
       const here = this.lines.length;
@@ -186,10 +202,18 @@ class Tree {
     });
   }
 
+  /**
+   * @param {Row} row
+   * @returns {Row[] | undefined}
+   */
   inside(row) {
     return this.state.found ? row.rows : this.known.get(row.id);
   }
 
+  /**
+   * @param {Row} row
+   * @returns {boolean}
+   */
   isOpen(row) {
     return isFolder(row) && (this.state.found ? !this.closed.has(row.id) : this.open.has(row.id));
   }
@@ -221,6 +245,10 @@ class Tree {
     }
   }
 
+  /**
+   * @param {string} id
+   * @param {number} i
+   */
   fill(id, i) {
     const line = this.lines[i];
     const { row } = line;
@@ -259,7 +287,11 @@ class Tree {
     element.replaceChildren(...parts(row, this.isOpen(row)));
   }
 
-  /** Move to a line and bring it in sight. */
+  /**
+   * Move to a line and bring it in sight.
+   *
+   * @param {number} i
+   */
   activate(i) {
     const line = this.lines[Math.max(0, Math.min(i, this.lines.length - 1))];
     if (!line) {
@@ -292,6 +324,7 @@ class Tree {
     }
   }
 
+  /** @param {Row} row */
   choose(row) {
     if (isFolder(row)) {
       this.setOpen(row, !this.isOpen(row));
@@ -300,6 +333,10 @@ class Tree {
     }
   }
 
+  /**
+   * @param {Row} row
+   * @param {boolean} open
+   */
   setOpen(row, open) {
     if (this.state.found) {
       this.closed[open ? "delete" : "add"](row.id);
@@ -320,6 +357,7 @@ class Tree {
     }
     const page = Math.max(1, Math.floor(this.root.clientHeight / ROW_HEIGHT) - 1);
     const line = this.lines[i];
+    /** @type {Record<string, () => void>} */
     const moves = {
       ArrowDown: () => this.activate(i + 1),
       ArrowUp: () => this.activate(i - 1),
@@ -343,6 +381,10 @@ class Tree {
     event.stopPropagation();
   }
 
+  /**
+   * @param {Line} line
+   * @param {number} i
+   */
   inwards(line, i) {
     if (isFolder(line.row) && !this.isOpen(line.row)) {
       this.setOpen(line.row, true);
@@ -351,6 +393,7 @@ class Tree {
     }
   }
 
+  /** @param {Line} line */
   outwards(line) {
     if (this.isOpen(line.row)) {
       this.setOpen(line.row, false);
@@ -363,7 +406,12 @@ class Tree {
     return this.typed !== "" && Date.now() - this.typedAt < TYPING_PAUSE;
   }
 
-  /** Go to the next line whose name begins with what was typed. */
+  /**
+   * Go to the next line whose name begins with what was typed.
+   *
+   * @param {string} key
+   * @param {number} i  the line to start from
+   */
   typeAhead(key, i) {
     this.typed = (this.isTyping() ? this.typed : "") + key.toLowerCase();
     this.typedAt = Date.now();
@@ -383,11 +431,14 @@ function isFolder(row) {
   return row.count !== undefined;
 }
 
-/** @param {Row} row */
+/**
+ * @param {Row} row
+ * @param {boolean} open
+ */
 function parts(row, open) {
   const name = make("bdi", { class: "kbkit-line-name" }, row.name);
-  if (!isFolder(row)) {
-    return [name, row.state && make("span", { class: "kbkit-badge" }, row.state)].filter(Boolean);
+  if (row.count === undefined) {
+    return row.state ? [name, make("span", { class: "kbkit-badge" }, row.state)] : [name];
   }
   const twist = make("span", { class: "kbkit-twist", "aria-hidden": "true" }, open ? "▾" : "▸");
   const count = make("span", { class: "kbkit-line-count" }, row.count.toLocaleString("en"));

@@ -4,6 +4,13 @@
 /**
  * @typedef {string | number | Node | null | undefined | false} Child
  * @typedef {Array<[string, boolean]>} Segments  pieces of text, and whether each is marked
+ * @typedef {(event: string, more?: object) => void} Send  tells Python of an event
+ * @typedef {object} Model  what anywidget gives a view to speak with Python
+ * @property {(name: string) => any} get
+ * @property {(name: string, heard: (message: any) => void) => void} on
+ * @property {(name: string, heard: (message: any) => void) => void} off
+ * @property {(message: object) => void} send
+ * @typedef {{model: Model, el: HTMLElement}} Widget  what anywidget's `render` gets
  */
 
 const SAFE_ATTRIBUTES =
@@ -12,11 +19,12 @@ const SAFE_ATTRIBUTES =
 /**
  * An element.
  *
- * @param {string} tag
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
  * @param {Record<string, any>} [attributes]  names with `on` take functions; `true` sets a bare
  *   attribute, `false`, `null` and `undefined` none; `style` takes an object of properties
  * @param {...(Child | Child[])} children  strings become text
- * @returns {HTMLElement}
+ * @returns {HTMLElementTagNameMap[T]}
  */
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -25,7 +33,15 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** The same for SVG. */
+/**
+ * The same for SVG.
+ *
+ * @template {keyof SVGElementTagNameMap} T
+ * @param {T} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...(Child | Child[])} children
+ * @returns {SVGElementTagNameMap[T]}
+ */
 export function makeSvg(tag, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   setAll(element, attributes);
@@ -33,6 +49,10 @@ export function makeSvg(tag, attributes = {}, ...children) {
   return element;
 }
 
+/**
+ * @param {(Child | Child[])[]} children
+ * @returns {Node[]}
+ */
 function nodes(children) {
   return children
     .flat()
@@ -40,6 +60,10 @@ function nodes(children) {
     .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
 }
 
+/**
+ * @param {any} element
+ * @param {Record<string, any>} attributes
+ */
 function setAll(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on") && typeof value === "function") {
@@ -84,9 +108,31 @@ export function makeLink(address, attributes, ...children) {
  * Text with marked pieces.
  *
  * @param {Segments} segments
+ * @returns {(string | HTMLElement)[]}
  */
 export function marked(segments) {
   return segments.map(([text, hit]) => (hit ? make("mark", {}, text) : text));
+}
+
+/**
+ * Change a text only if it differs, so that screen readers do not read it again.
+ *
+ * @param {Node} element
+ * @param {string} text
+ */
+export function setText(element, text) {
+  if (element.textContent !== text) {
+    element.textContent = text;
+  }
+}
+
+/**
+ * The element that has the focus, also inside of a shadow root.
+ *
+ * @param {Node} node  anything in the same tree
+ */
+export function focusIn(node) {
+  return /** @type {Document} */ (node.getRootNode()).activeElement;
 }
 
 /**
@@ -113,11 +159,12 @@ export async function copied(text) {
 /**
  * Draw a view now and whenever its state changes.
  *
- * @param {{model: any, el: HTMLElement}} widget  what anywidget gives
- * @param {(state: any, send: (event: string, more?: object) => void) => void} draw
+ * @param {Model} model
+ * @param {(state: any, send: Send) => void} draw
  * @returns {() => void} ends it; what anywidget's `render` is to return
  */
-export function drawn({ model }, draw) {
+export function drawn(model, draw) {
+  /** @type {Send} */
   const send = (event, more = {}) => model.send({ ...more, event });
   const update = () => draw(model.get("state"), send);
   model.on("change:state", update);
@@ -126,9 +173,46 @@ export function drawn({ model }, draw) {
 }
 
 /**
+ * Hear what changes, and keys before the notebook does: its own shortcuts listen on the document,
+ * where 0 0 restarts the kernel.
+ *
+ * @param {Model} model
+ * @param {Record<string, () => void>} changes  what to do, by the name of what changed
+ * @param {(event: KeyboardEvent) => void} pressed
+ * @returns {AbortController} ends it
+ */
+export function listening(model, changes, pressed) {
+  const over = new AbortController();
+  const { signal } = over;
+  for (const [name, heard] of Object.entries(changes)) {
+    model.on(`change:${name}`, heard);
+    signal.addEventListener("abort", () => model.off(`change:${name}`, heard));
+  }
+  window.addEventListener("keydown", pressed, { capture: true, signal });
+  return over;
+}
+
+/**
+ * Whether a key is for a view: it was pressed inside, and with no other that makes it a shortcut of
+ * the browser. The notebook does not get it then.
+ *
+ * @param {KeyboardEvent} event
+ * @param {Element} root
+ */
+export function claimed(event, root) {
+  if (!event.composedPath().includes(root) || event.ctrlKey || event.metaKey || event.altKey) {
+    return false;
+  }
+  if (event.key !== "Escape" && event.key !== "Tab") {
+    event.stopPropagation();
+  }
+  return true;
+}
+
+/**
  * Tell Python something.
  *
- * @param {any} model
+ * @param {Model} model
  * @param {object} message
  * @returns {boolean} whether it went out; not where the kernel that made the panel is gone
  */

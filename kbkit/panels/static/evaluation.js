@@ -1,5 +1,5 @@
 // Two ways to search, query by query: figures, wins and losses, and what each found.
-import { make, makeLink, makeSvg, sent } from "./dom.js";
+import { claimed, focusIn, listening, make, makeLink, makeSvg, sent } from "./dom.js";
 import { bars, signed, spread } from "./plots.js";
 
 /**
@@ -13,12 +13,34 @@ import { bars, signed, spread } from "./plots.js";
  * @property {string} snippet
  * @property {number | null} gain  what it is worth; null where nobody said
  * @property {number | null} other  its rank on the other side
+ * @typedef {"A" | "B"} Side
+ * @typedef {object} State
+ * @property {number} serial  another one for each measurement; 0 before the first
+ * @property {number | null} progress  share that is measured, while that goes on
+ * @property {string[]} notes
+ * @property {Measure[]} measures
+ * @property {Query[]} queries  the greatest gain of B first
+ * @property {number[]} bins
+ * @property {[number, number, number]} mean
  */
 
 /** Milliseconds that a pointer rests on a query before its results are asked for. */
 const REST = 80;
 
+/** @type {Side[]} */
+const SIDES = ["A", "B"];
+/** @type {Record<string, number>} */
+const STEPS = {
+  ArrowRight: 1,
+  ArrowUp: 1,
+  ArrowLeft: -1,
+  ArrowDown: -1,
+  PageUp: 10,
+  PageDown: -10,
+};
+
 export default {
+  /** @param {import("./dom.js").Widget} widget */
   render({ model, el }) {
     const sheet = new Sheet(model, el);
     return () => sheet.over.abort();
@@ -26,20 +48,20 @@ export default {
 };
 
 class Sheet {
+  /**
+   * @param {import("./dom.js").Model} model
+   * @param {HTMLElement} el
+   */
   constructor(model, el) {
     this.model = model;
     this.serial = 0;
     this.at = 0;
     this.open = false;
-    /** @type {Map<number, {A: Row[], B: Row[]}>} */
+    this.opened = -1;
+    this.timer = 0;
+    /** @type {Map<number, Record<Side, Row[]>>} */
     this.details = new Map();
-    this.build(el);
-    this.listen();
-    this.updated();
-    this.detailCame();
-  }
-
-  build(el) {
+    this.cursor = makeSvg("rect", { class: "kbkit-eval-cursor", y: -1.1, width: 1, height: 2.2 });
     this.progress = make("progress", { "aria-label": "Measured", max: 1, value: 0 });
     this.notes = make("div", { class: "kbkit-eval-notes" });
     this.table = make("div", { class: "kbkit-eval-table", tabindex: 0, role: "region" });
@@ -64,56 +86,34 @@ class Sheet {
     this.root = make("div", { class: "kbkit-eval-sheet" }, this.progress, this.results);
     this.root.dataset.lmSuppressShortcuts = "true";
     el.replaceChildren(this.root);
+    const changes = { state: () => this.updated(), detail: () => this.detailCame() };
+    this.over = listening(model, changes, (event) => this.pressed(event));
+    this.over.signal.addEventListener("abort", () => clearTimeout(this.timer));
+    this.plot.addEventListener("pointermove", (event) => this.show(this.under(event)));
+    this.plot.addEventListener("click", (event) => this.openAt(this.under(event)));
+    this.updated();
+    this.detailCame();
   }
 
-  listen() {
-    this.over = new AbortController();
-    const { signal } = this.over;
-    const changes = {
-      "change:state": () => this.updated(),
-      "change:detail": () => this.detailCame(),
-    };
-    for (const [name, action] of Object.entries(changes)) {
-      this.model.on(name, action);
-      signal.addEventListener("abort", () => this.model.off(name, action));
-    }
-    signal.addEventListener("abort", () => clearTimeout(this.timer));
-    this.plot.addEventListener("pointermove", (event) => this.show(this.under(event)), { signal });
-    this.plot.addEventListener("click", (event) => this.openAt(this.under(event)), { signal });
-    // before the notebook's own shortcuts, which listen on the document
-    const first = { capture: true, signal };
-    window.addEventListener("keydown", (event) => this.pressed(event), first);
-  }
-
-  /** The place of the query under the pointer. */
+  /**
+   * The place of the query under the pointer.
+   *
+   * @param {MouseEvent} event
+   */
   under(event) {
-    const box = this.plot.firstChild.getBoundingClientRect();
-    const place = Math.floor(((event.clientX - box.left) / box.width) * this.queries.length);
+    const { left, width } = (this.plot.firstElementChild ?? this.plot).getBoundingClientRect();
+    const place = Math.floor(((event.clientX - left) / width) * this.queries.length);
     return Math.max(0, Math.min(this.queries.length - 1, place));
   }
 
+  /** @param {KeyboardEvent} event */
   pressed(event) {
-    const path = event.composedPath();
-    if (!path.includes(this.root) || event.ctrlKey || event.metaKey || event.altKey) {
-      return;
-    }
-    if (event.key !== "Escape" && event.key !== "Tab") {
-      event.stopPropagation();
-    }
     const last = this.queries.length - 1;
-    const by = {
-      ArrowRight: 1,
-      ArrowUp: 1,
-      ArrowLeft: -1,
-      ArrowDown: -1,
-      PageUp: 10,
-      PageDown: -10,
-    };
-    if (path[0] !== this.plot || last < 0) {
+    if (!claimed(event, this.root) || event.composedPath()[0] !== this.plot || last < 0) {
       return;
     }
-    if (event.key in by) {
-      this.show(Math.max(0, Math.min(last, this.at + by[event.key])));
+    if (event.key in STEPS) {
+      this.show(Math.max(0, Math.min(last, this.at + STEPS[event.key])));
     } else if (event.key === "Home" || event.key === "End") {
       this.show(event.key === "Home" ? 0 : last);
     } else if (event.key === "Enter" || event.key === " ") {
@@ -124,15 +124,17 @@ class Sheet {
     event.preventDefault();
   }
 
+  /** @returns {Query[]} */
   get queries() {
     return this.model.get("state").queries ?? [];
   }
 
   updated() {
+    /** @type {State} */
     const state = this.model.get("state");
     const running = typeof state.progress === "number";
     this.progress.style.visibility = running ? "visible" : "hidden";
-    this.progress.value = running ? state.progress : 0;
+    this.progress.value = state.progress ?? 0;
     if (!state.serial || state.serial === this.serial) {
       return;
     }
@@ -148,7 +150,6 @@ class Sheet {
     );
     const same = state.queries.length - better - worse;
     this.counts.textContent = `B is better on ${better}, worse on ${worse}, and the same on ${same}`;
-    this.cursor = makeSvg("rect", { class: "kbkit-eval-cursor", y: -1.1, width: 1, height: 2.2 });
     this.plot.replaceChildren(bars(state.queries, this.cursor));
     this.plot.setAttribute("aria-valuemin", "1");
     this.plot.setAttribute("aria-valuemax", String(state.queries.length));
@@ -170,7 +171,11 @@ class Sheet {
     }
   }
 
-  /** Point at a query. */
+  /**
+   * Point at a query.
+   *
+   * @param {number} place
+   */
   show(place, ask = true) {
     if (!this.queries.length) {
       return;
@@ -186,15 +191,20 @@ class Sheet {
     this.drawReadout();
     clearTimeout(this.timer);
     if (ask && !this.details.has(place)) {
-      this.timer = setTimeout(() => this.look(place), REST);
+      this.timer = window.setTimeout(() => this.look(place), REST);
     }
   }
 
+  /** @param {number} place */
   look(place) {
     sent(this.model, { event: "look", place });
   }
 
-  /** Open what both found for a query. */
+  /**
+   * Open what both found for a query.
+   *
+   * @param {number} place
+   */
   openAt(place) {
     this.show(place, false);
     this.opened = place;
@@ -208,6 +218,7 @@ class Sheet {
   drawReadout() {
     const [query, a, b] = this.queries[this.at];
     const found = this.details.get(this.at);
+    /** @type {(side: Side) => HTMLElement[]} */
     const first = (side) => [
       make("b", {}, `${side} first: `),
       make("bdi", {}, found ? (found[side][0]?.title ?? "nothing") : "…"),
@@ -233,7 +244,7 @@ class Sheet {
       make(
         "div",
         { class: "kbkit-eval-pair" },
-        ["A", "B"].map((side) =>
+        SIDES.map((side) =>
           make(
             "section",
             { "aria-label": `What ${side} found` },
@@ -249,7 +260,7 @@ class Sheet {
         ),
       ),
     );
-    if (this.root.contains(this.root.getRootNode().activeElement) && !found) {
+    if (this.root.contains(focusIn(this.root)) && !found) {
       this.lists.focus({ preventScroll: true });
     }
   }
@@ -263,15 +274,14 @@ class Sheet {
 
 /** @param {Measure[]} measures */
 function measureTable(measures) {
-  const ends = ([, low, high], digits, write) => `${write(low, digits)} to ${write(high, digits)}`;
+  /** @typedef {(value: number, digits: number) => string} Write */
+  /** @type {Write} */
   const plain = (value, digits) => value.toFixed(digits);
-  const cell = (values, write) =>
-    make(
-      "td",
-      {},
-      write(values[0], 3),
-      make("span", { class: "kbkit-eval-ends" }, ends(values, 3, write)),
-    );
+  /** @type {(values: number[], write: Write) => HTMLElement} */
+  const cell = ([mean, low, high], write) => {
+    const ends = `${write(low, 3)} to ${write(high, 3)}`;
+    return make("td", {}, write(mean, 3), make("span", { class: "kbkit-eval-ends" }, ends));
+  };
   const head = ["measure", "A", "B", "B less A", "p"].map((name) =>
     make("th", { scope: "col" }, name),
   );
@@ -298,7 +308,11 @@ function measureTable(measures) {
   );
 }
 
-/** @param {Row} row */
+/**
+ * @param {Row} row
+ * @param {number} rank
+ * @param {Side} side
+ */
 function resultRow(row, rank, side) {
   const worth =
     row.gain === null

@@ -1,7 +1,14 @@
 // The looks and the keys of a round of judging.
-import { make, makeLink, sent } from "./dom.js";
+import { claimed, focusIn, listening, make, makeLink, sent, setText } from "./dom.js";
 import { makeRendered } from "./rendered.js";
-import { GRADES, Round } from "./round.js";
+import { Round } from "./round.js";
+import { GRADES } from "./stars.js";
+
+/**
+ * @typedef {import("./round.js").Candidate} Candidate
+ * @typedef {(round: Round) => string} Action  what to do, which answers what to say about it
+ * @typedef {{button: HTMLButtonElement, score: HTMLElement}} Item  a line of the list
+ */
 
 const JUDGE_KEYS = [
   ["1–5", "judge"],
@@ -12,6 +19,7 @@ const JUDGE_KEYS = [
 ];
 
 export default {
+  /** @param {import("./dom.js").Widget} widget */
   render({ model, el }) {
     const board = new Board(model, el);
     return () => board.over.abort();
@@ -19,16 +27,21 @@ export default {
 };
 
 class Board {
+  /**
+   * @param {import("./dom.js").Model} model
+   * @param {HTMLElement} el
+   */
   constructor(model, el) {
     this.model = model;
     this.round = new Round(model.get("queries"), (message) => sent(model, message));
-    this.build(el);
-    this.listen();
-    this.updated();
-    this.poolCame();
-  }
-
-  build(el) {
+    this.wasLate = false;
+    this.drawnEnd = "";
+    /** @type {Candidate | Candidate[] | null | undefined} what the passage shows */
+    this.drawn = undefined;
+    /** @type {Candidate[] | null} whose passages are listed */
+    this.listed = null;
+    /** @type {Item[]} */
+    this.items = [];
     this.select = make("select", {
       "aria-label": "Query",
       onchange: () => this.act((round) => round.goTo(Number(this.select.value))),
@@ -41,9 +54,11 @@ class Board {
     this.query = make("bdi");
     this.heading = make("p", { class: "kbkit-judge-query", dir: "auto" }, this.query);
     this.list = make("ol", { class: "kbkit-judge-list", "aria-label": "Passages" });
-    this.items = [];
     this.passage = make("section", { class: "kbkit-judge-passage", tabindex: 0 });
-    this.work = make("div", { class: "kbkit-judge-main" }, this.list, this.passage, this.grading());
+    this.grades = this.gradeButtons();
+    this.skip = this.button("Skip, key s", (round) => round.skip(), "Skip");
+    const work = { class: "kbkit-judge-main" };
+    this.work = make("div", work, this.list, this.passage, this.grading());
     this.end = make("section", { class: "kbkit-judge-end", tabindex: -1, hidden: true });
     this.status = make("div", { class: "kbkit-status", role: "status" });
     this.problem = make("div", { class: "kbkit-problem", role: "alert", hidden: true });
@@ -69,9 +84,16 @@ class Board {
       ),
     );
     el.replaceChildren(this.root);
+    const changes = { state: () => this.updated(), pool: () => this.poolCame() };
+    this.over = listening(model, changes, (event) => this.pressed(event));
+    const timer = setInterval(() => this.tellLate(), 1000);
+    this.over.signal.addEventListener("abort", () => clearInterval(timer));
+    this.updated();
+    this.poolCame();
   }
 
   top() {
+    /** @type {(label: string, sign: string, by: number) => HTMLElement} */
     const button = (label, sign, by) =>
       make(
         "button",
@@ -92,19 +114,28 @@ class Board {
     );
   }
 
-  grading() {
-    const button = (title, action, ...text) =>
-      make("button", { type: "button", title, onclick: () => this.act(action) }, ...text);
-    this.grades = GRADES.map((meaning, i) =>
-      button(
+  /**
+   * @param {string} title
+   * @param {Action} action
+   * @param {...(string | Node)} text
+   */
+  button(title, action, ...text) {
+    return make("button", { type: "button", title, onclick: () => this.act(action) }, ...text);
+  }
+
+  gradeButtons() {
+    return GRADES.map((meaning, i) =>
+      this.button(
         `${meaning}, key ${i + 1}`,
         (round) => round.judge(i + 1),
         make("kbd", {}, i + 1),
         make("span", {}, meaning),
       ),
     );
-    this.skip = button("Skip, key s", (round) => round.skip(), "Skip");
-    const back = button("Key 0 or Backspace", (round) => round.takeBack(), "Take back");
+  }
+
+  grading() {
+    const back = this.button("Key 0 or Backspace", (round) => round.takeBack(), "Take back");
     return make(
       "div",
       { class: "kbkit-judge-grading kbkit-buttons" },
@@ -116,20 +147,6 @@ class Board {
       this.skip,
       back,
     );
-  }
-
-  listen() {
-    this.over = new AbortController();
-    const changes = { "change:state": () => this.updated(), "change:pool": () => this.poolCame() };
-    for (const [name, action] of Object.entries(changes)) {
-      this.model.on(name, action);
-      this.over.signal.addEventListener("abort", () => this.model.off(name, action));
-    }
-    // before the notebook's own shortcuts, which listen on the document: there 0 0 restarts
-    const first = { capture: true, signal: this.over.signal };
-    window.addEventListener("keydown", (event) => this.pressed(event), first);
-    const timer = setInterval(() => this.tellLate(), 1000);
-    this.over.signal.addEventListener("abort", () => clearInterval(timer));
   }
 
   updated() {
@@ -145,21 +162,23 @@ class Board {
     this.draw();
   }
 
-  /** Do something, show what came of it and say it. */
+  /**
+   * Do something, show what came of it and say it.
+   *
+   * @param {Action} action
+   */
   act(action) {
     const said = action(this.round);
     this.draw();
     this.status.textContent = said;
   }
 
+  /** @param {KeyboardEvent} event */
   pressed(event) {
-    const path = event.composedPath();
-    if (!path.includes(this.root) || event.ctrlKey || event.metaKey || event.altKey) {
+    if (!claimed(event, this.root)) {
       return;
     }
-    if (event.key !== "Escape" && event.key !== "Tab") {
-      event.stopPropagation();
-    }
+    const path = event.composedPath();
     const action = path[0] === this.select ? null : this.action(event, path.includes(this.list));
     if (action) {
       event.preventDefault();
@@ -167,23 +186,31 @@ class Board {
     }
   }
 
+  /**
+   * @param {KeyboardEvent} event
+   * @param {boolean} inList
+   * @returns {Action | null | undefined}
+   */
   action(event, inList) {
     const key = event.key.toLowerCase();
     if (/^[1-5]$/.test(key)) {
       // a key that is held judges once
       return event.repeat ? null : (round) => round.judge(Number(key));
     }
+    /** @type {Record<string, number>} */
     const by = { arrowright: 1, arrowleft: -1, ...(inList ? { arrowdown: 1, arrowup: -1 } : {}) };
     if (key in by) {
       return (round) => round.move(by[key]);
     }
-    return {
+    /** @type {Record<string, Action>} */
+    const actions = {
       0: (round) => round.takeBack(),
       backspace: (round) => round.takeBack(),
       s: (round) => round.skip(),
       n: (round) => round.step(1),
       p: (round) => round.step(-1),
-    }[key];
+    };
+    return actions[key];
   }
 
   tellLate() {
@@ -199,7 +226,7 @@ class Board {
   // Drawing: elements stay where they are, so that focus and scrolling do too
 
   get focused() {
-    return /** @type {Document} */ (this.root.getRootNode()).activeElement;
+    return focusIn(this.root);
   }
 
   draw() {
@@ -269,36 +296,44 @@ class Board {
       const focused = this.list.contains(this.focused);
       this.listed = pool;
       this.items = (pool ?? []).map((one, i) => this.item(one, i));
-      this.list.replaceChildren(...this.items.map((item) => make("li", {}, item)));
+      this.list.replaceChildren(...this.items.map(({ button }) => make("li", {}, button)));
       if (focused) {
         this.passage.focus();
       }
     }
-    this.items.forEach((item, i) => {
-      const { score } = pool[i];
+    pool?.forEach((candidate, i) => {
+      const { button, score } = this.items[i];
+      const judged = candidate.score !== null;
       const here = i === this.round.at;
-      const skipped = score === null && this.round.isSkipped(pool[i]);
-      setText(item.lastChild, score === null ? (skipped ? "skipped" : "") : String(score));
-      item.lastChild.classList.toggle("kbkit-judged", score !== null);
-      item.tabIndex = here ? 0 : -1;
-      item.setAttribute("aria-current", String(here));
+      const skipped = !judged && this.round.isSkipped(candidate);
+      setText(score, judged ? String(candidate.score) : skipped ? "skipped" : "");
+      score.classList.toggle("kbkit-judged", judged);
+      button.tabIndex = here ? 0 : -1;
+      button.setAttribute("aria-current", String(here));
       if (here) {
-        showIn(this.list, item);
+        showIn(this.list, button);
       }
     });
     if (this.list.contains(this.focused)) {
-      this.items[this.round.at]?.focus({ preventScroll: true });
+      this.items[this.round.at]?.button.focus({ preventScroll: true });
     }
   }
 
+  /**
+   * @param {Candidate} candidate
+   * @param {number} i
+   * @returns {Item}
+   */
   item(candidate, i) {
-    return make(
+    const score = make("span", { class: "kbkit-judge-score" });
+    const button = make(
       "button",
       { type: "button", onclick: () => this.act((round) => round.move(i - round.at)) },
       make("span", { class: "kbkit-judge-number" }, i + 1),
       make("bdi", {}, candidate.title),
-      make("span", { class: "kbkit-judge-score" }),
+      score,
     );
+    return { button, score };
   }
 
   drawPassage() {
@@ -313,10 +348,11 @@ class Board {
     if (this.drawn === shown) {
       return;
     }
-    const same = candidate !== null && this.drawn?.id === candidate.id;
+    const before = this.drawn && "id" in this.drawn ? this.drawn.id : null;
+    const same = candidate !== null && before === candidate.id;
     const top = same ? this.passage.scrollTop : 0;
     this.drawn = shown;
-    const label = candidate ? `Passage ${at + 1} of ${pool.length}` : "Passage";
+    const label = candidate && pool ? `Passage ${at + 1} of ${pool.length}` : "Passage";
     this.passage.setAttribute("aria-label", label);
     if (candidate) {
       const { html, link, path, place, title } = candidate;
@@ -348,6 +384,7 @@ class Board {
         : ["Learn the weights from what you said:", "kb.tune()"],
       ["Take it elsewhere:", `kb.judgements().to_qrels("${kb}.qrels")`],
     ];
+    /** @type {(text: string, action: Action) => HTMLElement} */
     const button = (text, action) =>
       make("button", { type: "button", onclick: () => this.act(action) }, text);
     this.end.replaceChildren(
@@ -368,13 +405,12 @@ class Board {
   }
 }
 
-function setText(element, text) {
-  if (element.textContent !== text) {
-    element.textContent = text;
-  }
-}
-
-/** Scrolls a list so far that one of its items is seen, and nothing else on the page. */
+/**
+ * Scrolls a list so far that one of its items is seen, and nothing else on the page.
+ *
+ * @param {HTMLElement} list
+ * @param {HTMLElement} item
+ */
 function showIn(list, item) {
   const [outer, inner] = [list.getBoundingClientRect(), item.getBoundingClientRect()];
   list.scrollTop += Math.max(0, inner.bottom - outer.bottom) - Math.max(0, outer.top - inner.top);

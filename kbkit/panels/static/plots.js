@@ -1,6 +1,7 @@
 // Plots of differences, query by query.
 import { make, makeSvg } from "./dom.js";
 
+/** @param {number} value */
 export const signed = (value, digits = 2) => (value > 0 ? "+" : "") + value.toFixed(digits);
 
 /**
@@ -24,16 +25,23 @@ export function bars(queries, cursor) {
   const svg = makeSvg("svg", { viewBox: `0 -1.1 ${queries.length} 2.2`, "aria-hidden": "true" });
   svg.setAttribute("preserveAspectRatio", "none");
   svg.append(cursor, ...columns);
+  /** @type {(text: string, place: string) => HTMLElement} */
   const label = (text, place) => make("span", { class: `kbkit-eval-${place}` }, text);
   const box = document.createDocumentFragment();
   box.append(svg, label(signed(most), "high"), label(signed(-most), "low"));
   return box;
 }
 
-/** How many queries differ by how much; the mean and its interval below. */
+/**
+ * How many queries differ by how much; the mean and its interval below.
+ *
+ * @param {number[]} bins
+ * @param {[number, number, number]} mean  with the ends of its interval
+ */
 export function spread(bins, [mean, low, high]) {
   const most = Math.max(...bins, 1);
   const middle = (bins.length - 1) / 2;
+  /** @type {(value: number) => number} */
   const across = (value) => value * 10 + middle + 0.5;
   const columns = bins.map((count, i) =>
     makeSvg("rect", {

@@ -1,6 +1,8 @@
 // One document: what it is, stars, and its text. The text is HTML that Python has sanitised; it
 // stands in a shadow root, so that its styles and ids cannot reach the page.
 import { drawn, make, makeLink } from "./dom.js";
+import { fillRendered, sheltered } from "./rendered.js";
+import { makeStars, showStars } from "./stars.js";
 
 /**
  * @typedef {object} State
@@ -19,23 +21,34 @@ import { drawn, make, makeLink } from "./dom.js";
  * @property {string} note  what is left out, or what to do where no document is open
  */
 
-const STARS = ["not useful", "slightly useful", "useful", "very useful", "the answer"];
+/** Addresses that links of a document may have. */
+const LEADS = /^(#|https?:|mailto:)/i;
 
 export default {
+  /** @param {import("./dom.js").Widget} widget */
   render({ model, el }) {
     const reader = new Reader(el, model.get("style"));
-    return drawn({ model }, (state, send) => reader.draw(state, send));
+    return drawn(model, (state, send) => reader.draw(state, send));
   },
 };
 
 class Reader {
+  /**
+   * @param {HTMLElement} el
+   * @param {string} style
+   */
   constructor(el, style) {
     this.serial = -1;
+    /** @type {string | null} */
     this.html = null;
+    /** @type {import("./dom.js").Send} */
     this.send = () => {};
+    /** @type {Set<string>} */
+    this.inner = new Set();
     this.title = make("h3", { class: "kbkit-opened-title" });
     this.facts = make("div", { class: "kbkit-where" });
-    this.stars = STARS.map((meaning, i) => this.star(i + 1, meaning));
+    const { stars, group } = makeStars((score) => this.send("rate", { score }));
+    this.stars = stars;
     this.undo = make("button", {
       class: "kbkit-act",
       type: "button",
@@ -44,8 +57,6 @@ class Reader {
     this.undo.textContent = "Undo";
     this.undo.addEventListener("click", () => this.send("undo"));
     this.rated = make("span", { class: "kbkit-rated" });
-    const group = make("span", { class: "kbkit-stars", role: "group", "aria-label": "Rate" });
-    group.append(...this.stars);
     const actions = make("div", { class: "kbkit-actions" }, group, this.undo, this.rated);
     this.header = make("header", {}, this.title, this.facts, actions);
     this.note = make("p", { class: "kbkit-tree-note" });
@@ -55,11 +66,8 @@ class Reader {
       tabindex: 0,
       "data-lm-suppress-shortcuts": "true",
     });
-    const shadow = this.page.attachShadow({ mode: "open" });
-    this.text = make("div", { class: "text", dir: "auto" });
-    const sheet = document.createElement("style");
-    sheet.textContent = style;
-    shadow.append(sheet, this.text);
+    this.text = sheltered(this.page, style);
+    this.text.className = "text";
     this.text.addEventListener("click", (event) => this.clicked(event));
     this.root = make(
       "article",
@@ -71,14 +79,10 @@ class Reader {
     el.replaceChildren(this.root);
   }
 
-  star(score, meaning) {
-    const label = `${score} ${score === 1 ? "star" : "stars"}, ${meaning}`;
-    const onclick = () => this.send("rate", { score });
-    const attributes = { type: "button", title: label, "aria-label": label, onclick };
-    return make("button", { class: "kbkit-star", ...attributes });
-  }
-
-  /** @param {State} state */
+  /**
+   * @param {State} state
+   * @param {import("./dom.js").Send} send
+   */
   draw(state, send) {
     this.send = send;
     this.inner = new Set(state.inner);
@@ -88,21 +92,17 @@ class Reader {
     this.note.hidden = state.note === "";
     this.note.textContent = state.note;
     this.title.replaceChildren(makeLink(state.link, {}, make("bdi", {}, state.title)));
-    const badge = state.badge && make("span", { class: "kbkit-badge" }, state.badge);
+    const badges = state.badge ? [make("span", { class: "kbkit-badge" }, state.badge)] : [];
     const facts = state.facts.map((fact) => make("span", {}, fact));
     const place = make("bdi", { class: "kbkit-place", title: state.place }, state.place);
-    this.facts.replaceChildren(...[badge, ...facts, place].filter(Boolean));
-    this.stars.forEach((star, i) => {
-      star.classList.toggle("kbkit-on", i < state.stars);
-      star.setAttribute("aria-pressed", String(i + 1 === state.stars));
-    });
+    this.facts.replaceChildren(...badges, ...facts, place);
+    showStars(this.stars, state.stars);
     this.undo.style.visibility = state.undo ? "visible" : "hidden";
     this.rated.textContent = state.rated;
     this.page.setAttribute("aria-label", `Text of ${state.title}`);
     if (state.html !== this.html) {
       this.html = state.html;
-      this.text.innerHTML = state.html;
-      this.text.querySelectorAll("a[href]").forEach((link) => this.tame(link));
+      fillRendered(this.text, state.html, LEADS);
     }
     if (state.serial !== this.serial) {
       this.serial = state.serial;
@@ -111,18 +111,14 @@ class Reader {
     }
   }
 
-  /** Links to elsewhere open beside the notebook. */
-  tame(link) {
-    if (!link.getAttribute("href").startsWith("#")) {
-      link.setAttribute("target", "_blank");
-      link.setAttribute("rel", "noopener noreferrer nofollow");
-    }
-  }
-
-  /** Links to a place in this document or to another one must not change the page's address. */
+  /**
+   * Links to a place in this document or to another one must not change the page's address.
+   *
+   * @param {MouseEvent} event
+   */
   clicked(event) {
     const link = event.target instanceof Element && event.target.closest("a[href]");
-    const href = link ? link.getAttribute("href") : "";
+    const href = (link && link.getAttribute("href")) || "";
     if (href.startsWith("#")) {
       event.preventDefault();
       if (this.inner.has(href)) {
@@ -133,6 +129,7 @@ class Reader {
     }
   }
 
+  /** @param {string} anchor */
   go(anchor) {
     let name = anchor;
     try {
@@ -140,7 +137,7 @@ class Reader {
     } catch {
       // a bare percent sign
     }
-    const target = name && this.page.shadowRoot.getElementById(name);
+    const target = name && this.page.shadowRoot?.getElementById(name);
     if (target) {
       const top = target.getBoundingClientRect().top - this.page.getBoundingClientRect().top;
       this.page.scrollTop += top - 8;

@@ -23,29 +23,52 @@ hr { border: 0; border-top: 1px solid var(--kb-line); }
 `;
 
 /**
- * An element with sanitised HTML inside a shadow root: neither its ids and classes nor the page's
- * styles reach across. Links open beside the notebook; those that lead nowhere on the web are text.
+ * An element inside a shadow root of another one: neither its ids and classes nor the page's styles
+ * reach across.
+ *
+ * @param {HTMLElement} host
+ * @param {string} css  all the styles there are inside
+ * @returns {HTMLDivElement}
+ */
+export function sheltered(host, css) {
+  const inside = make("div", { dir: "auto" });
+  host.attachShadow({ mode: "open" }).append(make("style", {}, css), inside);
+  return inside;
+}
+
+/**
+ * Fill an element with sanitised HTML. Links open beside the notebook; those that lead nowhere are
+ * text.
+ *
+ * @param {HTMLElement} element
+ * @param {string} html  what nh3 let through
+ * @param {RegExp} leads  addresses that a link may have; those of the page itself begin with `#`
+ */
+export function fillRendered(element, html, leads = /^https?:\/\//i) {
+  element.innerHTML = html;
+  for (const link of element.querySelectorAll("a")) {
+    const href = link.getAttribute("href") ?? "";
+    if (!leads.test(href)) {
+      link.removeAttribute("href");
+    } else if (!href.startsWith("#")) {
+      link.setAttribute("target", "_blank");
+      link.setAttribute("rel", "noopener noreferrer nofollow");
+    }
+  }
+}
+
+/**
+ * An element of its own that shows sanitised HTML.
  *
  * @param {string} html  what nh3 let through
- * @returns {HTMLElement}
  */
 export function makeRendered(html) {
   const host = make("div", { class: "kbkit-rendered", dir: "auto" });
-  const root = host.attachShadow({ mode: "open" });
-  const body = make("div");
-  body.innerHTML = html;
-  for (const link of body.querySelectorAll("a")) {
-    if (/^https?:\/\//i.test(link.getAttribute("href") ?? "")) {
-      link.setAttribute("target", "_blank");
-      link.setAttribute("rel", "noopener noreferrer nofollow");
-    } else {
-      link.removeAttribute("href");
-    }
-  }
+  const body = sheltered(host, RENDERED_STYLE);
+  fillRendered(body, html);
   // wide code and tables scroll, so the keyboard has to reach them
   for (const wide of body.querySelectorAll("pre, table")) {
     wide.setAttribute("tabindex", "0");
   }
-  root.append(make("style", {}, RENDERED_STYLE), body);
   return host;
 }

@@ -1,6 +1,8 @@
 // A round of judging, without its looks: where the reader is, what they said, and what is left. What
 // they say counts here at once; Python stores it meanwhile, and tells when it has.
 
+import { GRADES } from "./stars.js";
+
 /**
  * @typedef {object} Candidate
  * @property {string} id
@@ -11,9 +13,16 @@
  * @property {string} html  sanitised
  * @property {number | null} score
  * @typedef {{place: number, id: string, score: number | null, since: number}} Pending
+ * @typedef {[number, number | null]} Count  judged and pooled; null while that is not known
+ * @typedef {{by: string, place: number, id: string, score: number | null}} Said  what is stored now
+ * @typedef {{place?: number, version?: number, passages?: Candidate[]}} Pool  empty before the first
+ * @typedef {object} State  what Python tells of the round
+ * @property {Count[]} counts
+ * @property {number} version  another one when the judgements were changed elsewhere
+ * @property {Said | null} [said]
+ * @property {number | null} start  the query to begin with
  */
 
-export const GRADES = ["not useful", "slightly useful", "useful", "very useful", "the answer"];
 const DEAD = "Not stored: the kernel was restarted. Run the cell again, it goes on from here.";
 /** Milliseconds after which a judgement that is not stored yet is worth a word. */
 const SLOW = 2000;
@@ -37,9 +46,13 @@ export class Round {
     this.skipped = new Map();
     /** @type {[number, string][]} */
     this.judged = [];
+    /** @type {Set<number>} */
     this.asked = new Set();
+    /** @type {Set<number>} */
     this.old = new Set();
+    /** @type {Count[]} */
     this.counts = [];
+    /** @type {number | null} */
     this.version = null;
     this.number = 0;
     this.shown = "";
@@ -48,6 +61,7 @@ export class Round {
 
   // What comes from Python
 
+  /** @param {State} state */
   update(state) {
     this.counts = state.counts;
     if (state.version !== this.version) {
@@ -64,6 +78,7 @@ export class Round {
     this.want();
   }
 
+  /** @param {Said} said */
   stored({ by, place, id, score }) {
     this.pending.delete(by);
     const newer = [...this.pending.values()].some((one) => one.place === place && one.id === id);
@@ -73,9 +88,13 @@ export class Round {
     }
   }
 
-  /** A pool that was asked for. */
+  /**
+   * A pool that was asked for.
+   *
+   * @param {Pool} pool
+   */
   take({ place, version, passages }) {
-    if (place === undefined || version !== this.version) {
+    if (place === undefined || passages === undefined || version !== this.version) {
       return;
     }
     this.pools.set(place, passages);
@@ -110,8 +129,13 @@ export class Round {
 
   // What is judged
 
+  /** The place of the query; -1 where none is shown. */
+  get here() {
+    return this.place ?? -1;
+  }
+
   get pool() {
-    return this.pools.get(this.place) ?? null;
+    return this.pools.get(this.here) ?? null;
   }
 
   get candidate() {
@@ -122,11 +146,17 @@ export class Round {
     return [...this.skipped.values()].reduce((sum, ids) => sum + ids.size, 0);
   }
 
+  /** @param {Candidate} candidate */
   isSkipped(candidate) {
-    return this.skipped.get(this.place)?.has(candidate.id) ?? false;
+    return this.skipped.get(this.here)?.has(candidate.id) ?? false;
   }
 
-  /** Judged and pooled of a query; what is pooled is null while it is not known. */
+  /**
+   * Judged and pooled of a query.
+   *
+   * @param {number} place
+   * @returns {Count}
+   */
   count(place) {
     const pool = this.pools.get(place);
     return pool
@@ -139,7 +169,11 @@ export class Round {
     return [...this.pending.values()].filter((one) => Date.now() - one.since > SLOW).length;
   }
 
-  /** Each answers what is to be said about it. */
+  /**
+   * This and the next ones answer what is to be said about it.
+   *
+   * @param {number} score
+   */
   judge(score) {
     if (!this.candidate) {
       return "";
@@ -147,8 +181,8 @@ export class Round {
     if (!this.store(this.candidate, score)) {
       return DEAD;
     }
-    this.skipped.get(this.place)?.delete(this.candidate.id);
-    this.judged.push([this.place, this.candidate.id]);
+    this.skipped.get(this.here)?.delete(this.candidate.id);
+    this.judged.push([this.here, this.candidate.id]);
     this.goOn();
     return `${score}, ${GRADES[score - 1]}. ${this.where()}`;
   }
@@ -157,15 +191,15 @@ export class Round {
     if (!this.candidate) {
       return "";
     }
-    const ids = this.skipped.get(this.place) ?? new Set();
-    this.skipped.set(this.place, ids.add(this.candidate.id));
+    const ids = this.skipped.get(this.here) ?? new Set();
+    this.skipped.set(this.here, ids.add(this.candidate.id));
     this.goOn();
     return `Skipped. ${this.where()}`;
   }
 
   /** The judgement of the passage that is shown, or else the last one. */
   takeBack() {
-    if (this.candidate === null || this.candidate.score === null) {
+    if (!this.candidate?.score) {
       const [place, id] = this.judged.at(-1) ?? [-1, ""];
       const at = (this.pools.get(place) ?? []).findIndex((one) => one.id === id);
       if (at < 0) {
@@ -174,18 +208,23 @@ export class Round {
       [this.place, this.at] = [place, at];
       this.remember();
     }
-    const { id, score } = this.candidate;
-    if (score !== null && !this.store(this.candidate, null)) {
+    const taken = this.candidate;
+    if (taken && taken.score !== null && !this.store(taken, null)) {
       return DEAD;
     }
-    this.judged = this.judged.filter(([, other]) => other !== id);
+    this.judged = this.judged.filter(([, other]) => other !== taken?.id);
     return `Taken back. ${this.where()}`;
   }
 
+  /**
+   * @param {Candidate} candidate
+   * @param {number | null} score
+   * @returns {boolean} whether somebody heard it
+   */
   store(candidate, score) {
     this.number += 1;
     const by = `${this.name}-${this.number}`;
-    const said = { place: this.place, id: candidate.id };
+    const said = { place: this.here, id: candidate.id };
     if (!this.send({ event: "judge", ...said, score: score ?? 0, by })) {
       return false;
     }
@@ -198,6 +237,7 @@ export class Round {
 
   /** The first passage from a place on, around the end, that is neither judged nor skipped. */
   firstOpen(from = 0) {
+    /** @type {Candidate[]} */
     const pool = this.pool ?? [];
     const places = pool.map((_, i) => (from + i) % pool.length);
     return places.find((i) => pool[i].score === null && !this.isSkipped(pool[i])) ?? -1;
@@ -207,7 +247,7 @@ export class Round {
   nextPlace() {
     const total = this.queries.length;
     for (let i = 1; i < total; i += 1) {
-      const place = (this.place + i) % total;
+      const place = (this.here + i) % total;
       const [judged, pooled] = this.count(place);
       if (pooled === null || judged + (this.skipped.get(place)?.size ?? 0) < pooled) {
         return place;
@@ -226,7 +266,11 @@ export class Round {
     }
   }
 
-  /** To the first passage of a query that is not judged. */
+  /**
+   * To the first passage of a query that is not judged.
+   *
+   * @param {number} place
+   */
   goTo(place) {
     this.place = place;
     this.at = Math.max(0, this.firstOpen());
@@ -235,12 +279,14 @@ export class Round {
     return this.where();
   }
 
+  /** @param {number} by */
   step(by) {
     const total = this.queries.length;
-    const from = this.place === null || this.place < 0 ? (by > 0 ? -1 : 0) : this.place;
+    const from = this.here < 0 ? (by > 0 ? -1 : 0) : this.here;
     return this.goTo((from + by + total) % total);
   }
 
+  /** @param {number} by */
   move(by) {
     if (this.pool && this.at + by >= 0 && this.at + by < this.pool.length) {
       this.at += by;
@@ -260,11 +306,11 @@ export class Round {
   }
 
   where() {
-    if (this.place < 0) {
+    if (this.place !== null && this.place < 0) {
       return "All is judged.";
     }
-    if (!this.candidate) {
-      return `Query ${this.place + 1} of ${this.queries.length}.`;
+    if (!this.candidate || !this.pool) {
+      return `Query ${this.here + 1} of ${this.queries.length}.`;
     }
     const judged = this.candidate.score === null ? "" : ` Judged ${this.candidate.score} of 5.`;
     return `Passage ${this.at + 1} of ${this.pool.length}: ${this.candidate.title}.${judged}`;

@@ -1,0 +1,32 @@
+// Stars to rate with, and what each number of them means.
+import { make } from "./dom.js";
+
+export const GRADES = ["not useful", "slightly useful", "useful", "very useful", "the answer"];
+
+/**
+ * A button for each score from 1 to 5, and the group that they stand in.
+ *
+ * @param {(score: number) => void} rate
+ */
+export function makeStars(rate) {
+  const stars = GRADES.map((meaning, i) => {
+    const label = `${i + 1} ${i === 0 ? "star" : "stars"}, ${meaning}`;
+    const attributes = { title: label, "aria-label": label, onclick: () => rate(i + 1) };
+    return make("button", { class: "kbkit-star", type: "button", ...attributes });
+  });
+  const group = make("span", { class: "kbkit-stars", role: "group", "aria-label": "Rate" }, stars);
+  return { stars, group };
+}
+
+/**
+ * Show a rating.
+ *
+ * @param {HTMLButtonElement[]} stars
+ * @param {number} score  0 for none
+ */
+export function showStars(stars, score) {
+  stars.forEach((star, i) => {
+    star.classList.toggle("kbkit-on", i < score);
+    star.setAttribute("aria-pressed", String(i + 1 === score));
+  });
+}
