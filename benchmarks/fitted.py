@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from kbkit.embedding import Embedder, open_embedder
 from kbkit.embedding.base import Matrix, Vector
-from kbkit.embedding.fitted import PRIOR_BELOW, FittedEncoder, fit, term_vectors
+from kbkit.embedding.fitted import PRIOR_BELOW, FittedEncoder, fit
+from kbkit.embedding.words import term_vectors
 from kbkit.ingest.chunking import embedded_text
 from kbkit.recipes import (
     AnyEmbedding,
@@ -182,20 +183,28 @@ def rows_of(
         queries = model.embed_passages(collection.questions)
         micros = timed(lambda model=model: model.embed_query(question))  # type: ignore[misc]
         add(f"{label} on both sides", label, "", queries, micros)
-    priors: list[tuple[str, Callable[[], Mapping[str, Vector] | None]]] = [
-        ("MiniLM, queries fitted", lambda: None)
+    terms_of = analyzer("english").terms
+
+    def of_words(label: str) -> Mapping[str, Vector]:
+        return term_vectors(models[label], collection.texts, terms_of)
+
+    ways: list[tuple[str, Callable[[], FittedEncoder]]] = [
+        ("MiniLM, queries fitted, chunks alone", lambda: fitted(lexical, vectors["MiniLM"])),
+        (
+            "the same with WordLlama's vectors of words",
+            lambda: fitted(lexical, vectors["MiniLM"], words=of_words("WordLlama")),
+        ),
     ]
     if len(collection.texts) < 4 * PRIOR_BELOW:
-        terms_of = analyzer("english").terms
-        priors.append(
+        ways.append(
             (
-                "the same, drawn to the model's term vectors",
-                lambda: term_vectors(models["MiniLM"], collection.texts, terms_of),
+                "drawn to the model's own term vectors",
+                lambda: fitted(lexical, vectors["MiniLM"], prior=of_words("MiniLM")),
             )
         )
-    for label, prior in priors:
+    for label, way in ways:
         began = time.process_time()
-        encoder = fitted(lexical, vectors["MiniLM"], prior())
+        encoder = way()
         seconds = f"{time.process_time() - began:.1f}"
         queries = np.stack([encoder.encode(asked) for asked in lexical.questions])
         micros = timed(lambda encoder=encoder: encoder.encode(terms))  # type: ignore[misc]
@@ -203,8 +212,20 @@ def rows_of(
     return rows
 
 
-def fitted(lexical: Lexical, vectors: Matrix, prior: Mapping[str, Vector] | None) -> FittedEncoder:
-    return fit(vectors, lexical.terms, embedder="minilm", heading_terms=lexical.titles, prior=prior)
+def fitted(
+    lexical: Lexical,
+    vectors: Matrix,
+    prior: Mapping[str, Vector] | None = None,
+    words: Mapping[str, Vector] | None = None,
+) -> FittedEncoder:
+    return fit(
+        vectors,
+        lexical.terms,
+        embedder="minilm",
+        heading_terms=lexical.titles,
+        prior=prior,
+        words=words,
+    )
 
 
 def main() -> None:

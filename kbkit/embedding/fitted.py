@@ -15,6 +15,11 @@ squares of its column (the regression knows a rare term from few rows, but a que
 about just those) and s makes lambda mean the same whatever the knowledge base. Lambda is
 chosen on chunks that are held out: their headings have to find them. Queries play no part.
 
+Where there are chunks enough, each row also gets a share of what static vectors say of its term,
+brought into the space of the chunks' vectors (`kbkit.embedding.words.mapped`): a word that stands
+in few chunks, or elsewhere than those of the same meaning, is understood by what it means in
+general.
+
 M is ``C ** -0.25``, where C is the covariance of the chunks' vectors. A regression keeps the
 directions in which chunks differ most, which tell subjects apart, and loses of the others, which
 tell passages of one subject apart; M gives those some of their share back.
@@ -27,9 +32,8 @@ whitening as in Su et al., "Whitening Sentence Representations" (2021), of queri
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -37,26 +41,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.base import Embedder, Matrix, Vector
+from kbkit.embedding.base import Matrix, Vector
+from kbkit.embedding.design import READ, grouped, levelling, rows_of, started
 from kbkit.embedding.ridge import ridge
+from kbkit.embedding.words import mapped
 from kbkit.errors import EmbedderError
 
-READ = 256
-"""Terms of a chunk, and of a query, that are looked at."""
 ASKED = 64
 """Rows that a query's vector is the sum of, at most: reading more from memory takes too long."""
 PRIOR_BELOW = 500
-"""Number of chunks below which a prior pays (nDCG@10 +5 points at 50, +2 at 200, 0 at 600)."""
+"""Number of chunks below which a prior pays (nDCG@10 +5 points at 50, +2 at 200, 0 at 600).
+
+From there on static vectors of words do, which are no prior but added.
+"""
 
 _MOST_TERMS = 100_000
 """Terms that get a vector: the commonest, so that the table stays below 80 MB."""
-_HEADING_WEIGHT = 0.7
 _IDF_POWER = 0.75
 """Below 1, as questions have common words that say much; rows of the regression have idf itself."""
-_LEVELLING = -0.25
-"""Power of the covariance: 0 leaves queries as the regression makes them, -0.5 whitens them."""
-_SHRINKAGE = 0.1
-"""Mean variances added to every direction's, as those of few chunks are not known well."""
+_WORDS = 0.5
+"""Share of the vectors of words in a row, beside 1 for what the regression found. They are not
+weighed by idf: what is rare in the knowledge base is not rare in general ("folder")."""
 _LAMBDAS = (0.8, 1.6)
 _USUAL_LAMBDA = 0.8
 """Where there is too little to choose by."""
@@ -66,7 +71,6 @@ _FEWEST_HELD_OUT = 20
 """Questions that a choice needs."""
 _LEAD = 12
 """First terms of a chunk without headings, asked instead of them."""
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,8 +82,8 @@ class FittedEncoder:
         terms: The analyzer terms that have a row.
         vectors: Their rows, idf included; float32, shape ``(len(terms), dimensions)``.
         report: How it was fitted, as JSON values: ``chunks``, ``terms``, ``headings``, ``prior``,
-            ``lambda``, ``questions`` (asked of held-out chunks) and ``held_out`` (the mean
-            reciprocal rank that each lambda reached there).
+            ``words``, ``lambda``, ``questions`` (asked of held-out chunks) and ``held_out`` (the
+            mean reciprocal rank that each lambda reached there).
 
     Raises:
         EmbedderError: Terms and rows do not belong together.
@@ -132,6 +136,7 @@ def fit(
     embedder: str,
     heading_terms: Sequence[Sequence[str]] = (),
     prior: Mapping[str, Vector] | None = None,
+    words: Mapping[str, Vector] | None = None,
     seed: int = 0,
 ) -> FittedEncoder:
     """Fit a query encoder to the vectors of a knowledge base's chunks.
@@ -141,7 +146,9 @@ def fit(
         chunk_terms: Analyzer terms of what was embedded of each chunk.
         embedder: Fingerprint of the model that made the vectors.
         heading_terms: Analyzer terms of each chunk's title and headings; empty for none.
-        prior: Vectors of terms to draw the regression to instead of 0; see `term_vectors`.
+        prior: Vectors of terms to draw the regression to instead of 0, of the chunks' model; see
+            `kbkit.embedding.words.term_vectors`.
+        words: Vectors of terms of any model, to tell what a term means in general.
         seed: Of the sample that lambda is chosen with. Equal input and seed, equal table.
 
     Raises:
@@ -149,8 +156,8 @@ def fit(
             has any term.
     """
     _check(vectors, chunk_terms, heading_terms)
-    problem = _Problem.of(vectors, chunk_terms, heading_terms, prior)
-    chosen, report = _choose(problem, chunk_terms, heading_terms, seed)
+    problem = _Problem.of(vectors, chunk_terms, heading_terms, prior, words)
+    chosen, report = _choose(problem, chunk_terms, heading_terms, words, seed)
     return FittedEncoder(
         embedder=embedder,
         terms=tuple(problem.vocabulary),
@@ -160,35 +167,11 @@ def fit(
             "terms": len(problem.vocabulary),
             "headings": bool(problem.headings),
             "prior": prior is not None,
+            "words": words is not None,
             "lambda": chosen,
             **report,
         },
     )
-
-
-def term_vectors(
-    embedder: Embedder, texts: Iterable[str], terms_of: Callable[[str], Sequence[str]]
-) -> dict[str, Vector]:
-    """The model's own vector of each term: a prior for knowledge bases with few chunks.
-
-    A stem is no word, so that what is embedded is the term's commonest form. It takes 2 to 3 ms a
-    term with a small transformer; `PRIOR_BELOW` says where that is worth it.
-
-    Args:
-        embedder: The model of the chunks' vectors.
-        texts: What was embedded.
-        terms_of: The analyzer.
-
-    Raises:
-        EmbedderError: The model failed.
-    """
-    counts = Counter(word for text in texts for word in _WORD.findall(text))
-    forms: dict[str, str] = {}
-    for word, _ in counts.most_common():
-        terms = terms_of(word)
-        if len(terms) == 1:
-            forms.setdefault(terms[0], word)
-    return dict(zip(forms, embedder.embed_passages(list(forms.values())), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +186,7 @@ class _Problem:
         headings: Number of rows of headings.
         metric: M, which levels the directions of queries.
         prior: Vectors that the solution is drawn to, or ``None`` for 0.
+        words: What terms mean in general, in the targets' space, or ``None``.
     """
 
     vocabulary: dict[str, int]
@@ -212,6 +196,7 @@ class _Problem:
     headings: int
     metric: Matrix
     prior: Matrix | None
+    words: Matrix | None
 
     @classmethod
     def of(
@@ -220,6 +205,7 @@ class _Problem:
         chunk_terms: Sequence[Sequence[str]],
         heading_terms: Sequence[Sequence[str]],
         prior: Mapping[str, Vector] | None,
+        words: Mapping[str, Vector] | None,
     ) -> _Problem:
         from scipy.sparse import vstack
 
@@ -231,23 +217,35 @@ class _Problem:
         df = np.array([frequencies[term] for term in kept], np.float32)
         idf = np.log1p((len(vectors) - df + 0.5) / (df + 0.5))
         centred = np.asarray(vectors, np.float32) - np.mean(vectors, axis=0, dtype=np.float32)
-        design, targets = _rows(chunk_terms, vocabulary, idf), centred
-        grouped = _grouped(heading_terms, centred)
-        if grouped is not None:
-            headings, means, weights = grouped
+        design, targets = rows_of(chunk_terms, vocabulary, idf), centred
+        general = None if words is None else mapped(words, vocabulary, design, centred)
+        groups = grouped(heading_terms, centred)
+        if groups is not None:
+            headings, means, weights = groups
             from scipy.sparse import diags
 
-            rows = diags(weights) @ _rows(headings, vocabulary, idf)
+            rows = diags(weights) @ rows_of(headings, vocabulary, idf)
             design = vstack([design, rows], format="csr", dtype=np.float32)
             targets = np.concatenate([centred, weights[:, None] * means])
-        headings_count = 0 if grouped is None else len(grouped[0])
-        start = None if prior is None else _start(prior, vocabulary, df, design, targets)
-        return cls(vocabulary, idf, design, targets, headings_count, _metric(centred), start)
+        headings_count = 0 if groups is None else len(groups[0])
+        start = None if prior is None else started(prior, vocabulary, df, design, targets)
+        metric = levelling(centred)
+        return cls(vocabulary, idf, design, targets, headings_count, metric, start, general)
 
     def table(self, strength: float) -> Matrix:
         """What a query's vector is the sum of, a row a term, for one lambda."""
         rows: Matrix = (self.solve(strength) * self.idf[:, None] ** _IDF_POWER) @ self.metric
-        return rows
+        if self.words is None:
+            return rows
+        general: Matrix = self.words @ self.metric
+        size = self._size(general)
+        return rows + general * (_WORDS * self._size(rows) / size) if size > 0 else rows
+
+    def _size(self, table: Matrix) -> np.float32:
+        """Length of a term's vector, as chunks have terms."""
+        weight = np.asarray(self.design.power(2).sum(axis=0), np.float32).ravel()
+        squares = np.einsum("ij,ij->i", table, table)
+        return np.float32(np.sqrt(weight @ squares / weight.sum()))
 
     def solve(self, strength: float) -> Matrix:
         """The vectors of all terms for one lambda, idf not included."""
@@ -262,82 +260,11 @@ class _Problem:
         return self.prior + ridge(self.design, rest, penalty)
 
 
-def _metric(centred: Matrix) -> Matrix:
-    """The covariance of chunk vectors, shrunk to what all directions have, to the power of -1/4."""
-    covariance = (centred.T @ centred).astype(np.float64) / max(1, len(centred))
-    variances, directions = np.linalg.eigh(covariance)
-    variances = np.maximum(variances, 0.0) + _SHRINKAGE * variances.mean()
-    if not variances.all():  # all chunks are alike
-        return np.eye(len(variances), dtype=np.float32)
-    metric: Matrix = ((directions * variances**_LEVELLING) @ directions.T).astype(np.float32)
-    return metric
-
-
-def _rows(
-    texts: Iterable[Sequence[str]], vocabulary: Mapping[str, int], idf: NDArray[np.float32]
-) -> Any:
-    """A row a text: ``(1 + ln tf) * idf``, scaled to length 1."""
-    from scipy.sparse import csr_matrix
-
-    values: list[NDArray[np.float32]] = []
-    indices: list[NDArray[np.int32]] = []
-    ends = [0]
-    for terms in texts:
-        counts = Counter(vocabulary[term] for term in terms[:READ] if term in vocabulary)
-        columns = np.fromiter(counts, np.int32, len(counts))
-        weights = (1 + np.log(np.fromiter(counts.values(), np.float32, len(counts)))) * idf[columns]
-        norm = float(np.sqrt(weights @ weights))
-        values.append(weights / norm if norm > 0 else weights)
-        indices.append(columns)
-        ends.append(ends[-1] + len(counts))
-    shape = (len(ends) - 1, len(vocabulary))
-    return csr_matrix((np.concatenate(values), np.concatenate(indices), ends), shape=shape)
-
-
-def _grouped(
-    headings: Sequence[Sequence[str]], centred: Matrix
-) -> tuple[list[tuple[str, ...]], Matrix, NDArray[np.float32]] | None:
-    """Distinct headings, the mean target of their chunks, and the weight of their row.
-
-    One row of weight ``w * sqrt(k)`` and the mean as its target leaves the regression as k rows
-    of weight w would.
-    """
-    groups: dict[tuple[str, ...], int] = {}
-    numbers = np.array([groups.setdefault(tuple(terms), len(groups)) for terms in headings], int)
-    if not any(groups):
-        return None
-    counts = np.bincount(numbers).astype(np.float32)
-    means = np.zeros((len(groups), centred.shape[1]), np.float32)
-    np.add.at(means, numbers, centred)
-    means /= counts[:, None]
-    weights = np.where([bool(terms) for terms in groups], np.sqrt(counts), 0) * _HEADING_WEIGHT
-    return list(groups), means, weights.astype(np.float32)
-
-
-def _start(
-    prior: Mapping[str, Vector],
-    vocabulary: Mapping[str, int],
-    df: NDArray[np.float32],
-    design: Any,
-    targets: Matrix,
-) -> Matrix:
-    """The prior as a table: centred, as the targets are, and scaled so that it fits them best."""
-    start = np.zeros((len(vocabulary), targets.shape[1]), np.float32)
-    known = [(row, prior[term]) for term, row in vocabulary.items() if term in prior]
-    if known:
-        rows = np.array([row for row, _ in known])
-        found = np.stack([vector for _, vector in known])
-        start[rows] = found - np.average(found, axis=0, weights=df[rows])
-    guess = design @ start
-    size = float((guess * guess).sum())
-    start *= np.float32(max(0.0, float((guess * targets).sum())) / size if size > 0 else 0.0)
-    return start
-
-
 def _choose(
     problem: _Problem,
     chunk_terms: Sequence[Sequence[str]],
     heading_terms: Sequence[Sequence[str]],
+    words: Mapping[str, Vector] | None,
     seed: int,
 ) -> tuple[float, dict[str, Any]]:
     """The lambda with which headings of held-out chunks find them best, and the figures."""
@@ -357,10 +284,11 @@ def _choose(
         [chunk_terms[i] for i in kept],
         headings,
         None if prior is None else {t: prior[row] for t, row in problem.vocabulary.items()},
+        words,
     )
     place = {i: row for row, i in enumerate(order)}
     wanted = [[place[i] for i in chunks] for chunks in held_out.values()]
-    asking = _rows(held_out, part.vocabulary, part.idf)
+    asking = rows_of(held_out, part.vocabulary, part.idf)
     asking.data[:] = 1
     scores = {
         strength: _reciprocal_rank(asking @ part.table(strength) @ vectors[order].T, wanted)

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from kbkit.embedding.fitted import FittedEncoder, fit, term_vectors
+from kbkit.embedding.fitted import FittedEncoder, fit
 from kbkit.embedding.static import StaticEmbedder
+from kbkit.embedding.words import term_vectors
 from kbkit.errors import EmbedderError
 from kbkit.export.index import IndexContent, IndexedChunk, IndexedDocument
 from kbkit.recipes import RetrievalSpec

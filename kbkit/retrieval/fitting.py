@@ -10,7 +10,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from kbkit.embedding.base import Embedder, Matrix, Vector
-from kbkit.embedding.fitted import PRIOR_BELOW, READ, fit, term_vectors
+from kbkit.embedding.design import READ
+from kbkit.embedding.fitted import PRIOR_BELOW, fit
+from kbkit.embedding.static import StaticEmbedder
+from kbkit.embedding.words import term_vectors
 from kbkit.errors import ConfigError, EmbedderError
 from kbkit.recipes import KnowledgeBaseConfig
 from kbkit.stores import contents, encoders, registry
@@ -90,16 +93,20 @@ def fit_encoder(
         corpus = _read(connection, row, analyzer(config.language).terms)
     if not corpus.terms:
         raise ConfigError(f"{row.name}: has no chunks to fit a query encoder to; add documents")
-    prior = None
-    if len(corpus.terms) < PRIOR_BELOW and config.embedding.type in _LOCAL:
-        with suppress(EmbedderError):  # it helps; the report tells whether it did
-            prior = _prior(database, row, config, embedder(row))
+    prior = words = None
+    with suppress(EmbedderError):  # they help; the report tells whether they did
+        if len(corpus.terms) >= PRIOR_BELOW:
+            if config.embedding.type != "static":  # whose chunks say as much themselves
+                words = _term_vectors(database, row, config, StaticEmbedder())
+        elif config.embedding.type in _LOCAL:
+            prior = _term_vectors(database, row, config, embedder(row))
     fitted = fit(
         corpus.vectors,
         corpus.terms,
         embedder=row.embedder,
         heading_terms=corpus.headings,
         prior=prior,
+        words=words,
     )
     report = {**fitted.report, "last_seq": corpus.last_seq}
     with database.write() as connection:
@@ -158,7 +165,7 @@ def _read(
     return _Corpus(contents.unpack(packed, row.dimensions), terms, headings, last)
 
 
-def _prior(
+def _term_vectors(
     database: Database, row: KnowledgeBaseRow, config: KnowledgeBaseConfig, embedder: Embedder
 ) -> dict[str, Vector]:
     with database.read() as connection:

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from kbkit.embedding import open_embedder
-from kbkit.embedding.fitted import ASKED, READ, FittedEncoder, fit, term_vectors
+from kbkit.embedding.design import READ
+from kbkit.embedding.fitted import ASKED, FittedEncoder, fit
+from kbkit.embedding.words import term_vectors
 from kbkit.errors import EmbedderError
 from kbkit.recipes import StaticEmbedding
 from kbkit.text import analyzer
@@ -220,6 +222,42 @@ def test_a_prior_of_other_terms_changes_nothing(fitted):
     other = {"elsewhere": np.ones(32, np.float32)}
     encoder = fit(vectors, terms, embedder="model", heading_terms=headings, prior=other)
     np.testing.assert_allclose(encoder.vectors, fitted.vectors, atol=1e-5)
+
+
+def test_words_tell_what_a_rare_term_means_in_general():
+    """A word of one page, beside another subject, comes nearer to its like by meaning."""
+    vectors, terms, headings, topics = corpus(600)
+    rng = np.random.default_rng(5)
+    general = dict(zip(TOPICS, rng.standard_normal((4, 8)), strict=True))
+    words = {
+        word: (general[topic] + rng.standard_normal(8) / 4).astype(np.float32)
+        for topic in TOPICS
+        for word in TOPICS[topic]
+    }
+    words["dinghy"] = general["sea"].astype(np.float32)
+    odd = topics.index("music")
+    terms[odd] = [*terms[odd], "dinghy"]
+    found = {}
+    for told in (None, words):
+        encoder = fit(vectors, terms, embedder="model", heading_terms=headings, words=told)
+        scores = vectors @ encoder.encode(["dinghy"])
+        found[told is None] = float(scores[np.array(topics) == "sea"].mean() - scores.mean())
+        assert encoder.report["words"] is (told is not None)
+    assert found[False] > found[True] + 0.05
+
+
+def test_vectors_of_other_words_add_nothing(fitted):
+    vectors, terms, headings, _ = corpus()
+    other = {"elsewhere": np.ones(8, np.float32)}
+    encoder = fit(vectors, terms, embedder="model", heading_terms=headings, words=other)
+    np.testing.assert_allclose(encoder.vectors, fitted.vectors, atol=1e-5)
+
+
+def test_words_that_all_chunks_share_map_to_nothing_wrong():
+    vectors, terms, _, _ = corpus(60)
+    same = {"page": np.ones(8, np.float32)}
+    encoder = fit(vectors, terms, embedder="model", words=same)
+    assert np.isfinite(encoder.vectors).all()
 
 
 def test_the_prior_is_the_vector_of_the_commonest_form():

@@ -262,6 +262,19 @@ def test_fitting_says_how_and_asks_local_models_only(workspace):
     assert filled(workspace).fit_query_encoder()["prior"] is False
 
 
+def test_static_vectors_of_words_help_the_encoder_of_many_chunks(workspace):
+    """Whatever the model: it is asked for nothing."""
+    kb = workspace.create("drinks", config=config())
+    parts = [
+        f"## Cup {number}\n\nAll there is to know about cup {number}." for number in range(500)
+    ]
+    kb.ingest(Document(text="\n\n".join(parts)))
+    Model.state = "down"
+    report = kb.fit_query_encoder()
+    assert report["chunks"] == 500
+    assert (report["words"], report["prior"]) == (True, False)
+
+
 def test_what_cannot_be_fitted_to_is_a_clear_error(workspace):
     kb = workspace.create("drinks", config=config("fitted", {"type": "static"}))
     with pytest.raises(ConfigError, match="no chunks"):

@@ -1,0 +1,95 @@
+"""What the regression of a query encoder is made of: its rows, its targets, what levels queries.
+
+`kbkit.embedding.fitted` says what each is for, and names the sources.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.embedding.base import Matrix, Vector
+
+READ = 256
+"""Terms of a chunk, and of a query, that are looked at."""
+_HEADING_WEIGHT = 0.7
+_LEVELLING = -0.25
+"""Power of the covariance: 0 leaves queries as the regression makes them, -0.5 whitens them."""
+_SHRINKAGE = 0.1
+"""Mean variances added to every direction's, as those of few chunks are not known well."""
+
+
+def levelling(centred: Matrix) -> Matrix:
+    """The covariance of chunk vectors, shrunk to what all directions have, to the power of -1/4."""
+    covariance = (centred.T @ centred).astype(np.float64) / max(1, len(centred))
+    variances, directions = np.linalg.eigh(covariance)
+    variances = np.maximum(variances, 0.0) + _SHRINKAGE * variances.mean()
+    if not variances.all():  # all chunks are alike
+        return np.eye(len(variances), dtype=np.float32)
+    metric: Matrix = ((directions * variances**_LEVELLING) @ directions.T).astype(np.float32)
+    return metric
+
+
+def rows_of(
+    texts: Iterable[Sequence[str]], vocabulary: Mapping[str, int], idf: NDArray[np.float32]
+) -> Any:
+    """A row a text: ``(1 + ln tf) * idf``, scaled to length 1."""
+    from scipy.sparse import csr_matrix
+
+    values: list[NDArray[np.float32]] = []
+    indices: list[NDArray[np.int32]] = []
+    ends = [0]
+    for terms in texts:
+        counts = Counter(vocabulary[term] for term in terms[:READ] if term in vocabulary)
+        columns = np.fromiter(counts, np.int32, len(counts))
+        weights = (1 + np.log(np.fromiter(counts.values(), np.float32, len(counts)))) * idf[columns]
+        norm = float(np.sqrt(weights @ weights))
+        values.append(weights / norm if norm > 0 else weights)
+        indices.append(columns)
+        ends.append(ends[-1] + len(counts))
+    shape = (len(ends) - 1, len(vocabulary))
+    return csr_matrix((np.concatenate(values), np.concatenate(indices), ends), shape=shape)
+
+
+def grouped(
+    headings: Sequence[Sequence[str]], centred: Matrix
+) -> tuple[list[tuple[str, ...]], Matrix, NDArray[np.float32]] | None:
+    """Distinct headings, the mean target of their chunks, and the weight of their row.
+
+    One row of weight ``w * sqrt(k)`` and the mean as its target leaves the regression as k rows
+    of weight w would.
+    """
+    groups: dict[tuple[str, ...], int] = {}
+    numbers = np.array([groups.setdefault(tuple(terms), len(groups)) for terms in headings], int)
+    if not any(groups):
+        return None
+    counts = np.bincount(numbers).astype(np.float32)
+    means = np.zeros((len(groups), centred.shape[1]), np.float32)
+    np.add.at(means, numbers, centred)
+    means /= counts[:, None]
+    weights = np.where([bool(terms) for terms in groups], np.sqrt(counts), 0) * _HEADING_WEIGHT
+    return list(groups), means, weights.astype(np.float32)
+
+
+def started(
+    prior: Mapping[str, Vector],
+    vocabulary: Mapping[str, int],
+    df: NDArray[np.float32],
+    design: Any,
+    targets: Matrix,
+) -> Matrix:
+    """The prior as a table: centred, as the targets are, and scaled so that it fits them best."""
+    start = np.zeros((len(vocabulary), targets.shape[1]), np.float32)
+    known = [(row, prior[term]) for term, row in vocabulary.items() if term in prior]
+    if known:
+        rows = np.array([row for row, _ in known])
+        found = np.stack([vector for _, vector in known])
+        start[rows] = found - np.average(found, axis=0, weights=df[rows])
+    guess = design @ start
+    size = float((guess * guess).sum())
+    start *= np.float32(max(0.0, float((guess * targets).sum())) / size if size > 0 else 0.0)
+    return start
