@@ -59,9 +59,10 @@ _MOST_TERMS = 100_000
 """Terms that get a vector: the commonest, so that the table stays below 80 MB."""
 _IDF_POWER = 0.75
 """Below 1, as questions have common words that say much; rows of the regression have idf itself."""
-_WORDS = 0.5
-"""Share of the vectors of words in a row, beside 1 for what the regression found. They are not
-weighed by idf: what is rare in the knowledge base is not rare in general ("folder")."""
+_WORDS = 0.6
+"""Share of the vectors of words in a row, beside 1 for what the regression found."""
+_WORDS_IDF_POWER = 0.25
+"""Less than of the rest: what is rare in the knowledge base is not rare in general ("folder")."""
 _LAMBDAS = (0.8, 1.6)
 _USUAL_LAMBDA = 0.8
 """Where there is too little to choose by."""
@@ -237,7 +238,7 @@ class _Problem:
         rows: Matrix = (self.solve(strength) * self.idf[:, None] ** _IDF_POWER) @ self.metric
         if self.words is None:
             return rows
-        general: Matrix = self.words @ self.metric
+        general: Matrix = (self.words * self.idf[:, None] ** _WORDS_IDF_POWER) @ self.metric
         size = self._size(general)
         return rows + general * (_WORDS * self._size(rows) / size) if size > 0 else rows
 
