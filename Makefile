@@ -1,7 +1,8 @@
 # Everything that is needed is set up on first use, in .venv.
 #   make demo     build the quickstart knowledge base and its site, offline
-#   make test     lint, types, layers, all tests with coverage
+#   make test     lint, types, layers, all tests
 #   make lint     the first half of that, with the unit tests of the JavaScript
+#   make coverage all tests, and which lines they do not reach; takes twice as long
 #   make bench    speed and quality, as tables in build/bench; an hour or more on two cores
 #   make soak     the fault and property tests, ROUNDS times; Lighthouse on the demo's site
 #   make publish  what CI does to rebuild the site, on the quickstart recipe, offline
@@ -17,20 +18,23 @@ ROUNDS ?= 10
 BIN := .venv/bin
 RUN := .venv/.run-installed
 DEV := .venv/.dev-installed
-COVERAGE := --cov --cov-report=
 NODE_MODULES := tests/js/node_modules/.package-lock.json
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint bench soak publish site notebooks lab clean
+.PHONY: demo test lint coverage bench soak publish site notebooks lab clean
 
 demo: $(RUN)
 	$(BIN)/python recipes/demo.py
 
 # Browser tests run by themselves: JupyterLab and Chromium want both cores.
 test: lint
+	$(BIN)/python -m pytest -n 2 -m "not browser"
+	$(BIN)/python -m pytest -m browser
+
+coverage: $(DEV)
 	rm -f .coverage .coverage.*
-	$(BIN)/python -m pytest -n 2 -m "not browser" $(COVERAGE)
-	$(BIN)/python -m pytest -m browser $(COVERAGE) --cov-append
+	$(BIN)/python -m pytest -n 2 -m "not browser" --cov --cov-report=
+	$(BIN)/python -m pytest -m browser --cov --cov-report= --cov-append
 	$(BIN)/coverage report
 
 lint: $(DEV) javascript

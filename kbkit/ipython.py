@@ -178,7 +178,7 @@ class KbMagics(Magics):
     def _documents(self, name: str) -> object:
         return self._workspace()[self._one(name)].documents().drop(columns=["content", "metadata"])
 
-    def _options(self, line: str) -> tuple[list[str], int | None, str, str]:
+    def _options(self, line: str) -> tuple[list[str] | None, int | None, str, str]:
         """Knowledge bases, limit, mode and words of a command.
 
         Raises:
@@ -206,7 +206,7 @@ class KbMagics(Magics):
                 )
         if not words:
             raise UsageError("what for? Write some words behind the command")
-        return names or self._used, limit, mode, words
+        return names or self._used or None, limit, mode, words
 
     def _search(self, line: str) -> Hits:
         names, limit, mode, words = self._options(line)

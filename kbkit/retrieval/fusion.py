@@ -19,6 +19,8 @@ Codes = NDArray[np.int64]
 
 _NEIGHBOURS = 4
 """Other chunks of a document that speak for it."""
+_DOUBT = 3
+"""Long documents that count as if all of their chunks were as good as the best."""
 _FURTHER = 0.9
 """What each hit of a document beyond its first ones counts, again and again."""
 _COMPARED = 500
@@ -125,9 +127,10 @@ def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
 
     The mean of the second to fifth best scores among the document's candidates: a page with
     several good passages is more likely to be about the question than a page with one. Chunks
-    that are no candidates count 0; chunks that a short document does not have count as its best
-    one, so that it is not judged by its length. Interpolating passage with document scores goes
-    back to Callan, "Passage-Level Evidence in Document Retrieval" (1994).
+    that are no candidates count 0. Chunks that a short document does not have count as much of its
+    best one as those of the long documents found do on average, so that neither is judged by its
+    length; the fewer long ones there are, the nearer to the whole of it. Interpolating passage with
+    document scores goes back to Callan, "Passage-Level Evidence in Document Retrieval" (1994).
 
     Args:
         scores: Of the chunks, shape ``(n,)``.
@@ -136,9 +139,11 @@ def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
     """
     place = _places(scores, documents)
     best = np.bincount(documents, scores * (place == 0))
-    others = np.bincount(documents, scores * ((place > 0) & (place <= _NEIGHBOURS)))
-    missing = np.maximum(_NEIGHBOURS - (sizes - 1), 0)
-    evidence: Scores = (others[documents] + missing * best[documents]) / _NEIGHBOURS
+    others = np.bincount(documents, scores * ((place > 0) & (place <= _NEIGHBOURS))) / _NEIGHBOURS
+    long = documents[(place == 0) & (sizes > _NEIGHBOURS) & (scores > 0)]
+    share = ((others[long] / best[long]).sum() + _DOUBT) / (len(long) + _DOUBT)
+    missing = np.maximum(_NEIGHBOURS - (sizes - 1), 0) / _NEIGHBOURS
+    evidence: Scores = others[documents] + missing * share * best[documents]
     return evidence
 
 

@@ -168,7 +168,8 @@ class Workers:
                 if process is None:
                     process = self._spawn()
                 result = _ask(process, job, late)
-            except (OSError, EOFError, pickle.PickleError, struct.error):
+            # a ValueError is what a stream says that `close` has closed meanwhile
+            except (OSError, EOFError, ValueError, pickle.PickleError, struct.error):
                 if process is not None:
                     self._processes.discard(process)
                     _end(process)

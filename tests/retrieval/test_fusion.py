@@ -128,15 +128,16 @@ def test_discounted_parts_add_up_to_the_last_digit(rows, chosen, data):
 
 
 def naive_evidence(scores, documents, sizes):
-    """Written down as it is told: four others, absent ones count 0 or as the best."""
-    evidence = []
-    for document, size in zip(documents, sizes, strict=True):
+    """Written down as it is told: four others, absent ones count 0 or as others usually do."""
+    best, others, lacking, usual = {}, {}, {}, [1.0, 1.0, 1.0]
+    for document, size in dict(zip(documents, sizes, strict=True)).items():
         found = sorted((s for s, d in zip(scores, documents, strict=True) if d == document))[::-1]
-        others = found[1:5]
-        others += [0.0] * (min(size, 5) - 1 - len(others))  # chunks that are no candidates
-        others += [found[0]] * (4 - len(others))  # chunks that there are not
-        evidence.append(sum(others) / 4)
-    return evidence
+        best[document], others[document] = found[0], sum(found[1:5]) / 4
+        lacking[document] = max(0, 5 - size) / 4
+        if size >= 5 and found[0] > 0:
+            usual.append(others[document] / found[0])
+    share = sum(usual) / len(usual)
+    return [others[d] + lacking[d] * share * best[d] for d in documents]
 
 
 @given(st.lists(st.tuples(shares, st.integers(0, 3)), min_size=1, max_size=25), st.integers(0, 6))
@@ -152,7 +153,7 @@ def test_evidence_in_figures():
     scores = np.array([0.9, 0.6, 0.3, 0.3, 0.2, 0.1, 0.8])
     documents = np.array([0, 0, 0, 0, 0, 0, 1])
     found = document_evidence(scores, documents, np.array([9, 9, 9, 9, 9, 9, 1]))
-    assert found == pytest.approx([0.35] * 6 + [0.8])
+    assert found == pytest.approx([0.35] * 6 + [0.8 * (3 + 0.35 / 0.9) / 4])
     alone = document_evidence(np.array([0.8]), np.array([0]), np.array([3]))
     assert alone == pytest.approx([0.4])  # two of four are missing, two count as the best
 

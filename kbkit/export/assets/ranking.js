@@ -1,6 +1,7 @@
 // Ranking as kbkit/retrieval/fusion.py and ranking.py do it, where the formulas have their sources.
 
 const NEIGHBOURS = 4; // other chunks of a document that speak for it
+const DOUBT = 3; // long documents that count as if all of their chunks were as good as the best
 const FURTHER = 0.9; // what each hit of a document beyond its first ones counts, again and again
 const COMPARED = 60; // candidates of a pool among which near duplicates are sought
 const DUPLICATE = 0.5; // what a near duplicate of a better candidate counts
@@ -150,7 +151,8 @@ function normalised(scores) {
 
 /**
  * How well the rest of each chunk's document answers: the mean of its second to fifth best scores.
- * Chunks that a short document does not have count as its best one.
+ * Chunks that a short document does not have count as much of its best one as those of the long
+ * documents found do on average.
  *
  * @param {number[]} scores
  * @param {number[]} documents
@@ -165,11 +167,15 @@ function documentEvidence(scores, documents, sizes) {
   scores.forEach((score, i) => {
     const document = documents[i];
     if (places[i] === 0) best[document] = score;
-    else if (places[i] <= NEIGHBOURS) others[document] = (others[document] ?? 0) + score;
+    else if (places[i] <= NEIGHBOURS)
+      others[document] = (others[document] ?? 0) + score / NEIGHBOURS;
   });
+  const long = documents.filter((_, i) => places[i] === 0 && sizes[i] > NEIGHBOURS && scores[i] > 0);
+  const found = long.reduce((sum, document) => sum + (others[document] ?? 0) / best[document], 0);
+  const share = (found + DOUBT) / (long.length + DOUBT);
   return scores.map((_, i) => {
-    const missing = Math.max(NEIGHBOURS - (sizes[i] - 1), 0);
-    return ((others[documents[i]] ?? 0) + missing * best[documents[i]]) / NEIGHBOURS;
+    const missing = Math.max(NEIGHBOURS - (sizes[i] - 1), 0) / NEIGHBOURS;
+    return (others[documents[i]] ?? 0) + missing * share * best[documents[i]];
   });
 }
 

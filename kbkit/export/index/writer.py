@@ -26,7 +26,7 @@ FOLDER = "search"
 """Where an export has its index."""
 ABOUT = "kb.json"
 """Names the folder of the index that is the newest one."""
-TEXT_BYTES = 12_000
+TEXT_BYTES = 8_000
 """About what the texts of a shard take; a long one may take more by itself."""
 _DRAFT = ".draft"
 """Folder of an index that is being written; MkDocs does not publish names that begin with a dot."""
