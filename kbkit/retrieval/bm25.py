@@ -7,6 +7,7 @@ of one query, so document frequencies, corpus size and average length come from 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,6 +32,18 @@ class CorpusStatistics:
     chunks: int
     average_length: float
     document_frequencies: Mapping[str, int]
+
+    @classmethod
+    def together(cls, several: Sequence[CorpusStatistics]) -> CorpusStatistics:
+        """Those of several knowledge bases as if they were one, so that their scores compare."""
+        if len(several) == 1:
+            return several[0]
+        chunks = sum(one.chunks for one in several)
+        length = sum(round(one.average_length * one.chunks) for one in several)  # in any order
+        frequencies: Counter[str] = Counter()
+        for one in several:
+            frequencies.update(one.document_frequencies)
+        return cls(chunks, length / chunks if chunks else 0.0, frequencies)
 
     def idf(self, term: str) -> float:
         """Inverse document frequency, above 0 for every term.

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kbkit.embedding.base import Matrix
 from kbkit.models import Mode, ScoreParts
 from kbkit.recipes import RetrievalSpec
+from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores
 from kbkit.retrieval.candidates import Candidates
 from kbkit.retrieval.fusion import (
     Features,
@@ -70,6 +71,22 @@ class Ranked:
         return int(self.pool.candidates.seqs[self.row])
 
 
+def comparable(pools: Sequence[Pool]) -> list[Pool]:
+    """Pools whose BM25 goes by the statistics of all of them together.
+
+    By its own, a knowledge base of five chunks holds no rare word, and what it says of one would
+    come behind what a large one says of any.
+    """
+    if len(pools) < 2:
+        return list(pools)
+    joint = CorpusStatistics.together([pool.candidates.statistics for pool in pools])
+    found = []
+    for pool in pools:
+        scores = bm25_scores(pool.candidates.counts, pool.candidates.lengths, joint)
+        found.append(replace(pool, columns={**pool.columns, "bm25": scores}))
+    return found
+
+
 def rank(
     pools: Sequence[Pool],
     limit: int,
@@ -79,7 +96,7 @@ def rank(
     """The candidates of all pools, best first; those without anything in common are left out.
 
     Args:
-        pools: One a knowledge base, of one query.
+        pools: One a knowledge base, of one query; of several, what `comparable` makes of them.
         limit: Most candidates to give.
         mode: Which legs count.
         settings: Weights; by default those of the first pool.

@@ -28,7 +28,7 @@ from kbkit.retrieval.candidates import (
 from kbkit.retrieval.encoding import Encoded, QueryEncoding
 from kbkit.retrieval.fusion import Scores, rating_prior
 from kbkit.retrieval.postprocess import postprocessed, shown_of
-from kbkit.retrieval.ranking import Pool, Ranked, rank
+from kbkit.retrieval.ranking import Pool, Ranked, comparable, rank
 from kbkit.retrieval.snippet import Snippet
 from kbkit.stores import contents, ratings, registry
 from kbkit.stores.database import Database
@@ -279,8 +279,8 @@ def _outdated(row: KnowledgeBaseRow) -> str:
 def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     """The chunks that answer a query, best first, out of one knowledge base or several.
 
-    Candidates of all knowledge bases are normalised together, so that a score means the same
-    whichever it comes from.
+    Candidates of all knowledge bases are normalised together, and words are as rare as in all of
+    them, so that a score means the same whichever it comes from.
 
     Args:
         retrievers: One a knowledge base.
@@ -292,7 +292,7 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
         PostprocessorError: A postprocessor cannot be opened, or failed.
     """
     start = time.perf_counter()
-    pools = [retriever.pool(query) for retriever in retrievers]
+    pools = comparable([retriever.pool(query) for retriever in retrievers])
     settings = query.settings or (pools[0].settings if pools else None)
     last = settings.postprocessors if settings else ()
     ranked = rank(pools, shown_of(last, query.limit), query.mode, settings)

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { Engine } from "../../kbkit/export/assets/engine.js";
 import { result } from "../../kbkit/export/assets/material.js";
 import { nibbles, readShard, varints } from "../../kbkit/export/assets/packing.js";
-import { rank } from "../../kbkit/export/assets/ranking.js";
+import { idf, rank } from "../../kbkit/export/assets/ranking.js";
 import { Service } from "../../kbkit/export/assets/service.js";
 import { Matches, marked, snippet } from "../../kbkit/export/assets/snippet.js";
 
@@ -45,7 +45,8 @@ function pool(bm25, owners) {
     owners,
     sizes: owners.map(() => 1),
     cosine: zeros,
-    bm25,
+    statistics: { chunks: bm25.length, average: 1, frequencies: new Map() },
+    bm25: () => bm25,
     title: zeros,
     heading: zeros,
     rating: zeros,
@@ -62,6 +63,16 @@ test("pools are ranked together, and documents of different pools are kept apart
     [false, 0],
   ]);
   assert.deepEqual(rank([], 10), []);
+});
+
+test("a word is as rare as in all pools together", () => {
+  const about = (/** @type {number} */ chunks, /** @type {string} */ term) => {
+    const statistics = { chunks, average: 1, frequencies: new Map([[term, 1 + chunks / 20]]) };
+    return { ...pool([0], [0]), statistics, bm25: (/** @type {any} */ all) => [idf(all, term)] };
+  };
+  const [large, small] = [about(400, "long"), about(5, "quince")];
+  assert.ok(large.bm25(large.statistics)[0] > small.bm25(small.statistics)[0]);
+  assert.equal(rank([large, small], 1)[0].pool, small);
 });
 
 test("a near duplicate of a better hit gives way", () => {

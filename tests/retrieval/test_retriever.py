@@ -68,6 +68,17 @@ def test_several_knowledge_bases_are_ranked_on_one_scale(workspace, mode):
     assert next(h for h in together if h.kb == "odd").score <= alone + 1e-9
 
 
+def test_a_word_is_as_rare_as_in_all_knowledge_bases_together(workspace):
+    fill(workspace, "large", *(f"long row {n}" for n in range(3)), *map(str, range(100, 160)))
+    fill(workspace, "small", "quince jelly", "medlar")
+    hits = workspace.search("long quince", mode="lexical")
+    assert hits[0].title == "quince jelly"
+    assert hits[0].parts.bm25 > hits[1].parts.bm25 > 0
+    large, small = (workspace[name].search("long quince", mode="lexical")[0] for name in
+                    ("large", "small"))  # fmt: skip
+    assert large.parts.bm25 > small.parts.bm25
+
+
 def test_the_order_of_knowledge_bases_does_not_matter(workspace):
     fill(workspace, "a", "green tea", "milk")
     fill(workspace, "b", "tea kettle", "hammer")

@@ -2,7 +2,7 @@
 // kbkit/published.py, whose docstring says how candidates are come by.
 
 import { nibbles, varints } from "./packing.js";
-import { byScore, dot } from "./ranking.js";
+import { byScore, dot, idf } from "./ranking.js";
 
 const FORMAT = 2;
 const NEAR = 4;
@@ -40,6 +40,7 @@ const { fround } = Math;
 
 /** @typedef {{rows: number[], vectors: Float64Array[]}} Cluster */
 /** @typedef {(name: string) => Promise<any>} Load */
+/** @typedef {import("./ranking.js").Statistics} Statistics */
 
 class Index {
   /** @type {Map<string, Promise<any>>} */
@@ -129,7 +130,9 @@ class Index {
     const terms = await this.#terms(asked, typing && /[^\s"'”“’»`.?!,;:)\]]$/u.test(query));
     const mask = this.#mask(filters);
     const size = Math.min(this.settings.candidates, this.lengths.length);
-    const lexical = this.#lexical(terms, size, mask);
+    const frequencies = new Map([...terms].map(([name, term]) => [name, term.rows.length]));
+    const statistics = { chunks: this.lengths.length, average: this.#core.average, frequencies };
+    const lexical = this.#lexical(terms, statistics, size, mask);
     const near = await this.#near([...terms.values()].slice(0, ASKED), lexical, mask);
     const cosines = Float32Array.from(near.rows, (row) => near.cosine(row));
     const dense = byScore(cosines)
@@ -139,7 +142,7 @@ class Index {
     const owners = rows.map((row) => this.owners[row]);
     const lookups = [...terms]
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([, term]) => found(term, rows));
+      .map(([name, term]) => ({ name, ...found(term, rows) }));
     const whole = Math.max(1, asked.length);
     /** @param {"inTitle" | "inHeading"} where */
     const share = (where) =>
@@ -151,7 +154,8 @@ class Index {
       owners,
       sizes: owners.map((owner) => this.sizes[owner]),
       cosine: rows.map(near.cosine),
-      bm25: rows.map((row, i) => this.#bm25(row, i, lookups)),
+      statistics,
+      bm25: (joint) => rows.map((row, i) => this.#bm25(row, i, lookups, joint)),
       title: share("inTitle"),
       heading: share("inHeading"),
       rating: rows.map((row) => Number(this.prior.get(row) ?? 0)),
@@ -240,24 +244,19 @@ class Index {
     return known;
   }
 
-  /** @param {Term} term */
-  #idf(term) {
-    const n = term.rows.length;
-    return Math.log(1 + Math.max(0, this.lengths.length - n + 0.5) / (n + 0.5));
-  }
-
   /**
    * Chunks with the highest BM25, best first, rounded as Python rounds it.
    *
    * @param {Map<string, Term>} terms
+   * @param {Statistics} statistics
    * @param {number} size
    * @param {Uint8Array | null} mask
    */
-  #lexical(terms, size, mask) {
+  #lexical(terms, statistics, size, mask) {
     const scores = new Float32Array(this.lengths.length);
     const [low, slope] = [fround(K1 * (1 - B)), fround((K1 * B) / (this.#core.average || 1))];
-    for (const term of terms.values()) {
-      const weight = fround(this.#idf(term) * (K1 + 1));
+    for (const [name, term] of terms) {
+      const weight = fround(idf(statistics, name) * (K1 + 1));
       term.rows.forEach((row, i) => {
         const norm = fround(low + fround(slope * this.lengths[row]));
         const count = term.counts[i];
@@ -274,13 +273,14 @@ class Index {
   /**
    * @param {number} row
    * @param {number} i  its place among the candidates
-   * @param {{term: Term, places: number[]}[]} lookups
+   * @param {{name: string, term: Term, places: number[]}[]} lookups
+   * @param {Statistics} statistics
    */
-  #bm25(row, i, lookups) {
-    const norm = K1 * (1 - B + (B * this.lengths[row]) / this.#core.average);
-    return lookups.reduce((sum, { term, places }) => {
+  #bm25(row, i, lookups, statistics) {
+    const norm = K1 * (1 - B + (B * this.lengths[row]) / statistics.average);
+    return lookups.reduce((sum, { name, term, places }) => {
       const count = term.counts[places[i]] ?? 0;
-      return sum + this.#idf(term) * ((count * (K1 + 1)) / (count + norm));
+      return sum + idf(statistics, name) * ((count * (K1 + 1)) / (count + norm));
     }, 0);
   }
 

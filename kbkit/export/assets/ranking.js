@@ -21,6 +21,12 @@ const DUPLICATE = 0.5; // what a near duplicate of a better candidate counts
  */
 
 /**
+ * What BM25 must know of all chunks. A term's frequency is the number of chunks that hold it.
+ *
+ * @typedef {{chunks: number, average: number, frequencies: Map<string, number>}} Statistics
+ */
+
+/**
  * The candidates that one knowledge base has for a query; the columns are as long as `rows`.
  *
  * @typedef {object} Pool
@@ -30,7 +36,8 @@ const DUPLICATE = 0.5; // what a near duplicate of a better candidate counts
  * @property {number[]} owners  the document of each
  * @property {number[]} sizes  number of chunks of that document
  * @property {number[]} cosine
- * @property {number[]} bm25
+ * @property {Statistics} statistics
+ * @property {(statistics: Statistics) => number[]} bm25
  * @property {number[]} title
  * @property {number[]} heading
  * @property {number[]} rating
@@ -122,7 +129,8 @@ function numbered(pools) {
 function fused(pools, settings, documents, sizes) {
   const whole = 1 + settings.document + settings.title + settings.heading;
   const cosine = normalised(pools.flatMap((pool) => pool.cosine));
-  const bm25 = normalised(pools.flatMap((pool) => pool.bm25));
+  const statistics = together(pools.map((pool) => pool.statistics));
+  const bm25 = normalised(pools.flatMap((pool) => pool.bm25(statistics)));
   const dense = cosine.map((score) => (settings.dense * score) / whole);
   const lexical = bm25.map((score) => ((1 - settings.dense) * score) / whole);
   const own = dense.map((score, i) => score + lexical[i]);
@@ -136,6 +144,34 @@ function fused(pools, settings, documents, sizes) {
     columns: [dense, lexical, document, title, heading, rating],
     total: sum.map((score, i) => score + rating[i]),
   };
+}
+
+/**
+ * The statistics of several knowledge bases as if they were one.
+ *
+ * @param {Statistics[]} several
+ * @returns {Statistics}
+ */
+function together(several) {
+  if (several.length === 1) return several[0];
+  const chunks = several.reduce((sum, one) => sum + one.chunks, 0);
+  const length = several.reduce((sum, one) => sum + Math.round(one.average * one.chunks), 0);
+  /** @type {Map<string, number>} */
+  const frequencies = new Map();
+  for (const one of several) {
+    for (const [term, n] of one.frequencies)
+      frequencies.set(term, n + (frequencies.get(term) ?? 0));
+  }
+  return { chunks, average: chunks ? length / chunks : 0, frequencies };
+}
+
+/**
+ * @param {Statistics} statistics
+ * @param {string} term
+ */
+function idf({ chunks, frequencies }, term) {
+  const n = frequencies.get(term) ?? 0;
+  return Math.log(1 + Math.max(0, chunks - n + 0.5) / (n + 0.5));
 }
 
 /**
@@ -170,7 +206,9 @@ function documentEvidence(scores, documents, sizes) {
     else if (places[i] <= NEIGHBOURS)
       others[document] = (others[document] ?? 0) + score / NEIGHBOURS;
   });
-  const long = documents.filter((_, i) => places[i] === 0 && sizes[i] > NEIGHBOURS && scores[i] > 0);
+  const long = documents.filter(
+    (_, i) => places[i] === 0 && sizes[i] > NEIGHBOURS && scores[i] > 0,
+  );
   const found = long.reduce((sum, document) => sum + (others[document] ?? 0) / best[document], 0);
   const share = (found + DOUBT) / (long.length + DOUBT);
   return scores.map((_, i) => {
@@ -238,4 +276,4 @@ function dot(a, b) {
   return sum;
 }
 
-export { byScore, dot, rank };
+export { byScore, dot, idf, rank };
