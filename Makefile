@@ -21,7 +21,7 @@ DEV := .venv/.dev-installed
 NODE_MODULES := tests/js/node_modules/.package-lock.json
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint coverage bench soak publish site notebooks lab clean
+.PHONY: demo test lint types javascript coverage bench soak publish site notebooks lab clean
 
 demo: $(RUN)
 	$(BIN)/python recipes/demo.py
@@ -37,11 +37,14 @@ coverage: $(DEV)
 	$(BIN)/python -m pytest -m browser --cov --cov-report= --cov-append
 	$(BIN)/coverage report
 
-lint: $(DEV) javascript
+lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@$(MAKE) --no-print-directory -j 2 types javascript
+
+types: $(DEV)
+	$(BIN)/mypy
 
 # Its tools come from the npm registry, in the versions that tests/js/package-lock.json names.
 javascript:
