@@ -4,9 +4,10 @@
 
 SITE is a built site; without it, the one that `make demo` leaves. The site is served on loopback,
 compressed, as web hosts do. Lighthouse comes from the npm registry into ``build/lighthouse`` at the
-first run; Chromium must be there. Ends with an error where a category is below 95. It takes about a
-minute on a quiet machine, which is why it is no part of CI; on a busy one the performance of pages
-is underrated, since Lighthouse takes the time that a page waits for the machine for the page's own.
+first run; Chromium must be there. Ends with an error where a category is below 95 in the best of
+three runs. It takes two minutes or more, which is why it is no part of CI; on a busy machine the
+performance of pages is underrated, since Lighthouse takes the time that a page waits for the
+machine for the page's own.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ DEMO = ROOT / "build" / "demo" / "kb" / "export" / "quickstart" / "site"
 TOOLS = ROOT / "build" / "lighthouse"
 VERSION = "12.8.2"  # the last that runs under Node 18
 FLOOR = 95
+RUNS = 3
 FLAGS = "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run"
 FLAGS += " --disable-background-networking --disable-component-update --disable-sync"
 
@@ -54,7 +56,7 @@ def main() -> None:
     with served(given.site) as base:
         for device in ("phone", "desktop"):
             for name, path in pages.items():
-                scores, trouble = measure(command, base + path, device)
+                scores, trouble = best(command, base + path, device)
                 shown = "  ".join(f"{kind} {score}" for kind, score in scores.items())
                 print(f"{device:8} {name:9} {shown}", flush=True)
                 for line in trouble:
@@ -74,6 +76,14 @@ def lighthouse() -> Path:
         quiet = ["--silent", "--no-audit", "--no-fund"]
         subprocess.run([npm, "install", *quiet, f"lighthouse@{VERSION}"], cwd=TOOLS, check=True)
     return command
+
+
+def best(command: Path, url: str, device: str) -> tuple[dict[str, int], list[str]]:
+    """The best of up to `RUNS`: a busy moment of the machine only ever takes points away."""
+    found: list[tuple[dict[str, int], list[str]]] = []
+    while len(found) < RUNS and not (found and min(found[-1][0].values()) >= FLOOR):
+        found.append(measure(command, url, device))
+    return max(found, key=lambda run: min(run[0].values()))
 
 
 def measure(command: Path, url: str, device: str) -> tuple[dict[str, int], list[str]]:
