@@ -48,7 +48,7 @@ class ScoreParts:
 
     Attributes:
         cosine: Cosine of query and chunk vectors, -1 to 1 (0 in lexical mode).
-        bm25: BM25 score with the knowledge base's statistics, 0 or more.
+        bm25: BM25 score with the statistics of all knowledge bases searched, 0 or more.
         dense: What ``cosine``, normalised and weighted, adds to the score.
         lexical: What ``bm25``, normalised and weighted, adds to the score.
         document: What other passages found in the same document add.

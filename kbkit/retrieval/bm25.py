@@ -89,7 +89,7 @@ def bm25_scores(
     Args:
         counts: How often each query term stands in each candidate.
         lengths: Number of terms of each candidate.
-        statistics: Of all chunks of the knowledge base, for the terms of the query.
+        statistics: Of all chunks that are searched, for the terms of the query.
 
     Returns:
         One score a candidate, 0 or more. Source of the formula: Robertson and Zaragoza, "The
