@@ -96,16 +96,15 @@ def _python(name: str, folder: Path) -> _Found:
 
     def questions(kb: kbkit.KnowledgeBase) -> list[Question]:
         rows = [line.split("\t") for line in table.read_text(encoding="utf-8").splitlines()]
-        return [_about_pages(row[0], row[1].split(",")) for row in rows]
+        base = "http://python.invalid/"
+        return [about_pages(row[0], [base + page for page in row[1].split(",")]) for row in rows]
 
     return kbkit.MirrorSource(path=str(PYTHON), base_url="http://python.invalid/"), questions
 
 
-def _about_pages(text: str, pages: Sequence[str]) -> Question:
+def about_pages(text: str, pages: Sequence[str]) -> Question:
     """The first page is the best, the others count as relevant."""
-    grades = {f"http://python.invalid/{page}": 1.0 for page in pages}
-    grades[f"http://python.invalid/{pages[0]}"] = 2.0
-    return _graded(text, grades)
+    return _graded(text, dict.fromkeys(pages, 1.0) | {pages[0]: 2.0})
 
 
 def _graded(text: str, grades: dict[str, float]) -> Question:

@@ -1,0 +1,171 @@
+"""Documents with questions that ask the same of chunks of any length.
+
+Pages are asked for by the questions of ``../shared/eval``, and by headings that were taken out of
+the documentation of Django and SQLite. Passages are asked for by the questions of Chroma's chunking
+corpora, and by those headings too: their sections have to be found.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from _corpora import EVAL, Place, Question, about_pages, corpora
+
+import kbkit
+from kbkit.ingest.markdown import outline
+from kbkit.models import Document
+from kbkit.text import analyzer
+
+READ = 4000
+"""Characters of hits in which a passage is sought."""
+HITS = 100
+"""Passages read to find ten different pages."""
+HEADINGS = 250
+_DOCUMENTATIONS = {
+    "django": Path("/usr/share/doc/python-django-doc/html"),
+    "sqlite": Path("/usr/share/doc/sqlite3"),
+}
+_TERMS = range(3, 10)
+"""A heading of so many terms is like a question."""
+_SECTION = 200
+"""Characters that a section has at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A question and the characters of a document that answer it."""
+
+    text: str
+    uri: str
+    ranges: tuple[tuple[int, int], ...]
+
+    def share(self, ranking: Sequence[Place]) -> float:
+        """Share of them that the first characters of a ranking hold, 0 to 1."""
+        left, found = READ, set[int]()
+        for place in ranking:
+            end = min(place.end, place.start + left)
+            left -= end - place.start
+            if place.uri == self.uri:
+                found.update(range(place.start, end))
+        wanted = {at for low, high in self.ranges for at in range(low, high)}
+        return len(wanted & found) / len(wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Documents in a file of JSON lines, and what is asked of them."""
+
+    name: str
+    file: Path
+    pages: Sequence[Question] = ()
+    passages: Sequence[Passage] = ()
+
+    def figures(self, kb: kbkit.KnowledgeBase, mode: str = "hybrid", **settings: object) -> Figures:
+        """How well a knowledge base of these documents answers."""
+        kept = kb.config().retrieval
+        spec = type(kept).model_validate({**kept.model_dump(), **settings})
+
+        def ranking(text: str) -> list[Place]:
+            hits = kb.search(text, HITS, mode, settings=spec)
+            return [Place(hit.uri, hit.chunk.start, hit.chunk.end) for hit in hits]
+
+        found = {}
+        texts = dict.fromkeys(one.text for one in (*self.pages, *self.passages))
+        rankings = {text: ranking(text) for text in texts}
+        if self.pages:
+            scores = [one.ndcg(rankings[one.text]) for one in self.pages]
+            found[self.name] = float(np.mean(scores))
+        if self.passages:
+            shares = [one.share(rankings[one.text]) for one in self.passages]
+            found[f"{self.name}, passages"] = float(np.mean(shares))
+        return found
+
+
+Figures = dict[str, float]
+"""By set: nDCG@10 of pages, or the share of passages that was found."""
+
+
+def materials(folder: Path, names: Sequence[str] = ()) -> Iterator[Material]:
+    """What is there of the sets, written to a folder."""
+    known = ("python", "scifact", "cranfield", "chunking", *_DOCUMENTATIONS)
+    for name in names or known:
+        if name in _DOCUMENTATIONS:
+            yield from _documentation(name, folder)
+            continue
+        for corpus in corpora(folder, names=[name]):
+            documents = list(corpus.kb.iter_documents())
+            file = _written(folder / f"{name}-documents.jsonl", documents)
+            if name == "chunking":
+                yield Material(name, file, passages=_references(documents))
+            else:
+                yield Material(name, file, corpus.questions)
+
+
+def _written(file: Path, documents: Sequence[Document]) -> Path:
+    with file.open("w", encoding="utf-8") as out:
+        for one in documents:
+            values = {"uri": one.uri, "title": one.title, "text": one.content}
+            out.write(json.dumps({**values, "document_type": one.document_type.value}) + "\n")
+    return file
+
+
+def _references(documents: Sequence[Document]) -> list[Passage]:
+    uris = {Path(one.uri).stem: one.uri for one in documents}
+    with (EVAL / "chunking" / "questions.csv").open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    return [
+        Passage(
+            row["question"],
+            uris[row["corpus_id"]],
+            tuple((one["start_index"], one["end_index"]) for one in json.loads(row["references"])),
+        )
+        for row in rows
+    ]
+
+
+def _documentation(name: str, folder: Path) -> Iterator[Material]:
+    """A documentation without some of its headings, which ask for their pages and sections."""
+    home = _DOCUMENTATIONS[name]
+    if not home.is_dir():
+        print(f"{name}: {home} is missing, left out")
+        return
+    with kbkit.open(folder) as workspace:
+        kb = workspace.create(f"{name}-whole")
+        kb.ingest(kbkit.MirrorSource(path=str(home), base_url=f"http://{name}.invalid/"))
+        documents = {one.uri: one for one in kb.iter_documents()}
+    asked = _asked(list(documents.values()))
+    for passage in asked:
+        one = documents[passage.uri]
+        documents[one.uri] = replace(one, content=_without(one.content, passage.text))
+    file = _written(folder / f"{name}-documents.jsonl", list(documents.values()))
+    yield Material(name, file, [about_pages(one.text, [one.uri]) for one in asked], asked)
+
+
+def _asked(documents: Sequence[Document]) -> list[Passage]:
+    """Headings that no other section of the documents has, each with its section."""
+    terms_of = analyzer("english").terms
+    found, known = [], Counter[str]()
+    for one in documents:
+        headings = outline(one.content).headings
+        ends = [heading.start for heading in headings[1:]] + [len(one.content)]
+        for heading, end in zip(headings, ends, strict=True):
+            text = heading.path[-1]
+            known[text.lower()] += 1
+            long = len(one.content[heading.end : end].strip()) >= _SECTION
+            if long and heading.level > 1 and len(set(terms_of(text))) in _TERMS:
+                found.append(Passage(text, one.uri, ((heading.end, end),)))
+    alone = [one for one in found if known[one.text.lower()] == 1]
+    chosen = np.random.default_rng(0).permutation(len(alone))[:HEADINGS]
+    return [alone[i] for i in sorted(chosen.tolist())]
+
+
+def _without(content: str, heading: str) -> str:
+    """A text whose lines that say the heading are blank; all else stays where it was."""
+    lines = content.split("\n")
+    return "\n".join(" " * len(line) if heading in line else line for line in lines)

@@ -1,0 +1,186 @@
+"""What decided kbkit's choices: chunk size, heading path, normalisation, weights.
+
+One choice at a time is exchanged in the product and all else left alone. nDCG@10 of pages, and the
+share of wanted passages that the first 4,000 characters of the hits hold (`_materials.py`); static
+vectors.
+
+Run from the project's root: ``python benchmarks/choices.py [CHOICE ...] [--sets=SET,SET]``. Takes
+about half an hour on an idle core.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _corpora import bench_folder, report, table
+from _materials import Figures, Material, materials
+
+import kbkit
+from kbkit.ingest import storing
+from kbkit.ingest.chunking import embedded_text
+from kbkit.recipes import ChunkingSpec, KnowledgeBaseConfig
+from kbkit.retrieval import ranking
+from kbkit.retrieval.fusion import Features, Fused, Scores, Weights, fuse
+
+SIZES = (600, 1000, 1500, 2000, 3000)
+DENSE = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 1.0)
+OTHERS: dict[str, dict[str, float]] = {
+    "the defaults": {},
+    "nothing of the rest of the document": {"document_weight": 0.0},
+    "all of it": {"document_weight": 1.0},
+    "nothing of the title": {"title_weight": 0.0},
+    "0.4 of it": {"title_weight": 0.4},
+    "nothing of the headings": {"heading_weight": 0.0},
+    "0.2 of them": {"heading_weight": 0.2},
+    "the chunk alone": {"document_weight": 0.0, "title_weight": 0.0, "heading_weight": 0.0},
+}
+
+Row = tuple[str, Figures]
+
+
+@contextmanager
+def exchanged(module: Any, name: str, value: object) -> Iterator[None]:
+    """Another function in place of one of kbkit's."""
+    before = getattr(module, name)
+    setattr(module, name, value)
+    try:
+        yield
+    finally:
+        setattr(module, name, before)
+
+
+def built(material: Material, folder: Path, name: str, size: int) -> kbkit.KnowledgeBase:
+    """A knowledge base of the documents, cut as a recipe may say."""
+    config = KnowledgeBaseConfig(chunking=ChunkingSpec(size=size))
+    kb = kbkit.open(folder).create(f"{material.name}-{name}", config=config)
+    kb.ingest(kbkit.JsonlSource(path=str(material.file)))
+    return kb
+
+
+def sizes(material: Material, folder: Path) -> Iterator[Row]:
+    """Most characters of a chunk."""
+    for size in SIZES:
+        began = time.process_time()
+        kb = built(material, folder, f"size-{size}", size)
+        seconds = time.process_time() - began
+        chunks = len(list(kb.iter_chunks()))
+        print(f"{material.name}, {size}: {chunks} chunks, {seconds:.1f} CPU s", file=sys.stderr)
+        yield f"{size:,}", material.figures(kb)
+
+
+def without_path(title: str, heading_path: Sequence[str], text: str) -> str:
+    return embedded_text(title, (), text)
+
+
+def without_title(title: str, heading_path: Sequence[str], text: str) -> str:
+    return embedded_text("", heading_path, text)
+
+
+def alone(title: str, heading_path: Sequence[str], text: str) -> str:
+    return embedded_text("", (), text)
+
+
+def read(material: Material, folder: Path) -> Iterator[Row]:
+    """What is embedded and indexed of a chunk beside its text."""
+    ways = {
+        "title and heading path": embedded_text,
+        "title": without_path,
+        "heading path": without_title,
+        "neither": alone,
+    }
+    for number, (label, way) in enumerate(ways.items()):
+        with exchanged(storing, "embedded_text", way):
+            kb = built(material, folder, f"read-{number}", ChunkingSpec().size)
+        for mode in ("hybrid", "dense", "lexical"):
+            yield f"{label}, {mode}", material.figures(kb, mode)
+
+
+def _least(scores: Scores) -> Scores:
+    return scores - scores.min(initial=0.0) if len(scores) else scores
+
+
+def _ranks(scores: Scores) -> Scores:
+    ranks = np.empty(len(scores))
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(len(scores))
+    return np.where(scores > 0, 1 / (61 + ranks), 0.0)
+
+
+def normalisations(material: Material, folder: Path) -> Iterator[Row]:
+    """How scores of both legs are made comparable."""
+    kb = built(material, folder, "normalisation", ChunkingSpec().size)
+
+    def fused_by(cosine: Callable[[Scores], Scores], bm25: Callable[[Scores], Scores]) -> Any:
+        def other(features: Features, weights: Weights) -> Fused:
+            changed = replace(features, cosine=cosine(features.cosine), bm25=bm25(features.bm25))
+            return fuse(changed, weights)
+
+        return other
+
+    def same(scores: Scores) -> Scores:
+        return scores
+
+    # `fuse` divides by the best score, so the ways differ in what 0 is
+    ways = {
+        "from 0 to the best score": (same, same, None),
+        "from the least possible (cosine -1) to the best": (lambda x: x + 1, same, None),
+        "from the worst candidate to the best": (_least, _least, None),
+        "by ranks, 1 / (60 + rank)": (_ranks, _ranks, None),
+        "by ranks, both legs alike": (_ranks, _ranks, 0.5),
+    }
+    for label, (cosine, bm25, weight) in ways.items():
+        settings = {} if weight is None else {"dense_weight": weight}
+        with exchanged(ranking, "fuse", fused_by(cosine, bm25)):
+            yield label, material.figures(kb, **settings)
+
+
+def weights(material: Material, folder: Path) -> Iterator[Row]:
+    """The weights of a recipe's `retrieval` part."""
+    kb = built(material, folder, "weights", ChunkingSpec().size)
+    for dense in DENSE:
+        yield f"{dense:g} dense", material.figures(kb, dense_weight=dense)
+    for label, settings in OTHERS.items():
+        yield label, material.figures(kb, **settings)
+
+
+CHOICES: dict[str, Callable[[Material, Path], Iterator[Row]]] = {
+    "size": sizes,
+    "read": read,
+    "normalisation": normalisations,
+    "weights": weights,
+}
+
+
+def lines(found: dict[str, Figures]) -> list[str]:
+    heads = list(dict.fromkeys(name for row in found.values() for name in row))
+    rows = []
+    for label, row in found.items():
+        figures = [f"{row[name]:.4f}" if name in row else "" for name in heads]
+        mean = np.mean(list(row.values()))
+        rows.append([label, *figures, f"{mean:.4f}"])
+    return table(["", *heads, "mean"], rows)
+
+
+def main() -> None:
+    chosen = [name for name in sys.argv[1:] if name in CHOICES] or list(CHOICES)
+    told = [one.removeprefix("--sets=") for one in sys.argv[1:] if one.startswith("--sets=")]
+    found: dict[str, dict[str, Figures]] = {name: {} for name in chosen}
+    with bench_folder() as folder:
+        for material in materials(folder, told[0].split(",") if told else ()):
+            for name in chosen:
+                for label, figures in CHOICES[name](material, folder):
+                    found[name].setdefault(label, {}).update(figures)
+                    print(material.name, label, figures, file=sys.stderr, flush=True)
+    for name, rows in found.items():
+        if rows:
+            report(f"choices-{name}", [f"# {CHOICES[name].__doc__}", "", *lines(rows)])
+
+
+if __name__ == "__main__":
+    main()
