@@ -210,14 +210,24 @@ test("a shard that could not be read is asked for again", async () => {
   assert.deepEqual(await found.search("kettle", { kbs: ["other"] }), []);
 });
 
-test("of what is typed only the last is answered", async () => {
+test("of what is typed only the last is answered, and nothing is loaded for the rest", async () => {
   const { shards } = engine(false);
   /** @type {any[]} */
   const posted = [];
-  const files = { load: async (/** @type {string} */ path) => shards[path], run: () => undefined };
+  /** @type {string[]} */
+  const loaded = [];
+  const load = async (/** @type {string} */ path) => (loaded.push(path), shards[path]);
   const kbs = [{ name: "k", title: "K", base: "kb/", folder: "i" }];
+  const files = { load, run: () => undefined };
   const service = new Service({ kbs, directories: false }, files, (data) => posted.push(data));
-  await Promise.all(["k", "ke", "kettle"].map((data) => service.answer({ type: 2, data })));
+  const answers = [];
+  for (const data of ["k", "kett", "kettle"]) {
+    answers.push(service.answer({ type: 2, data }));
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+  }
+  assert.deepEqual(loaded, ["i/core.js"]);
+  await Promise.all(answers);
+  assert.deepEqual(loaded, ["i/core.js", "i/t/0.js", "i/x/0.js"]);
   assert.equal(posted.length, 1);
   assert.equal(posted[0].data.items.length, 2);
 });
