@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, count, repeat
 from typing import Any
 
 import numpy as np
@@ -34,25 +34,56 @@ def levelling(centred: Matrix) -> Matrix:
     return metric
 
 
+def vocabulary_of(
+    texts: Sequence[Sequence[str]], most: int
+) -> tuple[list[str], NDArray[np.float32]]:
+    """The terms that stand in most texts, those of more first, and in how many each stands."""
+    known = dict.fromkeys(chain.from_iterable(terms[:READ] for terms in texts))
+    numbers = dict(zip(known, count(), strict=False))
+    columns, _, _ = _counted(texts, numbers)
+    frequencies = np.bincount(columns, minlength=len(numbers))
+    order = np.argsort(-frequencies, kind="stable")[:most]
+    names = list(numbers)
+    return [names[number] for number in order.tolist()], frequencies[order].astype(np.float32)
+
+
+def _counted(
+    texts: Iterable[Sequence[str]], vocabulary: Mapping[str, int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """How often each text has each term that it has, all texts in one go.
+
+    Returns:
+        Of each term of each text its row in the vocabulary, in the order of the texts and of the
+        terms in them; how often it is there; and where each text begins, and the last one ends.
+    """
+    read = [terms[:READ] for terms in texts]
+    ends = np.cumsum([0, *map(len, read)])
+    columns = np.fromiter(
+        map(vocabulary.get, chain.from_iterable(read), repeat(-1)), np.int64, int(ends[-1])
+    )
+    rows = np.repeat(np.arange(len(read)), np.diff(ends))
+    known = columns >= 0
+    keys = rows[known] * len(vocabulary) + columns[known]
+    _, firsts, counts = np.unique(keys, return_index=True, return_counts=True)
+    order = np.argsort(firsts)
+    keys = keys[firsts[order]]
+    starts = np.searchsorted(keys // max(1, len(vocabulary)), np.arange(len(read) + 1))
+    return keys % max(1, len(vocabulary)), counts[order], starts
+
+
 def rows_of(
     texts: Iterable[Sequence[str]], vocabulary: Mapping[str, int], idf: NDArray[np.float32]
 ) -> Any:
     """A row a text: ``(1 + ln tf) * idf``, scaled to length 1."""
     from scipy.sparse import csr_matrix
 
-    values: list[NDArray[np.float32]] = []
-    indices: list[NDArray[np.int32]] = []
-    ends = [0]
-    for terms in texts:
-        counts = Counter(vocabulary[term] for term in terms[:READ] if term in vocabulary)
-        columns = np.fromiter(counts, np.int32, len(counts))
-        weights = (1 + np.log(np.fromiter(counts.values(), np.float32, len(counts)))) * idf[columns]
-        norm = float(np.sqrt(weights @ weights))
-        values.append(weights / norm if norm > 0 else weights)
-        indices.append(columns)
-        ends.append(ends[-1] + len(counts))
-    shape = (len(ends) - 1, len(vocabulary))
-    return csr_matrix((np.concatenate(values), np.concatenate(indices), ends), shape=shape)
+    columns, counts, starts = _counted(texts, vocabulary)
+    rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    values = (1 + np.log(counts.astype(np.float32))) * idf[columns]
+    norms = np.sqrt(np.bincount(rows, values.astype(np.float64) ** 2, len(starts) - 1))
+    norms[norms == 0] = 1.0
+    values = (values / norms[rows]).astype(np.float32)
+    return csr_matrix((values, columns, starts), shape=(len(starts) - 1, len(vocabulary)))
 
 
 def grouped(

@@ -32,7 +32,6 @@ whitening as in Su et al., "Whitening Sentence Representations" (2021), of queri
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -42,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding.base import Matrix, Vector
-from kbkit.embedding.design import READ, grouped, levelling, rows_of, started
+from kbkit.embedding.design import READ, grouped, levelling, rows_of, started, vocabulary_of
 from kbkit.embedding.ridge import ridge
 from kbkit.embedding.words import mapped
 from kbkit.errors import EmbedderError
@@ -210,12 +209,10 @@ class _Problem:
     ) -> _Problem:
         from scipy.sparse import vstack
 
-        frequencies = Counter(t for terms in chunk_terms for t in dict.fromkeys(terms[:READ]))
-        if not frequencies:
+        terms, df = vocabulary_of(chunk_terms, _MOST_TERMS)
+        if not terms:
             raise EmbedderError("no chunk has any term: there is nothing to fit a query encoder to")
-        kept = [term for term, _ in frequencies.most_common(_MOST_TERMS)]
-        vocabulary = {term: row for row, term in enumerate(kept)}
-        df = np.array([frequencies[term] for term in kept], np.float32)
+        vocabulary = {term: row for row, term in enumerate(terms)}
         idf = np.log1p((len(vectors) - df + 0.5) / (df + 0.5))
         centred = np.asarray(vectors, np.float32) - np.mean(vectors, axis=0, dtype=np.float32)
         design, targets = rows_of(chunk_terms, vocabulary, idf), centred

@@ -77,22 +77,25 @@ class _Preconditioner:
 def _conjugate_gradients(
     design: Any, transposed: Any, penalty: Matrix, right: Matrix, solve: _Preconditioner
 ) -> Matrix:
-    found = np.zeros_like(right)
+    """Solve for some columns; nearly all of the time goes into memory, so `right` is used up."""
+    found, spare = np.zeros_like(right), np.empty_like(right)
     rest = right
-    direction = solved = solve(rest)
-    size = first = _dots(rest, solved)
+    direction = solve(rest)
+    size = first = _dots(rest, direction)
     for _ in range(_STEPS):
         # a target that is constant has nothing to solve
         open_ = size > first * _CLOSE**2
         if not open_.any():
             break
-        image = transposed @ (design @ direction) + penalty[:, None] * direction
+        image = transposed @ (design @ direction)
+        image += np.multiply(penalty[:, None], direction, out=spare)
         step = _ratio(size, _dots(direction, image))
-        found += step * direction
-        rest = rest - step * image
+        found += np.multiply(step, direction, out=spare)
+        rest -= np.multiply(step, image, out=spare)
         solved = solve(rest)
         before, size = size, _dots(rest, solved)
-        direction = solved + _ratio(size, before) * direction
+        direction *= _ratio(size, before)
+        direction += solved
     return found
 
 

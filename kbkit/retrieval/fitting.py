@@ -155,7 +155,7 @@ def _read(
     )
     for chunk in connection.execute(query).yield_per(_AT_ONCE):
         held = chunk.terms.split(" ", READ)[:READ] if chunk.terms else []
-        terms.append([known.setdefault(term, term) for term in held])
+        terms.append(list(map(known.setdefault, held, held)))
         heading = f"{chunk.title}\n{contents.heading_text(chunk.title, chunk.heading_path)}"
         if heading not in above:
             above[heading] = [known.setdefault(term, term) for term in terms_of(heading)]
