@@ -23,7 +23,8 @@ from latency import build, questions
 import kbkit
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from tests.browser.conftest import TOKEN, browser, server
+from tests.browser.chrome import guarded, launched
+from tests.browser.jupyter import server
 
 ROUNDS = 5
 QUERIES = 60
@@ -111,10 +112,11 @@ def measured(folder: Path, name: str, home: Path, chromium: str) -> list[list[st
     random.Random(5).shuffle(asked)
     cells = (CELLS[0].format(folder=str(folder), name=name), *CELLS[1:])
     with (
-        server(home, cells, "jupyterlab") as address,
-        browser(address, chromium) as (page, _events),
+        server(home) as jupyter,
+        launched(chromium) as chrome,
+        guarded(chrome, jupyter.address) as (page, _events),
     ):
-        page.goto(f"{address}/doc/tree/panel.ipynb?token={TOKEN}")
+        page.goto(jupyter.write(cells)[1])
         page.wait_for_function("window.jupyterapp")
         page.wait_for_function(IDLE)
         page.evaluate(TIMER)

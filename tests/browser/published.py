@@ -16,8 +16,6 @@ import kbkit
 from kbkit.export import build_site
 from kbkit.export.project import SEPARATOR, theme
 
-FLAGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
 GUIDES = Path(__file__).parents[2] / "site"
 HOSTILE = Path(__file__).parents[1] / "export" / "hostile.yaml"
 BOX = "input.md-search__input"
@@ -48,7 +46,7 @@ HEBREW = "שלום עולם. 100 גרם סוכר."
 BIDI = "Pickled \u202egnp.exe\u202c her\u200bring"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kitchen(tmp_path_factory) -> Path:
     """The project of the site, built."""
     project = tmp_path_factory.mktemp("searched")
@@ -81,7 +79,7 @@ def kitchen(tmp_path_factory) -> Path:
     return project
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kitchen_address(kitchen) -> Iterator[str]:
     """Address of the site, below the top of its server."""
 
@@ -105,19 +103,6 @@ def kitchen_address(kitchen) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/sub/path/"
         server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def chrome(chromium) -> Iterator[Any]:
-    """A running browser."""
-    from playwright import sync_api
-
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(
-            executable_path=chromium, args=FLAGS, chromium_sandbox=False
-        )
-        yield running
-        running.close()
 
 
 class Tab:
@@ -165,11 +150,16 @@ class Tab:
 
 @pytest.fixture
 def tab(chrome, kitchen_address) -> Iterator[Tab]:
+    """A page of the browser on the site."""
+    yield from opened(chrome, kitchen_address)
+
+
+def opened(chrome: Any, base: str) -> Iterator[Tab]:
     """A page of the browser, which must not ask others nor report trouble."""
     context = chrome.new_context(viewport={"width": 1200, "height": 800})
-    tab = Tab(context.new_page(), kitchen_address)
+    tab = Tab(context.new_page(), base)
     yield tab
     context.close()
-    foreign = [url for url in tab.asked if not url.startswith((kitchen_address, "data:"))]
+    foreign = [url for url in tab.asked if not url.startswith((base, "data:", "blob:"))]
     assert not foreign, foreign
     assert not tab.trouble, tab.trouble

@@ -13,7 +13,8 @@ import pytest
 
 import kbkit
 from tests.browser.accessibility import violations
-from tests.browser.conftest import browser, free_port, own_environment, wait_until_up
+from tests.browser.chrome import guarded
+from tests.browser.jupyter import free_port, own_environment, wait_until_up
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -35,7 +36,7 @@ def make_workspace(folder: Path) -> None:
 
 
 @pytest.fixture
-def served(tmp_path, chromium):
+def served(tmp_path, chrome):
     """A browser's page at a dashboard that ``kbkit panel`` serves, which is interrupted at last."""
     make_workspace(tmp_path / "kb")
     port, log = free_port(), tmp_path / "log"
@@ -48,7 +49,7 @@ def served(tmp_path, chromium):
     address = f"http://127.0.0.1:{port}"
     try:
         wait_until_up(f"{address}/login", process, log)
-        with browser(address, chromium) as (page, events):
+        with guarded(chrome, address) as (page, events):
             yield page, address, tmp_path / "kb", events
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0, log.read_text()

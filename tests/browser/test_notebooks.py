@@ -49,9 +49,10 @@ def lab(jupyterlab):
 
 @pytest.mark.parametrize("name", CHOSEN)
 def test_a_notebook_runs(lab: Notebook, name: str):
-    lab.command("docmanager:open", f"{{path: 'notebooks/{name}', kernel: {{name: 'python3'}}}}")
+    path = f"{lab.folder.name}/notebooks/{name}"
+    lab.command("docmanager:open", f"{{path: '{path}', kernel: {{name: 'python3'}}}}")
     lab.page.wait_for_function(
-        "name => jupyterapp.shell.currentWidget?.context?.path == `notebooks/${name}`", arg=name
+        "path => jupyterapp.shell.currentWidget?.context?.path == path", arg=path
     )
     lab.run_all()
     lab.page.wait_for_function(

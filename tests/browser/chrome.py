@@ -1,0 +1,54 @@
+"""A real Chromium, and pages in it that may talk to one server only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+FLAGS = [
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@contextmanager
+def launched(chromium: str) -> Iterator[Any]:
+    """A running browser, from the path of its program."""
+    from playwright import sync_api
+
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=FLAGS, chromium_sandbox=False
+        )
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def guarded(chrome: Any, address: str) -> Iterator[tuple[Any, list[str]]]:
+    """A page that may talk to this address only, and a list of what it tried."""
+    events: list[str] = []
+
+    def guard(route: Any) -> None:
+        if route.request.url.startswith((f"{address}/", "data:", "blob:")):
+            route.continue_()
+        else:
+            events.append(f"request of {route.request.url}")
+            route.abort()
+
+    def note_dialog(dialog: Any) -> None:
+        events.append(f"dialog {dialog.message}")
+        dialog.dismiss()
+
+    context = chrome.new_context(viewport={"width": 1200, "height": 900})
+    context.route("**/*", guard)
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    page.on("dialog", note_dialog)
+    yield page, events
+    context.close()
