@@ -7,7 +7,9 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,22 +37,22 @@ def make_workspace(folder: Path) -> None:
             )
 
 
-@pytest.fixture
-def served(tmp_path, chrome):
-    """A browser's page at a dashboard that ``kbkit panel`` serves, which is interrupted at last."""
-    make_workspace(tmp_path / "kb")
-    port, log = free_port(), tmp_path / "log"
-    command = [sys.executable, "-m", "kbkit.cli", "panel", str(tmp_path / "kb")]
+@pytest.fixture(scope="module")
+def dashboard(tmp_path_factory) -> Iterator[tuple[str, Path]]:
+    """Address of what ``kbkit panel`` serves, and its workspace; interrupted at last."""
+    home = tmp_path_factory.mktemp("voila")
+    make_workspace(home / "kb")
+    port, log = free_port(), home / "log"
+    command = [sys.executable, "-m", "kbkit.cli", "panel", str(home / "kb")]
     options = ["--port", str(port), "--token", TOKEN, "--theme", "dark"]
     with log.open("w") as output:
         process = subprocess.Popen(
-            [*command, *options], env=own_environment(tmp_path), stdout=output, stderr=output
+            [*command, *options], env=own_environment(home), stdout=output, stderr=output
         )
     address = f"http://127.0.0.1:{port}"
     try:
         wait_until_up(f"{address}/login", process, log)
-        with guarded(chrome, address) as (page, events):
-            yield page, address, tmp_path / "kb", events
+        yield address, home / "kb"
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0, log.read_text()
         assert "Traceback" not in log.read_text()
@@ -59,12 +61,21 @@ def served(tmp_path, chrome):
             process.kill()
 
 
-def test_voila_serves_it_to_those_who_know_the_token(served):
-    page, address, folder, events = served
+@pytest.fixture
+def visit(chrome, dashboard) -> Iterator[tuple[Any, list[str]]]:
+    """The dashboard open in a browser by somebody who knows the token, and what the page tried."""
+    address, _ = dashboard
+    with guarded(chrome, address) as (page, events):
+        page.goto(f"{address}/?token={TOKEN}")
+        page.locator(".kbkit-card, .kbkit-notice").first.wait_for()
+        yield page, events
+
+
+def test_voila_serves_it_to_those_who_know_the_token(dashboard, visit):
+    address, folder = dashboard
+    page, events = visit
     with urllib.request.urlopen(address) as answer:
         assert "/login" in answer.url
-    page.goto(f"{address}/?token={TOKEN}")
-    page.locator(".kbkit-card, .kbkit-notice").first.wait_for()
     assert page.title() == "kb - kbkit"
 
     page.get_by_label("Search", exact=True).fill("how to read a toml file")
@@ -104,10 +115,8 @@ def test_voila_serves_it_to_those_who_know_the_token(served):
         assert workspace["manual"].ratings()["score"].tolist() == [5]
 
 
-def test_the_page_connects_to_nobody_else(served):
-    page, address, *_ = served
-    page.goto(f"{address}/?token={TOKEN}")
-    page.locator(".kbkit-card, .kbkit-notice").first.wait_for()
+def test_the_page_connects_to_nobody_else(visit):
+    page, _ = visit
     refused = """place => new Promise((resolve) => {
         document.addEventListener("securitypolicyviolation", (event) =>
             resolve(`${event.effectiveDirective} ${event.blockedURI}`), { once: true });
