@@ -8,8 +8,10 @@ from typing import Any
 from kbkit.sources.inline import code_span, fence, indent, quote
 
 _ROLE = re.compile(r":(?:[a-z]+:)*[a-z]+:`(?:~|!|\.)?([^`<]+?)(?:\s*<[^`>]*>)?`")
+_MATH = re.compile(r":math:`([^`]+)`")
 _LITERAL = re.compile(r"``(.+?)``")
-_RST_LINK = re.compile(r"`([^`<]+?)\s*<(https?://[^`>\s]+)>`__?")
+_BROKEN_LITERAL = re.compile(r"(?<!`)``([^`]+)``(?!`)")
+_RST_LINK = re.compile(r"`([^`<]+?)\s*<(https?://[^`>]+)>`__?")
 _RST_REFERENCE = re.compile(r"`([^`]+)`_\b|\b\[(\w+)\]_")
 _DIRECTIVE = re.compile(r"^(\s*)\.\. ([\w-]+)::[ \t]*(.*)$")
 _COMMENT = re.compile(r"^\s*\.\. (?:_[\w -]+:|\[\w+\]|\|)")
@@ -82,7 +84,9 @@ def summary(docstring: Any) -> str:
 
 def inline(text: str) -> str:
     """Inline reStructuredText as Markdown; text that would read as HTML is escaped."""
-    text = _RST_LINK.sub(r"[\1](\2)", text)
+    # as Sphinx does: an address holds no white space, where it goes on in the next line
+    text = _RST_LINK.sub(lambda match: f"[{match[1]}]({''.join(match[2].split())})", text)
+    text = _MATH.sub(lambda match: code_span(match[1]), text)
     text = _ROLE.sub(lambda match: f"`{match.group(1).strip()}`", text)
     text = _LITERAL.sub(lambda match: code_span(match.group(1)), text)
     text = _RST_REFERENCE.sub(lambda match: match.group(1) or f"[{match.group(2)}]", text)
@@ -99,9 +103,7 @@ def rst(text: str) -> str:
     Doctests and literal blocks become fences, notes and version marks become text; what is not
     recognised stays as it is.
     """
-    # links may be broken over lines, and lines are read one by one
-    joined = _RST_LINK.sub(lambda match: " ".join(match.group().split()), text)
-    lines = joined.expandtabs(4).rstrip().split("\n")
+    lines = _unbroken(text).expandtabs(4).rstrip().split("\n")
     out: list[str] = []
     index = 0
     while index < len(lines):
@@ -125,6 +127,19 @@ def rst(text: str) -> str:
             out.append(inline(line))
             index += 1
     return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip("\n")
+
+
+def _unbroken(text: str) -> str:
+    """The text without line breaks in inline markup: it is read line by line."""
+    for pattern in (_RST_LINK, _MATH, _ROLE, _BROKEN_LITERAL):
+        text = pattern.sub(_in_one_line, text)
+    return text
+
+
+def _in_one_line(match: re.Match[str]) -> str:
+    """What was matched, unless a paragraph or an example begins within: then it is none."""
+    found = match.group()
+    return found if re.search(r"\n\s*(?:\n|>>>)", found) else " ".join(found.split())
 
 
 def _section(section: Any) -> str:
@@ -180,7 +195,7 @@ def _admonition(section: Any) -> str:
 def _see_also(text: str) -> str:
     """The list of related things: ``name : what it is``, continued by indented lines."""
     items: list[str] = []
-    for line in text.split("\n"):
+    for line in _unbroken(text).split("\n"):
         if not line.strip():
             continue
         if line[0].isspace() and items:

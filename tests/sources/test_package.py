@@ -12,6 +12,7 @@ from kbkit.models import DocumentType
 from kbkit.recipes import PackageSource
 from kbkit.sources import open_source
 from kbkit.sources.base import SourceContext
+from kbkit.sources.docstrings import rst
 from kbkit.sources.origins import repository
 
 FILES = {
@@ -147,6 +148,17 @@ def test_styles_of_docstrings(toykit) -> None:
     assert "```\nhelper(1)\n```" in helper
     assert "Hit &lt;it>." in found["toykit.tools.hammer"].content
     assert "See `Engine` and `run`." in found["toykit"].content
+
+
+def test_markup_that_is_broken_over_lines_is_read() -> None:
+    text = (
+        "See the :ref:`user\n    guide <a-guide>`, `here\n    <https://x.example/a?\n    b=c#d>`__"
+        " and ``one\n    two`` where :math:`0 < a`.\n\n>>> a = '``'\n>>> b = '``'\n\nA ``lonely\n\nmark``."
+    )
+    assert rst(text) == (
+        "See the `user guide`, [here](https://x.example/a?b=c#d) and `one two` where `0 < a`.\n\n"
+        "```pycon\n>>> a = '``'\n>>> b = '``'\n```\n\nA ``lonely\n\nmark``."
+    )
 
 
 def test_one_module_of_a_package(toykit) -> None:
