@@ -16,7 +16,7 @@ from kbkit.export.about import DOCUMENTS, FULL_TEXT, about_page
 from kbkit.export.facts import Facts
 from kbkit.export.links import LinkMap
 from kbkit.export.lists import list_pages
-from kbkit.export.machine import documents_json, full_text, write_parts
+from kbkit.export.machine import documents_json, full_text
 from kbkit.export.manifest import Manifest, write_file
 from kbkit.export.markdown import plain
 from kbkit.export.outline import ABOUT, BROWSE, HOME, Outline, entries, make_outline
@@ -132,13 +132,14 @@ def _export(
     replace(made, files=claimed, history=before.history, stamps=before.stamps).write(directory)
     stamps = Stamps(before.stamps, outline)
     written = unchanged = 0
-    for path, text in _texts(documents, outline, lists, directory, stamps):
-        changed = text is not None and _write(directory / path, text)
-        written += changed
-        unchanged += not changed
-        if on_progress:
-            on_progress(Progress("export", written + unchanged, len(wanted) - 1, path))
-    write_parts(directory / FULL_TEXT, full_text(outline, documents))
+    with full_text(directory / FULL_TEXT, outline) as add:
+        read = _shared(documents, add)
+        for path, text in _texts(read, outline, lists, directory, stamps):
+            changed = text is not None and _write(directory / path, text)
+            written += changed
+            unchanged += not changed
+            if on_progress:
+                on_progress(Progress("export", written + unchanged, len(wanted) - 1, path))
     removed = sum(_remove(directory, path) for path in sorted(set(before.files) - wanted))
     files, nav = tuple(sorted(wanted)), tuple(_nav(outline))
     replace(made, files=files, nav=nav, stamps=stamps.now).write(directory)
@@ -168,6 +169,13 @@ def _texts(
         text = document_page(document, entry.title, frame, links, path)
         stamps.note(path, made_of, text)
         yield path, text
+
+
+def _shared(documents: Iterable[Document], add: Callable[[Document], None]) -> Iterator[Document]:
+    """The documents, each shown to somebody else too, so that they are read once for both."""
+    for document in documents:
+        add(document)
+        yield document
 
 
 def _write(path: Path, text: str) -> bool:

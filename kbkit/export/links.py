@@ -97,17 +97,13 @@ def in_page(anchor: str) -> str:
 
 def relative(target: str, path: str) -> str:
     """The link from one page to another, both relative to one folder and in normal form."""
-    there, here = _parts(target), _parts(path)
-    above = len(here) - 1
-    common = 0
-    for one, other in zip(here[:-1], there[:-1], strict=False):
-        if one != other:
-            break
-        common += 1
-    return "../" * (above - common) + "/".join(there[common:])
+    there, folder = _quoted(target), _quoted(path[: path.rfind("/") + 1])
+    above = 0
+    while not there.startswith(folder):
+        folder = folder[: folder.rfind("/", 0, -1) + 1]
+        above += 1
+    return "../" * above + there[len(folder) :]
 
 
-@lru_cache(maxsize=65_536)
-def _parts(path: str) -> tuple[str, ...]:
-    """The parts of a path, as an address has them; many links lead to one page."""
-    return tuple(quote(path).split("/"))
+# many links lead to one page
+_quoted = lru_cache(maxsize=65_536)(quote)

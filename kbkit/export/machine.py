@@ -9,7 +9,8 @@ from __future__ import annotations
 import filecmp
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -89,56 +90,57 @@ def read_documents(directory: Path) -> dict[str, Any]:
     return found
 
 
-def full_text(outline: Outline, documents: Iterable[Document]) -> Iterator[str]:
-    """All texts one after the other, up to `FULL_TEXT_SIZE` characters, in parts.
+@contextmanager
+def full_text(path: Path, outline: Outline) -> Iterator[Callable[[Document], None]]:
+    """Write all texts one after the other, up to `FULL_TEXT_SIZE` characters, into a file.
 
-    Whole documents in order of URI; the first lines say how many are left out.
+    Whole documents in order of URI; the first lines say how many are left out. A file that has
+    the same already is not touched.
+
+    Returns:
+        A context whose value takes the documents one by one, in order of URI.
+
+    Raises:
+        OSError: It cannot be written.
     """
     room = FULL_TEXT_SIZE
-    chosen: list[str] = []
+    chosen: set[str] = set()
     for uri, entry in outline.entries.items():
         room -= entry.size
         if room < 0:
             break
-        chosen.append(uri)
-    left = len(outline.entries) - len(chosen)
-    yield f"# {outline.title}\n\n> {_QUOTED}\n"
-    if left:
-        yield (
-            f"> The first {len(chosen):,} of {len(outline.entries):,} documents; "
+        chosen.add(uri)
+    draft = path.with_name(f".{path.name}.part")
+    with draft.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
+        file.write(_full_text_head(outline, len(chosen)))
+
+        def add(document: Document) -> None:
+            if document.uri in chosen:
+                entry = outline.entries[document.uri]
+                said = f"Source: {plain(document.uri)}\n{_licence(entry.licence)}"
+                file.write(f"\n# {entry.title}\n\n{said}\n{document.content.strip()}\n")
+
+        yield add
+    if path.exists() and filecmp.cmp(draft, path, shallow=False):
+        draft.unlink()
+    else:
+        draft.replace(path)
+
+
+def _full_text_head(outline: Outline, chosen: int) -> str:
+    head = f"# {outline.title}\n\n> {_QUOTED}\n"
+    if left := len(outline.entries) - chosen:
+        head += (
+            f"> The first {chosen:,} of {len(outline.entries):,} documents; "
             f"the other {left:,} would make this file too long. {DOCUMENTS} lists all.\n"
         )
-    wanted = set(chosen)
-    for document in documents:
-        if document.uri in wanted:
-            entry = outline.entries[document.uri]
-            said = f"Source: {plain(document.uri)}\n{_licence(entry.licence)}"
-            yield f"\n# {entry.title}\n\n{said}\n{document.content.strip()}\n"
+    return head
 
 
 def _licence(licence: Licence) -> str:
     """A line that tells the licence, if one is stated."""
     said = ". ".join(filter(None, (licence.label, licence.attribution)))
     return f"Licence: {plain(said)}\n" if said else ""
-
-
-def write_parts(path: Path, parts: Iterable[str]) -> bool:
-    """Write a long text in parts, unless it is there already.
-
-    Returns:
-        Whether it was written.
-
-    Raises:
-        OSError: It cannot be written.
-    """
-    draft = path.with_name(f".{path.name}.part")
-    with draft.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-        file.writelines(parts)
-    if path.exists() and filecmp.cmp(draft, path, shallow=False):
-        draft.unlink()
-        return False
-    draft.replace(path)
-    return True
 
 
 def publish(directory: Path, site: Path, address: Callable[[str], str | None]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from markdown_it.common.utils import unescapeAll
 
@@ -53,6 +54,7 @@ def plain(text: str) -> str:
     return " ".join(_CONTROL.sub(" ", _TURNING.sub("", text)).split())
 
 
+@lru_cache(maxsize=16_384)
 def escape(text: str) -> str:
     """Plain text as Markdown that shows exactly it, in a line, a link's text or a table cell."""
     text = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

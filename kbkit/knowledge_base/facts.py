@@ -73,33 +73,32 @@ def related_passages(
     if len(held) < 2:
         return {}
     rows = np.argsort(owners, kind="stable")
-    starts = np.searchsorted(owners[rows], np.arange(len(held) + 1))
-    vectors = np.asarray(snapshot.vectors, np.float32)
-    centre = vectors.mean(axis=0)
-    sums = np.add.reduceat(vectors[rows], starts[:-1], axis=0)
-    means = sums / np.diff(starts)[:, None].astype(np.float32) - centre
+    starts = np.searchsorted(owners[rows], np.arange(len(held) + 1)).tolist()
+    vectors = np.asarray(snapshot.vectors, np.float32)[rows]
+    sums = np.add.reduceat(vectors, starts[:-1], axis=0)
+    means = sums / np.diff(starts)[:, None].astype(np.float32) - vectors.mean(axis=0)
     means /= np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-9)
     chosen: list[tuple[int, int, int]] = []
     for number, other in _nearest(means):
-        passages = rows[starts[other] : starts[other + 1]]
-        best = passages[int(np.argmax((vectors[passages] - centre) @ means[number]))]
-        chosen.append((int(held[number]), int(held[other]), int(best)))
+        # the mean of all would take the same off each of them
+        best = int((vectors[starts[other] : starts[other + 1]] @ means[number]).argmax())
+        chosen.append((int(held[number]), int(held[other]), int(rows[starts[other] + best])))
     return _passages(connection, snapshot, chosen)
 
 
 def _nearest(means: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
     """Pairs of a document and one near to it, the nearest first."""
-    wanted = min(NEIGHBOURS, len(means) - 1)
-    for first in range(0, len(means), _ROWS):
-        # Rounded, so that equal ones do not change places with the weather
-        cosines = np.round(means[first : first + _ROWS] @ means.T, 3)
-        cosines[np.arange(len(cosines)), np.arange(first, first + len(cosines))] = -2
-        near = np.argpartition(-cosines, wanted - 1, axis=1)[:, :wanted]
-        for row, found in enumerate(near):
-            ranked = sorted(found.tolist(), key=lambda other: (-cosines[row, other], other))
-            for other in ranked:
-                if cosines[row, other] >= NEAR_ENOUGH:
-                    yield first + row, other
+    wanted, count = min(NEIGHBOURS, len(means) - 1), len(means)
+    for first in range(0, count, _ROWS):
+        # In thousandths, so that equal ones do not change places with the weather; of those the
+        # first documents are nearer
+        near = np.rint(1000 * (means[first : first + _ROWS] @ means.T)).astype(np.int64)
+        near[np.arange(len(near)), np.arange(first, first + len(near))] = -2_000
+        near = near * count + np.arange(count, 0, -1)
+        best = np.sort(np.partition(near, -wanted, axis=1)[:, -wanted:], axis=1)[:, ::-1]
+        cosines, others = np.divmod(best - 1, count)
+        for row, other in np.argwhere(cosines >= 1000 * NEAR_ENOUGH).tolist():
+            yield first + row, int(count - 1 - others[row, other])
 
 
 def _passages(
