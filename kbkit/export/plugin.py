@@ -33,7 +33,8 @@ from kbkit.errors import RecipeError
 from kbkit.export.about import DOCUMENTS, FULL_TEXT
 from kbkit.export.machine import publish, read_documents
 from kbkit.export.manifest import MANIFEST, Manifest
-from kbkit.export.render import Rendered, render
+from kbkit.export.render import dated
+from kbkit.export.rendered import RenderedPages
 from kbkit.export.scripts import search_style
 from kbkit.export.search import PAGE, SiteSearch
 from kbkit.export.shell import description, guarded
@@ -48,6 +49,8 @@ _FOR_PROGRAMS = {Path(name).stem for name in (DOCUMENTS, FULL_TEXT)}
 class ExportedPage(Page):
     """A page of an exported knowledge base."""
 
+    rendered: RenderedPages
+    """Renders it, unless it has been."""
     coloured = ""
     """Its HTML with coloured code; the search reads ``content``, which has plain code."""
     checked = ""
@@ -61,18 +64,19 @@ class ExportedPage(Page):
         """Convert the Markdown to HTML that is safe to show."""
         if since := self.meta.get("since"):
             self.update_date = str(since)  # what sitemap.xml says
-        rendered: Rendered = render(
+        rendered = self.rendered.render(
+            self.file.src_uri,
             self.markdown or "",
             lambda href: _page_url(href, self.file, files),
+            lambda href: _picture(href, self.file, files, self.pictures),
             document="source" in self.meta,
-            checked=self.checked,
-            picture=lambda href: _picture(href, self.file, files, self.pictures),
         )
+        plain = dated(rendered.plain, self.checked)
         if self.found:
             self.meta["search"] = {"exclude": True}
-        self.meta["description"] = description(rendered.plain)
-        self.content = rendered.plain
-        self.coloured = rendered.html
+        self.meta["description"] = description(plain)
+        self.content = plain
+        self.coloured = dated(rendered.html, self.checked)
         self.toc = get_toc(cast(Any, rendered.toc))
         self.present_anchor_ids = set(rendered.anchors)
 
@@ -81,7 +85,7 @@ def _page_url(href: str, file: File, files: Files) -> str | None:
     """The address of the page that a relative link to a Markdown file means."""
     path, hash_, fragment = href.partition("#")
     target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(path)))
-    found = files.get_file_from_path(target)
+    found = files.src_uris.get(target)
     # Files that are no pages: those for programs. Documents cannot name them, see LinkMap
     if found is None or not (found.is_documentation_page() or found.name in _FOR_PROGRAMS):
         return None
@@ -91,7 +95,7 @@ def _page_url(href: str, file: File, files: Files) -> str | None:
 def _picture(href: str, file: File, files: Files, pictures: frozenset[str]) -> str | None:
     """The SVG that a relative link means, if it is one of the export."""
     target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(href)))
-    found = files.get_file_from_path(target) if target in pictures else None
+    found = files.src_uris.get(target) if target in pictures else None
     return None if found is None else found.content_string
 
 
@@ -120,6 +124,9 @@ class KbkitConfig(Config):  # type: ignore[no-untyped-call]  # mkdocs is half ty
     """Folder of the workspace; it starts there too."""
     folder = Type(str, default="kb")
     """Folder in the documentation that the pages of recipes go to."""
+    cache_dir = Type(str, default=".cache/plugin/kbkit")
+    """Folder for pages as they were rendered, so that a build renders those that changed only; it
+    starts there too. It may be removed at any time; an empty name keeps none."""
     section = Type(str, default="Knowledge bases")
     """Title of the exports' part of the navigation, where there is a navigation besides them."""
 
@@ -196,6 +203,8 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
 
     def on_files(self, files: Files, config: MkDocsConfig) -> Files:
         """Take charge of the exported pages; all but the sections stay out of the navigation."""
+        cache = self.config.cache_dir
+        self.rendered = RenderedPages(_beside(config, cache) if cache and self.exports else None)
         for prefix, manifest in self.exports.items():
             titles = manifest.nav_titles()
             fetched = {
@@ -212,6 +221,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
                     # MkDocs puts titles into pages as they are
                     title = html.escape(titles[path]) if path in titles else None
                     page = ExportedPage(title, file, config)
+                    page.rendered = self.rendered
                     page.checked = fetched.get(path, "")
                     # Pages of documents have none, whatever the documents say
                     page.pictures = frozenset() if path in fetched else pictures
@@ -222,6 +232,10 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             SearchPage("Search", file, config).search = self.search
         self.files = files
         return files
+
+    def on_env(self, env: Any, *, config: MkDocsConfig, files: Files) -> None:
+        """Keep the pages, all of which have been rendered now."""
+        self.rendered.close()
 
     # After the search plugin, which is three times faster on plain code
     @event_priority(-100)

@@ -60,6 +60,7 @@ _ATTRIBUTES = {
 }
 _STYLES = {f"text-align:{side}" for side in ("left", "right", "center")}
 
+_DAY = '<span class="kb-fetched"></span>'
 _PICTURE = re.compile(r'<span class="kb-picture-(\d+)"></span>')
 _ONWARDS = '<nav class="kb-onwards" aria-label="Related passages and neighbours"%s>\n'
 _UNSEARCHED = ' data-search-exclude="1"'
@@ -105,7 +106,6 @@ def render(
     resolve: ResolvePage,
     *,
     document: bool = False,
-    checked: str = "",
     picture: Picture = lambda _: None,
 ) -> Rendered:
     """Render one page.
@@ -115,8 +115,7 @@ def render(
         resolve: Finds the pages that relative links mean.
         document: It is the page of a document: the paragraph after the title tells where that
             comes from, and what follows the last rule leads on. Both are set small and left out
-            of the search.
-        checked: Day on which the document was fetched last (ISO); a badge says it.
+            of the search. `dated` tells when it was fetched.
         picture: Finds pictures of the export, which stand in the page; all others become links.
     """
     parser = _parser()
@@ -129,7 +128,7 @@ def render(
             token.children = _safe_links(children, resolve)
     toc, anchors = _finish_headings(tokens)
     if document:
-        _mark_meta_line(tokens, checked)
+        _mark_meta_line(tokens)
         _mark_onwards(tokens)
     dirty = parser.renderer.render(tokens, parser.options, env)
     plain = nh3.clean(
@@ -265,16 +264,27 @@ def _unique(anchor: str, used: set[str]) -> str:
     return found
 
 
-def _mark_meta_line(tokens: list[Token], checked: str) -> None:
+def _mark_meta_line(tokens: list[Token]) -> None:
     for number, token in enumerate(tokens):
         if token.type == "paragraph_open":
             token.attrSet("class", "kb-meta")
             token.attrSet("data-search-exclude", "1")
-            children = tokens[number + 1].children
-            if checked and children is not None:
-                badge = f' · <span class="kb-badge">fetched {html.escape(checked)}</span>'
-                children.append(Token("html_inline", "", 0, content=badge))
+            if (children := tokens[number + 1].children) is not None:
+                children.append(Token("html_inline", "", 0, content=_DAY))
             return
+
+
+def dated(page: str, day: str) -> str:
+    """The HTML of a document's page, with a badge that says when it was fetched last.
+
+    It is no part of what `render` makes, since each refresh moves the day of every page.
+
+    Args:
+        page: What `render` made of it.
+        day: The day (ISO), or ``""``.
+    """
+    badge = f' · <span class="kb-badge">fetched {html.escape(day)}</span>' if day else ""
+    return page.replace(_DAY, badge, 1)
 
 
 def _mark_onwards(tokens: list[Token]) -> None:
@@ -310,12 +320,17 @@ def _colour(page: str, blocks: list[tuple[str, str]]) -> str:
 
     def coloured(match: re.Match[str]) -> str:
         language, code = next(rest)
-        lexer = _lexer(language) if len(code) <= HIGHLIGHT_LIMIT else None
-        if lexer is None:
-            return match[0]
-        return f"{match[1]}{_pygments(code, lexer, _formatter())}{match[3]}"
+        text = _coloured(code, language)
+        return match[0] if text is None else f"{match[1]}{text}{match[3]}"
 
     return _CODE.sub(coloured, page)
+
+
+# a class and those that inherit from it have the same examples
+@lru_cache(maxsize=1_024)
+def _coloured(code: str, language: str) -> str | None:
+    lexer = _lexer(language) if len(code) <= HIGHLIGHT_LIMIT else None
+    return None if lexer is None else _pygments(code, lexer, _formatter())
 
 
 @cache

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import threading
 import urllib.request
 from html.parser import HTMLParser
@@ -75,6 +76,18 @@ def test_the_built_page_of_a_hostile_document_holds_nothing_active(built):
     assert "49" not in re.findall(r"<title>(.*?)</title>", text)[0]
     assert "root:x:0:0" not in text
     assert "findable zanzibar" in text
+
+
+def test_a_build_of_pages_that_were_kept_makes_the_same_site(built, tmp_path):
+    project = tmp_path / "copy"
+    shutil.copytree(built, project)
+    assert (project / ".cache/plugin/kbkit/pages.sqlite").is_file()
+    shutil.rmtree(project / "site")
+    site = build_site(project)
+    pages = sorted(path.relative_to(site) for path in site.rglob("*.html"))
+    assert len(pages) > 5
+    assert [p for p in pages if (site / p).read_bytes() != (built / "site" / p).read_bytes()] == []
+    assert "fetched 2026" in page(project, "install").read_text("utf-8")
 
 
 def test_links_between_documents_carry_their_anchors(built):
