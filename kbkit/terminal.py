@@ -186,9 +186,8 @@ def print_hits(hits: Hits) -> None:
     for rank, hit in enumerate(hits, 1):
         head = Text(f"{rank:>2}. ", style="dim")
         head.append(hit.title, style="bold")
-        path = " › ".join(hit.chunk.heading_path)
-        if path and path != hit.title:
-            head.append(f"  {path}")
+        if hit.headings:
+            head.append(f"  {' › '.join(hit.headings)}")
         head.append(f"  {hit.score:.3f}  {hit.kb}", style="dim")
         terminal.print(head)
         terminal.print(Text("    " + hit.url, style="cyan", overflow="fold"))

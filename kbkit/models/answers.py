@@ -56,7 +56,7 @@ class Answer:
         sources = "".join(
             f"<tr><td>[{number}]</td><td style='text-align:left'>"
             f"{'<b>' if number in cited else ''}{linked(hit)}{'</b>' if number in cited else ''}"
-            f"<br><small>{html.escape(' › '.join(hit.chunk.heading_path))}</small></td>"
+            f"<br><small>{html.escape(' › '.join(hit.headings))}</small></td>"
             f"<td style='text-align:left'>{html.escape(hit.snippet)}</td></tr>"
             for number, hit in enumerate(self.hits, 1)
         )
@@ -80,4 +80,4 @@ def _unanswered(hits: Hits) -> str:
 
 
 def _name(hit: Hit) -> str:
-    return " › ".join(dict.fromkeys([hit.title or hit.uri, *hit.chunk.heading_path]))
+    return " › ".join([hit.title or hit.uri, *hit.headings])

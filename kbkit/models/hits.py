@@ -102,6 +102,12 @@ class Hit:
             return self.uri
         return f"{self.uri}#{self.chunk.anchor}"
 
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The headings above the chunk, without the first of a page where that is its title."""
+        path = self.chunk.heading_path
+        return path[1:] if path[:1] == (self.title,) else path
+
     def citation(self, snippet: str = "") -> str:
         """A Markdown quotation with title, headings, link and day of fetching.
 
@@ -110,9 +116,7 @@ class Hit:
         Args:
             snippet: What to quote; by default the hit's snippet.
         """
-        path = self.chunk.heading_path
-        named = [self.title or self.uri, *(path[1:] if path[:1] == (self.title,) else path)]
-        name = _escaped(" › ".join(named))
+        name = _escaped(" › ".join([self.title or self.uri, *self.headings]))
         if self.uri.startswith(("http://", "https://")):
             address = "".join(_ENCODED.get(character, character) for character in self.url)
             name = f"[{name}](<{address}>)"
@@ -204,8 +208,8 @@ class Hits(Sequence[Hit]):
         """What a terminal shows: a few lines a hit."""
         lines = [f"{len(self)} hits for {self.query!r}", *self.notes]
         for rank, hit in enumerate(self.hits, 1):
-            names = dict.fromkeys([hit.title or hit.uri, *hit.chunk.heading_path])
-            lines += [f"{rank:3}  {hit.score:.3f}  {' › '.join(names)}", f"     {hit.url}",
+            names = " › ".join([hit.title or hit.uri, *hit.headings])
+            lines += [f"{rank:3}  {hit.score:.3f}  {names}", f"     {hit.url}",
                       f"     {hit.snippet}"]  # fmt: skip
         printer.text("\n".join(lines))
 
@@ -215,7 +219,7 @@ class Hits(Sequence[Hit]):
             f"<td style='text-align:right'>{rank}</td>"
             f"<td style='text-align:right'>{hit.score:.3f}</td>"
             f"<td style='text-align:left'>{linked(hit)}<br>"
-            f"<small>{html.escape(' › '.join(hit.chunk.heading_path))}</small></td>"
+            f"<small>{html.escape(' › '.join(hit.headings))}</small></td>"
             f"<td style='text-align:left'>{html.escape(hit.snippet)}</td>"
             "</tr>"
             for rank, hit in enumerate(self.hits, 1)

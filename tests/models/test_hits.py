@@ -33,6 +33,12 @@ def test_a_citation_quotes_and_names_the_source():
     assert hit(uri="notes/a.md").citation().endswith("> Title › Part, fetched 2026-01-02\n")
 
 
+def test_the_title_is_not_said_again_as_a_heading():
+    assert hit().headings == ("Part",)
+    assert hit(path=("Part", "Title")).headings == ("Part", "Title")
+    assert hit(path=()).headings == ()
+
+
 @pytest.mark.parametrize("text", [HOSTILE, "1. x", "12) x", "- x", "+ x", "> x", "# x", "=== x"])
 def test_what_documents_say_stays_text_in_a_citation(text):
     citation = hit(title=text, path=(text,), text=text).citation()
