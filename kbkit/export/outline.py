@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from kbkit.export.contents import contents
 from kbkit.export.facts import Facts
 from kbkit.export.history import Since
 from kbkit.export.manifest import Manifest
 from kbkit.export.markdown import plain
-from kbkit.export.paths import assign_paths, digest, natural_path
+from kbkit.export.paths import assign_paths, digest, natural_path, uri_parts
 from kbkit.export.sections import Section, section_tree
 from kbkit.models import Document, DocumentState, Licence
 
@@ -34,6 +35,7 @@ class Entry:
         size: Characters of its text.
         since: From when its text is what it is.
         licence: What it states of its licence.
+        contents: The addresses that it links to, if it is a contents page.
     """
 
     id: str
@@ -46,6 +48,7 @@ class Entry:
     size: int
     since: Since
     licence: Licence
+    contents: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ def entries(documents: Iterable[Document], before: Manifest) -> Iterator[Entry]:
                 size=len(document.content),
                 since=Since.of(document, before.history.get(document.uri), first=first),
                 licence=Licence.of(document.metadata),
+                contents=contents(document.uri, document.content),
             )
 
 
@@ -113,7 +117,12 @@ def make_outline(
         directory: The folder; pages of others in it are not written over.
     """
     known = {entry.uri: entry for entry in found}
-    root = section_tree(known)
+    named = {uri: entry.contents for uri, entry in known.items() if entry.contents}
+    root = section_tree(known, named)
+    for _, section in root.walk():
+        first = section.documents[:1]
+        if first and first[0] in named and uri_parts(first[0])[0] == section.folders:
+            section.label = known[first[0]].title  # what the site itself calls it
     paths = assign_paths(
         known, "pages", kept=before.documents, taken=_foreign(directory, before.files)
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kbkit.export.contents import ReadingOrder
 from kbkit.export.paths import uri_parts
 
 MIN_DOCUMENTS = 3
@@ -43,11 +44,18 @@ class Section:
                 yield (self, *above), inner
 
 
-def section_tree(uris: Iterable[str]) -> Section:
+def section_tree(
+    uris: Iterable[str], contents: Mapping[str, Sequence[str]] | None = None
+) -> Section:
     """Divide documents by the folders of their URIs.
 
     Folders that hold nothing but one folder are skipped, so that a site under
-    ``https://host/en/latest/`` begins with what lies below it.
+    ``https://host/en/latest/`` begins with what lies below it. Documents and sections stand in the
+    order in which contents pages name them, and then by their names.
+
+    Args:
+        uris: The documents.
+        contents: The addresses that each contents page links to, by its URI.
 
     Returns:
         The root; it stands for all documents.
@@ -60,6 +68,7 @@ def section_tree(uris: Iterable[str]) -> Section:
         root = root.sections[0]
     root.label = ""
     _prune(root, 1)
+    _sort(root, ReadingOrder(contents or {}))
     return root
 
 
@@ -100,8 +109,20 @@ def _prune(section: Section, depth: int) -> None:
         else:
             _prune(child, depth + 1)
             kept.append(child)
-    section.sections = sorted(kept, key=lambda item: natural_key(item.label))
-    section.documents.sort(key=natural_key)
+    section.sections = kept
+
+
+def _sort(section: Section, order: ReadingOrder) -> None:
+    def place(uri: str) -> tuple[int, int]:
+        return order.place(section.folders, uri)
+
+    def first(inner: Section) -> tuple[int, int]:
+        return min(map(place, _all_documents(inner)))
+
+    section.documents.sort(key=lambda uri: (place(uri), natural_key(uri)))
+    section.sections.sort(key=lambda inner: (first(inner), natural_key(inner.label)))
+    for inner in section.sections:
+        _sort(inner, order)
 
 
 def _all_documents(section: Section) -> list[str]:

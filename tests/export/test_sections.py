@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from kbkit.export.contents import contents
 from kbkit.export.sections import natural_key, section_tree
 
 
@@ -46,3 +47,27 @@ def test_an_empty_knowledge_base_has_a_root():
 
 def test_numbers_sort_by_value():
     assert sorted(["c10", "c9", "C1", "c"], key=natural_key) == ["c", "C1", "c9", "c10"]
+
+
+def test_contents_pages_say_in_which_order_a_site_reads():
+    uris = [f"https://h/{part}/{n}.html" for part in ("guide", "api") for n in (1, 2, 3)]
+    uris += ["https://h/guide/", "https://h/about.html", "https://h/index.html"]
+    root = section_tree(
+        uris,
+        {
+            "https://h/index.html": ["https://h/guide", "https://h/api/1.html"],
+            "https://h/guide/": ["https://h/guide/3.html", "https://h/guide/1.html"],
+        },
+    )
+    assert [section.label for section in root.sections] == ["guide", "api"]
+    guide, api = (section.documents for section in root.sections)
+    assert guide == [f"https://h/guide/{name}" for name in ("", "3.html", "1.html", "2.html")]
+    assert api == [f"https://h/api/{n}.html" for n in (1, 2, 3)]
+    assert root.documents == ["https://h/index.html", "https://h/about.html"]
+
+
+def test_only_contents_pages_are_read_for_their_links():
+    text = "[b](b.html#x) and ![a](<https://h/a b.png>) [b](./b.html) [up](../) [bad](http://[)"
+    assert contents("https://h/guide/page.html", text) == ()
+    linked = ("https://h/guide/b.html", "https://h/a", "https://h")
+    assert contents("https://h/guide/", text) == linked
