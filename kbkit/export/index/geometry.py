@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.export.index.packing import LEVELS
+from kbkit.export.index.packing import LEVELS, Integers
 
 Matrix = NDArray[np.float32]
 
@@ -19,7 +20,7 @@ _LARGEST = 2 * CLUSTER
 _SAMPLE = 20_000
 _ROUNDS = 10
 _AT_ONCE = 2_000
-"""Vectors that are compared with all centres at once, so that the products stay small."""
+"""Vectors that are dealt with at once, so that what that takes stays small."""
 _CLIPPED = 0.005
 """Share of a dimension's numbers that are beyond what 4 bits show."""
 
@@ -44,7 +45,7 @@ class Geometry:
     centroids: Matrix
 
 
-def place(vectors: Matrix) -> Geometry:
+def place(vectors: Matrix, rows: Integers | None = None) -> Geometry:
     """Project, round and cluster the vectors of chunks.
 
     The projection is onto the principal axes through the origin, which keeps inner products as
@@ -52,18 +53,31 @@ def place(vectors: Matrix) -> Geometry:
 
     Args:
         vectors: Unit vectors, shape ``(n, dimensions)``, one or more.
+        rows: Those that count, in the order of the result; all where it is ``None``.
     """
-    step = max(1, len(vectors) // _SAMPLE)
-    sample = vectors[::step].astype(np.float64)
+    rows = np.arange(len(vectors)) if rows is None else rows
+    sample = vectors[rows[:: max(1, len(rows) // _SAMPLE)]].astype(np.float64)
     _, axes = np.linalg.eigh(sample.T @ sample)
     even = vectors.shape[1] // 2 * 2
     projection = axes[:, ::-1][:, : min(DIMENSIONS, even)].astype(np.float32)
-    projected = vectors @ projection
-    scales = np.quantile(np.abs(projected), 1 - _CLIPPED, axis=0).astype(np.float64) / LEVELS
+    projected = np.empty((len(rows), projection.shape[1]), np.float32)
+    for part in _parts(len(rows)):
+        projected[part] = vectors[rows[part]] @ projection
+    scales = np.array(
+        [np.quantile(np.abs(column), 1 - _CLIPPED) for column in projected.T], np.float64
+    )
+    scales /= LEVELS
     scales[scales == 0] = 1.0
-    values = np.clip(np.round(projected / scales), -LEVELS, LEVELS).astype(np.int8)
+    values = np.empty(projected.shape, np.int8)
+    for part in _parts(len(rows)):
+        values[part] = np.clip(np.round(projected[part] / scales), -LEVELS, LEVELS)
     clusters = _clustered(projected)
     return Geometry(projection, scales, values, clusters, _means(projected, clusters)[1])
+
+
+def _parts(number: int) -> Iterator[slice]:
+    """Rows that are dealt with at once."""
+    return (slice(start, start + _AT_ONCE) for start in range(0, number, _AT_ONCE))
 
 
 def _clustered(vectors: Matrix) -> NDArray[np.int64]:
@@ -99,11 +113,8 @@ def _clustered(vectors: Matrix) -> NDArray[np.int64]:
 def _nearest(vectors: Matrix, centres: Matrix) -> NDArray[np.int64]:
     """The centre that each vector is nearest to, of equal ones the first."""
     halves = (centres * centres).sum(axis=1) / 2
-    parts = [
-        np.argmax(vectors[start : start + _AT_ONCE] @ centres.T - halves, axis=1)
-        for start in range(0, len(vectors), _AT_ONCE)
-    ]
-    return np.concatenate(parts)
+    parts = _parts(len(vectors))
+    return np.concatenate([np.argmax(vectors[p] @ centres.T - halves, axis=1) for p in parts])
 
 
 def _means(vectors: Matrix, clusters: NDArray[np.int64]) -> tuple[NDArray[np.int64], Matrix]:

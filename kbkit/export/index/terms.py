@@ -19,6 +19,10 @@ UNIT = 65_536
 """Parts of 1 that scales of term vectors are written in."""
 TERM_BYTES = 8_000
 """About what a shard of terms takes; a common term may take more by itself."""
+_AT_ONCE = 300_000
+"""Postings that are packed at once, so that what that takes stays small."""
+_ROWS_AT_ONCE = 4_000
+"""Rows of the query encoder that are projected at once."""
 _BESIDE = 16
 """About what a term takes beside its name, its postings and its row."""
 
@@ -111,35 +115,52 @@ class _Postings:
 
 
 def _postings(content: IndexContent) -> _Postings:
+    """Pack the postings, those of some terms at a time."""
     snapshot = content.snapshot
     places = np.full(len(snapshot), -1, np.int64)
     places[content.rows] = np.arange(len(content.rows))
-    terms = np.repeat(np.arange(len(snapshot.terms)), np.diff(snapshot.starts))
-    rows = places[snapshot.rows]
-    kept = rows >= 0
-    order = np.lexsort((rows[kept], terms[kept]))
-    terms, rows = terms[kept][order], rows[kept][order]
-    old = snapshot.rows[kept][order]
-    counts = snapshot.counts[kept][order].astype(np.int64)
-    in_title = _holds(snapshot.title_terms, snapshot.owners[old], terms)
-    in_heading = _holds(snapshot.heading_terms, snapshot.headings[old], terms)
-    new = np.ones(len(terms), np.bool_)
-    new[1:] = terms[1:] != terms[:-1]
-    steps = np.diff(rows, prepend=0)
-    steps[new] = rows[new]
-    pairs = np.stack([steps, 4 * (counts - 1) + 2 * in_title + in_heading], axis=1)
-    data, places = packed(pairs.reshape(-1))
-    counts = np.bincount(terms, minlength=len(snapshot.terms))
-    borders = np.concatenate([[0], places])[2 * np.concatenate([[0], np.cumsum(counts)])]
-    return _Postings(counts, data, borders[:-1], borders[1:])
+    titles, headings = _sorted_keys(snapshot.title_terms), _sorted_keys(snapshot.heading_terms)
+    parts, ends, kept_of = [np.zeros(0, np.uint8)], [np.zeros(1, np.int64)], []
+    total = 0
+    for first, last in pairwise(_term_blocks(snapshot.starts)):
+        span = slice(snapshot.starts[first], snapshot.starts[last])
+        terms = np.repeat(np.arange(first, last), np.diff(snapshot.starts[first : last + 1]))
+        rows = places[snapshot.rows[span]]
+        kept = np.flatnonzero(rows >= 0)
+        kept = kept[np.lexsort((rows[kept], terms[kept]))]
+        terms, rows, old = terms[kept], rows[kept], snapshot.rows[span][kept]
+        marks = 4 * (snapshot.counts[span][kept].astype(np.int64) - 1)
+        marks += 2 * _holds(titles, snapshot.title_terms, snapshot.owners[old], terms)
+        marks += _holds(headings, snapshot.heading_terms, snapshot.headings[old], terms)
+        steps = np.diff(rows, prepend=0)
+        new = np.flatnonzero(np.diff(terms, prepend=-1))
+        steps[new] = rows[new]
+        data, borders = packed(np.stack([steps, marks], axis=1).reshape(-1))
+        counts = np.bincount(terms - first, minlength=last - first)
+        parts.append(data)
+        ends.append(total + np.concatenate([[0], borders])[2 * np.cumsum(counts)])
+        kept_of.append(counts)
+        total += len(data)
+    borders = np.concatenate(ends)
+    return _Postings(np.concatenate(kept_of), np.concatenate(parts), borders[:-1], borders[1:])
 
 
-def _holds(lists: Lists, which: NDArray[np.int32], terms: Integers) -> NDArray[np.bool_]:
-    """Whether each of some lists has the term beside it."""
-    height = len(lists) + 1
+def _term_blocks(starts: Integers) -> list[int]:
+    """Where to divide the terms, so that parts of several have no more postings than that."""
+    return filled(np.diff(starts), _AT_ONCE)
+
+
+def _sorted_keys(lists: Lists) -> Integers:
+    """A number for each term of each list, ascending."""
     owners = np.repeat(np.arange(len(lists)), np.diff(lists.starts))
-    there = np.sort(lists.values.astype(np.int64) * height + owners)
-    keys = terms * height + which
+    return np.sort(lists.values.astype(np.int64) * (len(lists) + 1) + owners)
+
+
+def _holds(
+    there: Integers, lists: Lists, which: NDArray[np.int32], terms: Integers
+) -> NDArray[np.bool_]:
+    """Whether each of some lists, whose keys are given, has the term beside it."""
+    keys = terms * (len(lists) + 1) + which
     if not len(there):
         return np.zeros(len(keys), np.bool_)
     found = np.minimum(np.searchsorted(there, keys), len(there) - 1)
@@ -150,12 +171,15 @@ def _term_vectors(
     content: IndexContent, geometry: Geometry | None, terms: Sequence[str]
 ) -> tuple[NDArray[np.int8], Integers]:
     """The row of each term in the query encoder, projected, and its scale; 0 where it has none."""
+    scales = np.zeros(len(terms), np.int64)
     if geometry is None or content.encoder is None:
-        return np.zeros((len(terms), 2), np.int8), np.zeros(len(terms), np.int64)
+        return np.zeros((len(terms), 2), np.int8), scales
     rows = {term: row for row, term in enumerate(content.encoder.terms)}
     held = np.array([rows.get(term, -1) for term in terms], np.int64)
-    vectors = np.zeros((len(terms), geometry.projection.shape[1]), np.float32)
-    there = held >= 0
-    vectors[there] = content.encoder.vectors[held[there]] @ geometry.projection
-    values, scales = rounded(vectors)
-    return values, np.array(scales, np.int64)
+    values = np.zeros((len(terms), geometry.projection.shape[1]), np.int8)
+    there = np.flatnonzero(held >= 0)
+    for start in range(0, len(there), _ROWS_AT_ONCE):
+        part = there[start : start + _ROWS_AT_ONCE]
+        projected = content.encoder.vectors[held[part]] @ geometry.projection
+        values[part], scales[part] = rounded(projected)
+    return values, scales

@@ -136,7 +136,7 @@ def _newest(top: Path) -> dict[str, Any]:
 
 def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     """Every shard by name."""
-    geometry = place(content.snapshot.vectors[content.rows]) if content.encoder else None
+    geometry = place(content.snapshot.vectors, content.rows) if content.encoder else None
     firsts = []
     for number, (first, values) in enumerate(term_shards(content, geometry)):
         firsts.append(first)
