@@ -9,6 +9,11 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says more about the machine than about kbkit
+settings.register_profile("kbkit", deadline=None)
+settings.load_profile("kbkit")
 
 REQUIRED = os.environ.get("KBKIT_REQUIRE_BROWSER") == "1"
 
