@@ -119,10 +119,11 @@ def _nearest(vectors: Matrix, centres: Matrix) -> NDArray[np.int64]:
 
 def _means(vectors: Matrix, clusters: NDArray[np.int64]) -> tuple[NDArray[np.int64], Matrix]:
     """The clusters that hold any of some vectors, ascending, and the mean of those in each."""
-    order = np.argsort(clusters, kind="stable")
-    held, starts, counts = np.unique(clusters[order], return_index=True, return_counts=True)
-    sums = np.add.reduceat(vectors[order].astype(np.float64), starts, axis=0)
-    return held, (sums / counts[:, None]).astype(np.float32)
+    counts = np.bincount(clusters)
+    held = np.flatnonzero(counts)
+    # column by column, so that only one of them is held in double precision
+    sums = np.stack([np.bincount(clusters, column) for column in vectors.T], axis=1)
+    return held, (sums[held] / counts[held, None]).astype(np.float32)
 
 
 def _halves(vectors: Matrix, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
