@@ -1,20 +1,26 @@
-"""How long the pages of a site take beside MkDocs itself, and how much memory.
+"""How long the pages and the index of a site take beside MkDocs itself, and how much memory.
 
-    python benchmarks/export.py [DOCUMENTS ...]
+    python benchmarks/export.py [--no-mkdocs] [DOCUMENTS ...]
 
 For each number of documents (by default 1,000), in seconds of processor time of one core:
 
-- ``first``: the export of a knowledge base, all of kbkit's part: related passages, pages, index;
+- ``fit``: fitting the query encoder, which the first export does; it is kept in the catalog, and
+  fitted again when a fifth of the chunks has changed;
+- ``first``: the rest of the first export: related passages, pages, index;
 - ``again``: the same once more, when nothing has changed;
 - ``changed``: the same after one document has changed, which changes its neighbours' pages too and
   the whole index;
-- ``mkdocs``: `mkdocs build` of the project, which renders the pages;
-- ``share``: ``first`` as a share of ``mkdocs``. The bar is a tenth.
+- ``mkdocs``: `mkdocs build` of the project, which renders all pages, by kbkit's plugin;
+- ``mkdocs again``: the same after that change, when the plugin renders what changed only;
+- ``plain``: `mkdocs build` of the same pages as plain Markdown, by Material without the plugin,
+  with the extensions for code and tables that its documentation recommends;
+- ``share``: ``first``, without and with ``fit``, as a share of ``mkdocs``, and of ``plain``. The
+  bar is a tenth.
 
 Memory is the peak of each process. Documents are the API of the installed pandas, repeated under
-other names where more are asked for. Each step runs in a process of its own. The last column is
-what ``zensical build`` makes of the same project, where that is installed (``pip install
-zensical``). The table is written to ``build/bench/export.md`` too.
+other names where more are asked for. Each step runs in a process of its own, on one thread, since
+threads of linear algebra spend time on waiting for each other. The table is written to
+``build/bench/export.md`` too.
 """
 
 from __future__ import annotations
@@ -37,6 +43,26 @@ from kbkit.recipes import JsonlSource, PackageSource
 
 BAR = 0.10
 _PANDAS = 1_900
+_ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+_MEASURED = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, used.ru_maxrss)
+"""
+_PLAIN = """\
+site_name: plain
+use_directory_urls: false
+theme:
+  name: material
+  font: false
+  features: [navigation.sections, navigation.prune, toc.follow, search.suggest, content.code.copy]
+markdown_extensions: [attr_list, tables, pymdownx.highlight, pymdownx.superfences]
+plugins: [search]
+validation:
+  omitted_files: ignore
+  not_found: ignore
+"""
 
 
 def fill(folder: Path, number: int) -> None:
@@ -66,6 +92,14 @@ def change(folder: Path) -> None:
         workspace["docs"].refresh()
 
 
+def fit(folder: Path) -> dict[str, Any]:
+    """Fit its query encoder, and say what that took."""
+    with kbkit.open(folder / "kb") as workspace:
+        began = time.process_time()
+        workspace["docs"].fit_query_encoder()
+        return {"seconds": time.process_time() - began}
+
+
 def export(folder: Path) -> dict[str, Any]:
     """Export it, and say what that took."""
     with kbkit.open(folder / "kb") as workspace:
@@ -81,50 +115,70 @@ def export(folder: Path) -> dict[str, Any]:
     }
 
 
-def measured(*command: str, folder: Path) -> dict[str, float]:
-    """Processor time and peak memory of a command; of nothing where it fails."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run(command, cwd=folder, env=quiet, capture_output=True, check=False)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        print(done.stderr.decode()[-2000:], file=sys.stderr)
-        return {}
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return {"seconds": spent, "memory": after.ru_maxrss / 1024}
+def built(project: Path) -> dict[str, float]:
+    """Processor time and peak memory of `mkdocs build`."""
+    command = ["-c", _MEASURED, sys.executable, "-m", "mkdocs", "build", "--quiet"]
+    done = subprocess.run(  # another process, whose only child is MkDocs
+        [sys.executable, *command],
+        cwd=project,
+        env={**_ONE_THREAD, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seconds, memory = map(float, done.stdout.split()[-2:])
+    return {"seconds": seconds, "memory": memory / 1024}
 
 
-def measure(number: int) -> list[str]:
+def plain(folder: Path) -> Path:
+    """A project of the same pages without the plugin."""
+    project = folder / "plain"
+    index = shutil.ignore_patterns("search", ".*")
+    shutil.copytree(folder / "project" / "docs", project / "docs", ignore=index)
+    (project / "mkdocs.yml").write_text(_PLAIN, encoding="utf-8")
+    return project
+
+
+def measure(number: int, *, mkdocs: bool) -> list[str]:
     """One row of the table."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         step("fill", folder, number)
+        fitted = step("fit", folder, number)["seconds"]
         first = step("export", folder, number)
         again = step("export", folder, number)
+        site = built(folder / "project") if mkdocs else None
+        bare = built(plain(folder)) if mkdocs else None
         step("change", folder, number)
         changed = step("export", folder, number)
-        built = measured(sys.executable, "-m", "mkdocs", "build", folder=folder / "project")
-        other = "not installed"
-        if zensical := shutil.which("zensical"):
-            shutil.rmtree(folder / "project" / "site", ignore_errors=True)
-            took = measured(zensical, "build", folder=folder / "project")
-            made = len(list((folder / "project" / "site").rglob("*.html")))
-            other = f"{took['seconds']:.1f} s, {made:,} pages" if took else "does not build it"
-    share = first["seconds"] / built["seconds"]
+        rebuilt = built(folder / "project") if mkdocs else None
     print(
         f"{number:,}: {first['stages']}, {again['written']} files written again, "
         f"{changed['written']} after one change",
         file=sys.stderr,
     )
-    seconds = (first["seconds"], again["seconds"], changed["seconds"], built["seconds"])
-    cells = [f"{number:,}", *(f"{value:.1f}" for value in seconds), f"{share:.0%}"]
-    return [*cells, f"{first['memory']:.0f} MB", f"{built['memory']:.0f} MB", other]
+    cells = [f"{number:,}", f"{fitted:.1f}"]
+    cells += [f"{took['seconds']:.1f}" for took in (first, again, changed)]
+    cells += [_seconds(took) for took in (site, rebuilt, bare)]
+    cells += [_share(first["seconds"], fitted, took) for took in (site, bare)]
+    memory = [first, *filter(None, (site,))]
+    return [*cells, ", ".join(f"{took['memory']:.0f} MB" for took in memory)]
+
+
+def _seconds(took: dict[str, float] | None) -> str:
+    return "-" if took is None else f"{took['seconds']:.1f}"
+
+
+def _share(first: float, fitted: float, took: dict[str, float] | None) -> str:
+    if took is None:
+        return "-"
+    return f"{first / took['seconds']:.0%}, {(first + fitted) / took['seconds']:.0%}"
 
 
 def step(name: str, folder: Path, number: int) -> dict[str, Any]:
     """Run a step in a process of its own."""
     command = [sys.executable, __file__, "--step", name, str(folder), str(number)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, env=_ONE_THREAD, check=True, stdout=subprocess.PIPE, text=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -138,12 +192,14 @@ def main() -> None:
         elif name == "change":
             change(folder)
         else:
-            found = export(folder)
+            found = fit(folder) if name == "fit" else export(folder)
         print(json.dumps(found))
         return
-    head = ["documents", "first", "again", "changed", "mkdocs", "share", "memory"]
-    head += ["memory of mkdocs", "zensical"]
-    rows = [measure(int(number)) for number in sys.argv[1:] or ["1000"]]
+    mkdocs = "--no-mkdocs" not in sys.argv
+    numbers = [int(word) for word in sys.argv[1:] if word.isdecimal()] or [1_000]
+    head = ["documents", "fit", "first", "again", "changed", "mkdocs", "mkdocs again", "plain"]
+    head += ["share of mkdocs, with fit", "share of plain, with fit", "memory, of mkdocs"]
+    rows = [measure(number, mkdocs=mkdocs) for number in numbers]
     report("export", [*table(head, rows), "", f"Bar: a share of at most {BAR:.0%}."])
 
 

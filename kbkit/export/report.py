@@ -19,8 +19,8 @@ class ExportReport:
         written: Pages that are new or differ from what was there.
         unchanged: Pages that were already as they should be and were left alone.
         removed: Pages of an earlier export that are no longer wanted.
-        seconds: Time by stage: ``pages``, ``index`` (of the search) and, where a site was built,
-            ``site``.
+        seconds: Time by stage: ``pages``, ``fit`` (of the query encoder, where that was due),
+            ``index`` (of the search) and, where a site was built, ``site``.
     """
 
     directory: Path

@@ -89,14 +89,17 @@ class KnowledgeBase(Plotted):
         from kbkit.knowledge_base.indexed import index_content, index_state
         from kbkit.retrieval.fitting import is_outdated
 
-        start = time.perf_counter()
+        seconds = dict(report.seconds)
         if on_progress:
             on_progress(Progress("index", 0, 1, "search index"))
         with self._resources.database.read() as connection:
             outdated = is_outdated(connection, registry.get_by_id(connection, self.id))
+        start = time.perf_counter()
         if outdated:
             with suppress(EmbedderError):  # no chunk has a word: it is searched by nothing then
                 self.fit_query_encoder()
+            seconds["fit"] = time.perf_counter() - start
+            start = time.perf_counter()
         manifest = Manifest.read(folder)
         of = (self._resources, self.id, manifest.documents, manifest.title)
         state = index_state(*of)
@@ -108,7 +111,8 @@ class KnowledgeBase(Plotted):
                 write_index(content, folder, state)
         if on_progress:
             on_progress(Progress("index", 1, 1, "search index"))
-        return replace(report, seconds={**report.seconds, "index": time.perf_counter() - start})
+        seconds["index"] = time.perf_counter() - start
+        return replace(report, seconds=seconds)
 
     @contextmanager
     def _one_version(
