@@ -15,7 +15,7 @@ import kbkit
 from kbkit.errors import ExportError
 from kbkit.export.index import packing, write_index
 from kbkit.export.index.geometry import place
-from kbkit.export.index.terms import TERM_BYTES, filled, order_of
+from kbkit.export.index.terms import TERM_BYTES, filled, order_of, pack_postings
 from kbkit.export.index.writer import ABOUT, TEXT_BYTES, is_written
 from kbkit.knowledge_base.indexed import index_content, index_state
 from kbkit.published import PublishedIndex
@@ -93,6 +93,25 @@ def test_every_chunk_is_in_one_cluster_of_bounded_size(count):
     shown = found.values * found.scales
     cosines = (shown * (vectors @ found.projection)).sum(1) / np.linalg.norm(shown, axis=1)
     assert np.median(cosines) > 0.97
+
+
+def test_vectors_are_placed_in_the_order_of_their_rows():
+    vectors = np.random.default_rng(0).standard_normal((300, 32)).astype(np.float32)
+    rows = np.random.default_rng(1).permutation(300)[:250]
+    found, other = place(vectors, rows), place(vectors[rows])
+    np.testing.assert_array_equal(found.values, other.values)
+    np.testing.assert_array_equal(found.clusters, other.clusters)
+
+
+@pytest.mark.parametrize("at_once", [1, 100, 5_000])
+def test_postings_do_not_depend_on_how_many_are_packed_at_once(kb, pages, at_once):
+    some = dict(sorted(pages.items())[::2])  # the others' chunks are left out
+    content = index_content(kb._resources, kb.id, some, "Mixed")
+    assert content is not None
+    found, other = pack_postings(content, at_once), pack_postings(content)
+    for name in ("counts", "data", "begins", "ends"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(other, name))
+    assert found.counts.sum() < len(content.snapshot.rows)
 
 
 def test_terms_are_sorted_as_javascript_sorts_them():

@@ -46,7 +46,7 @@ def term_shards(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """The shards of terms, each with a text that parts its terms from those before."""
     snapshot = content.snapshot
-    postings = _postings(content)
+    postings = pack_postings(content)
     # terms that only left-out chunks have are left out
     used = [(n, term) for n, term in enumerate(snapshot.terms) if postings.counts[n]]
     used.sort(key=lambda entry: order_of(entry[1]))
@@ -97,7 +97,7 @@ def _parting(before: str, first: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Postings:
+class Postings:
     """Packed postings of all terms of the snapshot.
 
     Attributes:
@@ -114,15 +114,20 @@ class _Postings:
     ends: Integers
 
 
-def _postings(content: IndexContent) -> _Postings:
-    """Pack the postings, those of some terms at a time."""
+def pack_postings(content: IndexContent, at_once: int = _AT_ONCE) -> Postings:
+    """Pack the postings, those of some terms at a time.
+
+    Args:
+        content: Of the index.
+        at_once: Postings that are packed at once, unless a single term has more.
+    """
     snapshot = content.snapshot
     places = np.full(len(snapshot), -1, np.int64)
     places[content.rows] = np.arange(len(content.rows))
     titles, headings = _sorted_keys(snapshot.title_terms), _sorted_keys(snapshot.heading_terms)
     parts, ends, kept_of = [np.zeros(0, np.uint8)], [np.zeros(1, np.int64)], []
     total = 0
-    for first, last in pairwise(_term_blocks(snapshot.starts)):
+    for first, last in pairwise(filled(np.diff(snapshot.starts), at_once)):
         span = slice(snapshot.starts[first], snapshot.starts[last])
         terms = np.repeat(np.arange(first, last), np.diff(snapshot.starts[first : last + 1]))
         rows = places[snapshot.rows[span]]
@@ -142,12 +147,7 @@ def _postings(content: IndexContent) -> _Postings:
         kept_of.append(counts)
         total += len(data)
     borders = np.concatenate(ends)
-    return _Postings(np.concatenate(kept_of), np.concatenate(parts), borders[:-1], borders[1:])
-
-
-def _term_blocks(starts: Integers) -> list[int]:
-    """Where to divide the terms, so that parts of several have no more postings than that."""
-    return filled(np.diff(starts), _AT_ONCE)
+    return Postings(np.concatenate(kept_of), np.concatenate(parts), borders[:-1], borders[1:])
 
 
 def _sorted_keys(lists: Lists) -> Integers:
