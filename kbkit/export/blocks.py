@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from markdown_it import MarkdownIt
 
 Kind = Literal["text", "cells", "heading", "code", "dashes"]
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """Some lines of a text that are of one kind; lines of no block hold nothing that is shown.
 
     Attributes:

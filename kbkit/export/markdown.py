@@ -22,6 +22,7 @@ ANCHOR = re.compile(r"(?<![ \t])[ \t]*\{#([^\s{}\"'<>]+)\}[ \t]*$")
 _HEADING_MARKS = re.compile(r"#{1,6}(?=[ \t]|$)")
 _ACTIVE = re.compile(r"[\\`<\]{]")
 _BACKTICKS = re.compile(r"`+")
+_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^\s<>]+)>")
 _DESTINATION = re.compile(
     r"\]\(\s*(?:<([^<>\n]*)>|(?!<)((?:\\.|\((?:\\.|[^\s()\\])*\)|[^\s()\\])*))(?=[\s)])"
@@ -110,13 +111,14 @@ def _disarm_blocks(
     """
     covered: set[int] = set()
     for block in found:
-        text = "\n".join(lines[block.first : block.end])
+        whole = range(block.first, block.end)
         if block.kind in {"code", "dashes"}:
-            covered.update(range(block.first, block.end))
+            covered.update(whole)
             continue
         if block.kind != "heading" and block.first in covered:
             continue  # further cells of a row
-        covered.update(range(block.first, block.end))
+        covered.update(whole)
+        text = "\n".join(lines[block.first : block.end])
         if block.kind == "cells":
             text = "".join(_disarm(cell, rewrite) for cell in _CELLS.split(text))
         elif block.kind == "heading":
@@ -193,14 +195,10 @@ def _copy_code(text: str, at: int, out: list[str]) -> int:
     Returns:
         Where to go on.
     """
-    opening = _BACKTICKS.match(text, at)
-    assert opening is not None
-    for closing in _BACKTICKS.finditer(text, opening.end()):
-        if closing[0] == opening[0]:
-            out.append(text[at : closing.end()])
-            return closing.end()
-    out.append(opening[0])
-    return opening.end()
+    span = _SPAN.match(text, at) or _BACKTICKS.match(text, at)
+    assert span is not None
+    out.append(span[0])
+    return span.end()
 
 
 def _autolink(target: str, rewrite: Rewrite) -> str:
