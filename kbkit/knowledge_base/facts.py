@@ -89,16 +89,21 @@ def related_passages(
 def _nearest(means: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
     """Pairs of a document and one near to it, the nearest first."""
     wanted, count = min(NEIGHBOURS, len(means) - 1), len(means)
+    behind = np.arange(count, 0, -1, dtype=np.int32)
     for first in range(0, count, _ROWS):
         # In thousandths, so that equal ones do not change places with the weather; of those the
         # first documents are nearer
-        near = np.rint(1000 * (means[first : first + _ROWS] @ means.T)).astype(np.int64)
+        cosines = means[first : first + _ROWS] @ means.T
+        cosines *= 1000
+        near = np.rint(cosines, out=cosines).astype(np.int32)
         near[np.arange(len(near)), np.arange(first, first + len(near))] = -2_000
-        near = near * count + np.arange(count, 0, -1)
-        best = np.sort(np.partition(near, -wanted, axis=1)[:, -wanted:], axis=1)[:, ::-1]
-        cosines, others = np.divmod(best - 1, count)
-        for row, other in np.argwhere(cosines >= 1000 * NEAR_ENOUGH).tolist():
-            yield first + row, int(count - 1 - others[row, other])
+        near *= np.int32(count)
+        near += behind
+        near.partition(count - wanted, axis=1)
+        best = np.sort(near[:, count - wanted :], axis=1)[:, ::-1] - 1
+        thousandths, others = np.divmod(best, count)
+        for row, place in np.argwhere(thousandths >= 1000 * NEAR_ENOUGH).tolist():
+            yield first + row, int(count - 1 - others[row, place])
 
 
 def _passages(
