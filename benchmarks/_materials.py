@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -66,18 +66,26 @@ class Material:
     pages: Sequence[Question] = ()
     passages: Sequence[Passage] = ()
 
-    def figures(self, kb: kbkit.KnowledgeBase, mode: str = "hybrid", **settings: object) -> Figures:
-        """How well a knowledge base of these documents answers."""
+    def figures(
+        self, kb: kbkit.KnowledgeBase, mode: str = "hybrid", settings: Settings | None = None
+    ) -> Figures:
+        """How well a knowledge base of these documents answers.
+
+        Args:
+            kb: The knowledge base.
+            mode: Of the searches.
+            settings: What differs from how it is set.
+        """
         kept = kb.config().retrieval
-        spec = type(kept).model_validate({**kept.model_dump(), **settings})
+        spec = type(kept).model_validate({**kept.model_dump(), **(settings or {})})
 
         def ranking(text: str) -> list[Place]:
             hits = kb.search(text, HITS, mode, settings=spec)
             return [Place(hit.uri, hit.chunk.start, hit.chunk.end) for hit in hits]
 
         found = {}
-        texts = dict.fromkeys(one.text for one in (*self.pages, *self.passages))
-        rankings = {text: ranking(text) for text in texts}
+        texts = [one.text for one in self.pages] + [one.text for one in self.passages]
+        rankings = {text: ranking(text) for text in dict.fromkeys(texts)}
         if self.pages:
             scores = [one.ndcg(rankings[one.text]) for one in self.pages]
             found[self.name] = float(np.mean(scores))
@@ -87,6 +95,8 @@ class Material:
         return found
 
 
+Settings = Mapping[str, float | str]
+"""Fields of a recipe's `retrieval` part."""
 Figures = dict[str, float]
 """By set: nDCG@10 of pages, or the share of passages that was found."""
 

@@ -2,10 +2,10 @@
 
 One choice at a time is exchanged in the product and all else left alone. nDCG@10 of pages, and the
 share of wanted passages that the first 4,000 characters of the hits hold (`_materials.py`); static
-vectors.
+vectors, or with ``--minilm`` those of MiniLM.
 
-Run from the project's root: ``python benchmarks/choices.py [CHOICE ...] [--sets=SET,SET]``. Takes
-about half an hour on an idle core.
+Run from the project's root: ``python benchmarks/choices.py [CHOICE ...] [--sets=SET,SET]
+[--minilm]``. Takes about half an hour on an idle core.
 """
 
 from __future__ import annotations
@@ -14,24 +14,30 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from _corpora import bench_folder, report, table
-from _materials import Figures, Material, materials
+from _materials import Figures, Material, Settings, materials
 
 import kbkit
 from kbkit.ingest import storing
 from kbkit.ingest.chunking import embedded_text
-from kbkit.recipes import ChunkingSpec, KnowledgeBaseConfig
+from kbkit.recipes import (
+    AnyEmbedding,
+    ChunkingSpec,
+    KnowledgeBaseConfig,
+    OnnxEmbedding,
+    StaticEmbedding,
+)
 from kbkit.retrieval import ranking
 from kbkit.retrieval.fusion import Features, Fused, Scores, Weights, fuse
 
 SIZES = (600, 1000, 1500, 2000, 3000)
 DENSE = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 1.0)
-OTHERS: dict[str, dict[str, float]] = {
+OTHERS: dict[str, Settings] = {
     "the defaults": {},
     "nothing of the rest of the document": {"document_weight": 0.0},
     "all of it": {"document_weight": 1.0},
@@ -56,23 +62,30 @@ def exchanged(module: Any, name: str, value: object) -> Iterator[None]:
         setattr(module, name, before)
 
 
-def built(material: Material, folder: Path, name: str, size: int) -> kbkit.KnowledgeBase:
-    """A knowledge base of the documents, cut as a recipe may say."""
-    config = KnowledgeBaseConfig(chunking=ChunkingSpec(size=size))
-    kb = kbkit.open(folder).create(f"{material.name}-{name}", config=config)
-    kb.ingest(kbkit.JsonlSource(path=str(material.file)))
-    return kb
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """A set, and knowledge bases of its documents that differ in one choice."""
 
+    material: Material
+    folder: Path
+    embedding: AnyEmbedding
 
-def sizes(material: Material, folder: Path) -> Iterator[Row]:
-    """Most characters of a chunk."""
-    for size in SIZES:
+    def built(self, name: str, size: int = ChunkingSpec().size) -> kbkit.KnowledgeBase:
+        """A knowledge base of the documents, cut as a recipe may say."""
+        config = KnowledgeBaseConfig(chunking=ChunkingSpec(size=size), embedding=self.embedding)
+        kb = kbkit.open(self.folder).create(f"{self.material.name}-{name}", config=config)
         began = time.process_time()
-        kb = built(material, folder, f"size-{size}", size)
+        kb.ingest(kbkit.JsonlSource(path=str(self.material.file)))
         seconds = time.process_time() - began
         chunks = len(list(kb.iter_chunks()))
-        print(f"{material.name}, {size}: {chunks} chunks, {seconds:.1f} CPU s", file=sys.stderr)
-        yield f"{size:,}", material.figures(kb)
+        print(f"{kb.name}: {chunks:,} chunks, {seconds:.1f} CPU s", file=sys.stderr)
+        return kb
+
+
+def sizes(bench: Bench) -> Iterator[Row]:
+    """Most characters of a chunk."""
+    for size in SIZES:
+        yield f"{size:,}", bench.material.figures(bench.built(f"size-{size}", size))
 
 
 def without_path(title: str, heading_path: Sequence[str], text: str) -> str:
@@ -87,7 +100,7 @@ def alone(title: str, heading_path: Sequence[str], text: str) -> str:
     return embedded_text("", (), text)
 
 
-def read(material: Material, folder: Path) -> Iterator[Row]:
+def read(bench: Bench) -> Iterator[Row]:
     """What is embedded and indexed of a chunk beside its text."""
     ways = {
         "title and heading path": embedded_text,
@@ -97,9 +110,26 @@ def read(material: Material, folder: Path) -> Iterator[Row]:
     }
     for number, (label, way) in enumerate(ways.items()):
         with exchanged(storing, "embedded_text", way):
-            kb = built(material, folder, f"read-{number}", ChunkingSpec().size)
+            kb = bench.built(f"read-{number}")
         for mode in ("hybrid", "dense", "lexical"):
-            yield f"{label}, {mode}", material.figures(kb, mode)
+            yield f"{label}, {mode}", bench.material.figures(kb, mode)
+
+
+def encoders(bench: Bench) -> Iterator[Row]:
+    """What embeds queries: the static model, or the encoder fitted to the chunks' vectors."""
+    kb = bench.built("encoder")
+    began = time.process_time()
+    fitted = kb.fit_query_encoder()
+    seconds = time.process_time() - began
+    print(f"{kb.name}: {fitted['chunks']} chunks, {seconds:.1f} CPU s", file=sys.stderr)
+    for encoder in ("model", "fitted"):
+        yield (
+            f"{encoder}, vectors alone",
+            bench.material.figures(kb, "dense", {"query_encoder": encoder}),
+        )
+        for dense in (0.2, 0.3, 0.4):
+            settings: Settings = {"query_encoder": encoder, "dense_weight": dense}
+            yield f"{encoder}, {dense:g} dense", bench.material.figures(kb, settings=settings)
 
 
 def _least(scores: Scores) -> Scores:
@@ -112,9 +142,9 @@ def _ranks(scores: Scores) -> Scores:
     return np.where(scores > 0, 1 / (61 + ranks), 0.0)
 
 
-def normalisations(material: Material, folder: Path) -> Iterator[Row]:
+def normalisations(bench: Bench) -> Iterator[Row]:
     """How scores of both legs are made comparable."""
-    kb = built(material, folder, "normalisation", ChunkingSpec().size)
+    kb = bench.built("normalisation")
 
     def fused_by(cosine: Callable[[Scores], Scores], bm25: Callable[[Scores], Scores]) -> Any:
         def other(features: Features, weights: Weights) -> Fused:
@@ -135,25 +165,26 @@ def normalisations(material: Material, folder: Path) -> Iterator[Row]:
         "by ranks, both legs alike": (_ranks, _ranks, 0.5),
     }
     for label, (cosine, bm25, weight) in ways.items():
-        settings = {} if weight is None else {"dense_weight": weight}
+        settings: Settings = {} if weight is None else {"dense_weight": weight}
         with exchanged(ranking, "fuse", fused_by(cosine, bm25)):
-            yield label, material.figures(kb, **settings)
+            yield label, bench.material.figures(kb, settings=settings)
 
 
-def weights(material: Material, folder: Path) -> Iterator[Row]:
+def weights(bench: Bench) -> Iterator[Row]:
     """The weights of a recipe's `retrieval` part."""
-    kb = built(material, folder, "weights", ChunkingSpec().size)
+    kb = bench.built("weights")
     for dense in DENSE:
-        yield f"{dense:g} dense", material.figures(kb, dense_weight=dense)
+        yield f"{dense:g} dense", bench.material.figures(kb, settings={"dense_weight": dense})
     for label, settings in OTHERS.items():
-        yield label, material.figures(kb, **settings)
+        yield label, bench.material.figures(kb, settings=settings)
 
 
-CHOICES: dict[str, Callable[[Material, Path], Iterator[Row]]] = {
+CHOICES: dict[str, Callable[[Bench], Iterator[Row]]] = {
     "size": sizes,
     "read": read,
     "normalisation": normalisations,
     "weights": weights,
+    "encoder": encoders,
 }
 
 
@@ -170,16 +201,21 @@ def lines(found: dict[str, Figures]) -> list[str]:
 def main() -> None:
     chosen = [name for name in sys.argv[1:] if name in CHOICES] or list(CHOICES)
     told = [one.removeprefix("--sets=") for one in sys.argv[1:] if one.startswith("--sets=")]
+    minilm = "--minilm" in sys.argv
+    embedding = OnnxEmbedding(preset="minilm") if minilm else StaticEmbedding()
     found: dict[str, dict[str, Figures]] = {name: {} for name in chosen}
     with bench_folder() as folder:
         for material in materials(folder, told[0].split(",") if told else ()):
             for name in chosen:
-                for label, figures in CHOICES[name](material, folder):
+                for label, figures in CHOICES[name](Bench(material, folder, embedding)):
                     found[name].setdefault(label, {}).update(figures)
                     print(material.name, label, figures, file=sys.stderr, flush=True)
     for name, rows in found.items():
         if rows:
-            report(f"choices-{name}", [f"# {CHOICES[name].__doc__}", "", *lines(rows)])
+            report(
+                f"choices-{name}{'-minilm' * minilm}",
+                [f"# {CHOICES[name].__doc__}", "", *lines(rows)],
+            )
 
 
 if __name__ == "__main__":
