@@ -30,6 +30,8 @@ from kbkit.recipes import SiteSpec
 NAV_SIZE = 20
 """Most sections that the navigation names. The theme renders it anew in every page: 20 more cost
 1,900 pages 2 seconds and 13 MB. The home page has them all."""
+NAV_DOCUMENTS = 30
+"""Most documents of a knowledge base whose documents the navigation names."""
 
 OnProgress = Callable[[Progress], None]
 
@@ -208,7 +210,8 @@ def _remove(directory: Path, path: str) -> bool:
 
 
 def _nav(outline: Outline) -> Iterator[dict[str, Any]]:
-    """The navigation: the home page and as many sections as it has room for, large ones first."""
+    """The navigation: the lists, the documents of a short manual, and the largest sections."""
+    short = outline.root.size <= NAV_DOCUMENTS
     sections = outline.root.sections
     chosen = _largest(sections, NAV_SIZE)
     inner = _largest(
@@ -217,19 +220,26 @@ def _nav(outline: Outline) -> Iterator[dict[str, Any]]:
     yield {"title": "Home", "path": HOME}
     yield {"title": "By type and tag", "path": BROWSE}
     yield {"title": "Where this comes from", "path": ABOUT}
+    if short:
+        yield from _nav_documents(outline, outline.root)
     for section in sections:
         if section.folders in chosen:
             entry = _nav_entry(outline, section)
             below = [part for part in section.sections if part.folders in inner]
-            if below:
-                entry["children"] = [_nav_entry(outline, part) for part in below]
-            yield entry
+            children = list(_nav_documents(outline, section)) if short else []
+            children += [_nav_entry(outline, part) for part in below]
+            yield {**entry, "children": children} if children else entry
 
 
 def _largest(sections: list[Section], number: int) -> set[tuple[str, ...]]:
     """The folders of the largest sections."""
     ranked = sorted(sections, key=lambda section: -section.size)
     return {section.folders for section in ranked[:number]}
+
+
+def _nav_documents(outline: Outline, section: Section) -> Iterator[dict[str, Any]]:
+    for uri in section.documents:
+        yield {"title": outline.entries[uri].title, "path": outline.paths[uri]}
 
 
 def _nav_entry(outline: Outline, section: Section) -> dict[str, Any]:

@@ -208,6 +208,14 @@ def test_the_navigation_stays_small(tmp_path, document, info):
     assert (tmp_path / "index.md").read_text("utf-8").count("(3 documents)") == 40
 
 
+def test_the_navigation_names_all_documents_of_a_short_manual(tmp_path, document, info):
+    pages = [document(f"https://h/{part}/{n}", title=f"{part}{n}") for part in "ab" for n in "123"]
+    export_pages(info(), [*pages, document("https://h/", title="<b>Home")], tmp_path, SITE)
+    titles = list(Manifest.read(tmp_path).nav_titles().values())
+    assert {"a1", "a2", "a3", "b1", "b2", "b3", "<b>Home"} < set(titles)
+    assert titles.count("Overview") == 2
+
+
 def test_progress_is_reported(tmp_path, document, info):
     seen = []
     export_pages(info(), [document("https://h/a")], tmp_path, SITE, seen.append)
