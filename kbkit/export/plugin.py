@@ -72,11 +72,12 @@ class ExportedPage(Page):
             document="source" in self.meta,
         )
         plain = dated(rendered.plain, self.checked)
+        self.coloured = dated(rendered.html, self.checked)
         if self.found:
             self.meta["search"] = {"exclude": True}
         self.meta["description"] = description(plain)
-        self.content = plain
-        self.coloured = dated(rendered.html, self.checked)
+        # Pages of large sites fill the memory, so none is held twice without need
+        self.content = self.coloured if self.found else plain
         self.toc = get_toc(cast(Any, rendered.toc))
         self.present_anchor_ids = set(rendered.anchors)
 
@@ -243,6 +244,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         """Show coloured code."""
         if isinstance(page, ExportedPage):
             page.content = page.coloured.replace(' data-search-exclude="1"', "")
+            page.coloured = ""
         return context
 
     # After plugins that add scripts of theirs, which the policy has to know
