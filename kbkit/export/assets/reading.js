@@ -12,11 +12,12 @@
    * @param {number} number
    */
   function addButton(pre, number) {
-    pre.id = `__code_${number}`;
+    const code = pre.querySelector("code") ?? pre;
+    code.id = `kb-code-${number}`; // the theme gives ids to what is around it, sooner or later
     const button = document.createElement("button");
     button.className = "md-code__button";
     button.title = "Copy to clipboard";
-    button.dataset.clipboardTarget = `#${pre.id} > code`;
+    button.dataset.clipboardTarget = `pre > #${code.id}`; // and not a heading of that name
     button.dataset.mdType = "copy";
     const place = document.createElement("div");
     place.className = "md-code__nav";
