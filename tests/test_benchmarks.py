@@ -27,7 +27,7 @@ def corpora() -> ModuleType:
 
 
 def test_the_best_page_counts_twice_and_each_page_once(corpora: ModuleType) -> None:
-    question = corpora._about_pages("how?", ["best.html", "good.html"])
+    question = corpora.about_pages("how?", ["best.html", "good.html"])
     best, good, other = (
         corpora.Place(f"http://python.invalid/{name}.html", 0, 0)
         for name in ("best", "good", "other")
