@@ -27,11 +27,8 @@ def corpora() -> ModuleType:
 
 
 def test_the_best_page_counts_twice_and_each_page_once(corpora: ModuleType) -> None:
-    question = corpora.about_pages("how?", ["best.html", "good.html"])
-    best, good, other = (
-        corpora.Place(f"http://python.invalid/{name}.html", 0, 0)
-        for name in ("best", "good", "other")
-    )
+    question = corpora.about_pages("how?", ["best", "good"])
+    best, good, other = (corpora.Place(name, 0, 0) for name in ("best", "good", "other"))
     assert question.ndcg([best, best, good]) == 1
     assert question.ndcg([other] * 12 + [best, good]) == pytest.approx(
         question.ndcg([other, best, good])

@@ -153,7 +153,8 @@ def test_styles_of_docstrings(toykit) -> None:
 def test_markup_that_is_broken_over_lines_is_read() -> None:
     text = (
         "See the :ref:`user\n    guide <a-guide>`, `here\n    <https://x.example/a?\n    b=c#d>`__"
-        " and ``one\n    two`` where :math:`0 < a`.\n\n>>> a = '``'\n>>> b = '``'\n\nA ``lonely\n\nmark``."
+        " and ``one\n    two`` where :math:`0 < a`.\n\n>>> a = '``'\n>>> b = '``'\n\n"
+        "A ``lonely\n\nmark``."
     )
     assert rst(text) == (
         "See the `user guide`, [here](https://x.example/a?b=c#d) and `one two` where `0 < a`.\n\n"
