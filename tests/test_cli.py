@@ -316,7 +316,7 @@ def test_search_says_what_was_done_instead(here, tmp_path):
 def test_search_for_people_names_title_place_and_address(run, made):
     outcome = run("search", "black tea", workspace=made)
     assert outcome.code == 0
-    assert "Tea › Black tea" in outcome.out
+    assert "Tea  Black tea" in outcome.out
     assert "http://x.org/tea.html#black" in outcome.out
     assert "hits in" in outcome.err
 

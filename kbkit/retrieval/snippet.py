@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
+from html import unescape
 
 from kbkit.text import Analyzer, analyzer, without_link_targets
 
@@ -28,6 +29,7 @@ _VERBATIM = re.compile(
 )
 _KEPT = re.compile(r"\0(\d+)\0")
 _AUTOLINK = re.compile(r"<(https?://[^\s<>]*)>")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]\w{1,30});")
 _EMPHASIS = re.compile(
     r"(\*{1,3})(?=\S)(.{1,300}?)(?<=\S)\1"
     r"|(?<!\w)(_{1,3})(?=\S)(.{1,300}?)(?<=\S)\3(?!\w)"
@@ -153,7 +155,7 @@ def _matches(terms: tuple[str, ...], language: str) -> Matches:
 
 
 def _inline(text: str) -> str:
-    """Text without links, emphasis and escapes; code spans as they stand."""
+    """Text without links, emphasis, escapes and entities; code spans as they stand."""
     kept: list[str] = []
 
     def keep(match: re.Match[str]) -> str:
@@ -173,6 +175,8 @@ def _inline(text: str) -> str:
         text, count = _EMPHASIS.subn(lambda match: match[2] or match[4], text)
         if not count:
             break
+    if "&" in text:
+        text = _ENTITY.sub(lambda match: unescape(match[0]), text)
     return _KEPT.sub(lambda match: kept[int(match[1])], text) if kept else text
 
 

@@ -145,7 +145,7 @@ def test_ask_with_a_language_model(run):
     assert "[2]\n<quote-" in notebook.output("Settings.llm = MockLLM()")
     assert "answered by MockLLM" in notebook.output("%%kb ask")
     assert "Context information is below" in notebook.output("engine.query(")
-    assert "Concepts" in notebook.output("source_nodes")
+    assert "Recipes > Chunking" in notebook.output("source_nodes")
     assert "search_guides" in notebook.output("kb.as_tool(")
     assert "quoted from documents" in notebook.output("tool.call(")
 

@@ -91,6 +91,10 @@ def test_nothing_found_shows_the_beginning():
         ("| a | b |\n| --- | :-: |\n| 1 | 2 |", "a b 1 2"),
         (r"A \*star\* and \_line\_.", "A *star* and _line_."),
         ("snake_case and 2 * 3 * 4 stay", "snake_case and 2 * 3 * 4 stay"),
+        (
+            "Write &lt;it&gt; as `&lt;` &#38; not &lt or ?a=1&copy=2",
+            "Write <it> as &lt; & not &lt or ?a=1&copy=2",
+        ),
         ("## Only a heading {#x}", "Only a heading"),
         ("", ""),
     ],
