@@ -26,14 +26,17 @@ NODE_MODULES := tests/js/node_modules/.package-lock.json
 demo: $(RUN)
 	$(BIN)/python recipes/demo.py
 
+# Two processes, each with one thread for its matrices: with more they wait for each other.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
+
 # Browser tests run by themselves: JupyterLab and Chromium want both cores.
 test: lint
-	$(BIN)/python -m pytest -n 2 -m "not browser"
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m "not browser"
 	$(BIN)/python -m pytest -m browser
 
 coverage: $(DEV)
 	rm -f .coverage .coverage.*
-	$(BIN)/python -m pytest -n 2 -m "not browser" --cov --cov-report=
+	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m "not browser" --cov --cov-report=
 	$(BIN)/python -m pytest -m browser --cov --cov-report= --cov-append
 	$(BIN)/coverage report
 
