@@ -54,6 +54,8 @@ PRIOR_BELOW = 500
 From there on static vectors of words do, which are no prior but added.
 """
 
+METHOD = 1
+"""Number of how an encoder is fitted; raised when that changes."""
 _MOST_TERMS = 100_000
 """Terms that get a vector: the commonest, so that the table stays below 80 MB."""
 _IDF_POWER = 0.75

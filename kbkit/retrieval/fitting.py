@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from kbkit.embedding.base import Embedder, Matrix, Vector
 from kbkit.embedding.design import READ
-from kbkit.embedding.fitted import PRIOR_BELOW, fit
+from kbkit.embedding.fitted import METHOD, PRIOR_BELOW, fit
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.embedding.words import term_vectors
 from kbkit.errors import ConfigError, EmbedderError
@@ -20,8 +20,10 @@ from kbkit.stores import contents, encoders, registry
 from kbkit.stores.database import Database
 from kbkit.stores.registry import KnowledgeBaseRow
 from kbkit.stores.schema import chunks, documents, vectors
-from kbkit.text import analyzer
+from kbkit.text import REVISION, analyzer
 
+_MADE_BY = f"{METHOD}.{REVISION}"
+"""What makes an encoder of the same chunks: how it is fitted, and the analyzer of its terms."""
 _CHANGED = 0.2
 """Share of the chunks that came or went after which an encoder is fitted again."""
 _LOCAL = ("static", "onnx")
@@ -36,7 +38,8 @@ def is_due(connection: sa.Connection, row: KnowledgeBaseRow) -> bool:
     """Whether a knowledge base is to have an encoder, and has none that knows what it holds.
 
     It is to have one where its recipe says ``query_encoder: fitted``, or its embedder may use the
-    network. The encoder is fitted again after a fifth of the chunks came or went.
+    network. The encoder is fitted again after a fifth of the chunks came or went, and after an
+    update of kbkit that fits it better.
 
     Args:
         connection: A reading transaction.
@@ -59,6 +62,8 @@ def is_outdated(connection: sa.Connection, row: KnowledgeBaseRow) -> bool:
         return False
     state = encoders.state(connection, row.id)
     if state is None or state.embedder != row.embedder:
+        return True
+    if state.report.get("made_by") != _MADE_BY:
         return True
     last = int(state.report.get("last_seq", 0))
     came = connection.execute(
@@ -108,7 +113,7 @@ def fit_encoder(
         prior=prior,
         words=words,
     )
-    report = {**fitted.report, "last_seq": corpus.last_seq}
+    report = {**fitted.report, "last_seq": corpus.last_seq, "made_by": _MADE_BY}
     with database.write() as connection:
         registry.get_by_id(connection, kb_id)
         encoders.save(

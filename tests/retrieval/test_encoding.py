@@ -240,6 +240,20 @@ def test_an_encoder_is_fitted_again_when_a_fifth_has_changed(workspace):
     assert due(workspace, kb)
 
 
+def test_an_encoder_that_an_earlier_kbkit_fitted_is_fitted_again(workspace):
+    kb = filled(workspace, "fitted")
+    with workspace._resources.database.write() as connection:
+        stored = encoders.load(connection, kb.id)
+        report = {name: value for name, value in stored.state.report.items() if name != "made_by"}
+        encoders.save(
+            connection, kb.id, embedder=stored.state.embedder, version=1, chunks=len(SUBJECTS),
+            terms=stored.terms, vectors=stored.vectors, report=report,
+        )  # fmt: skip
+    assert due(workspace, kb)
+    assert "fit" in kb.ingest(pages("yeast")).seconds
+    assert not due(workspace, kb)
+
+
 @pytest.mark.parametrize(("encoder", "embedding", "wanted"), [
     ("model", {"type": "static"}, False), ("fitted", {"type": "static"}, True),
     ("model", MODEL, True),
