@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from kbkit.models.plain import plain
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -185,12 +187,12 @@ def print_hits(hits: Hits) -> None:
     terminal = console()
     for rank, hit in enumerate(hits, 1):
         head = Text(f"{rank:>2}. ", style="dim")
-        head.append(hit.title, style="bold")
+        head.append(plain(hit.title), style="bold")
         if hit.headings:
-            head.append(f"  {' › '.join(hit.headings)}")
+            head.append(f"  {plain(' › '.join(hit.headings))}")
         head.append(f"  {hit.score:.3f}  {hit.kb}", style="dim")
         terminal.print(head)
-        terminal.print(Text("    " + hit.url, style="cyan", overflow="fold"))
-        terminal.print(Text("    " + hit.snippet))
+        terminal.print(Text("    " + plain(hit.url), style="cyan", overflow="fold"))
+        terminal.print(Text("    " + plain(hit.snippet)))
     say_notes(hits.notes)
     say(f"{len(hits)} hits in {hits.seconds * 1000:.0f} ms")

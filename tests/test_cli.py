@@ -1,6 +1,7 @@
 """The command line that scripts rely on."""
 
 import json
+import re
 import sqlite3
 import sys
 import tempfile
@@ -311,6 +312,17 @@ def test_search_says_what_was_done_instead(here, tmp_path):
     outcome = here("search", "--queries", "queries.txt", "--json")
     assert [len(hits) for hits in outcome.lines] == [1, 0, 1]
     assert outcome.err == f"note: {note}\n"
+
+
+def test_text_of_others_does_not_steer_the_terminal(run, tmp_path):
+    page = tmp_path / "a.md"
+    page.write_text(
+        "# T\x1b[31mitle\n\nText \x1b[2J\x1b]0;owned\x07 \u202eof kettles \x9b1m.", "utf-8"
+    )
+    run("new", "k", "--files", str(page))
+    outcome = run("search", "kettles")
+    assert "of kettles" in outcome.out
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", outcome.out)
 
 
 def test_search_for_people_names_title_place_and_address(run, made):

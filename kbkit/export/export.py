@@ -18,13 +18,13 @@ from kbkit.export.links import LinkMap
 from kbkit.export.lists import list_pages
 from kbkit.export.machine import documents_json, full_text
 from kbkit.export.manifest import Manifest, write_file
-from kbkit.export.markdown import plain
 from kbkit.export.outline import ABOUT, BROWSE, HOME, Outline, entries, make_outline
 from kbkit.export.pages import Frame, document_page
 from kbkit.export.report import ExportReport
 from kbkit.export.sections import Section
 from kbkit.export.stamps import Stamps
 from kbkit.models import Document, DocumentState, KnowledgeBaseInfo, Progress
+from kbkit.models.plain import plain
 from kbkit.recipes import SiteSpec
 
 NAV_SIZE = 20

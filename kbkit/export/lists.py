@@ -10,11 +10,12 @@ from itertools import pairwise
 from kbkit.export.bars import Bars
 from kbkit.export.history import latest
 from kbkit.export.links import relative
-from kbkit.export.markdown import escape, plain
+from kbkit.export.markdown import escape
 from kbkit.export.outline import ABOUT, BROWSE, HOME, Outline
 from kbkit.export.pages import as_title, count, front_matter, way_to
 from kbkit.export.sections import Section
 from kbkit.models import KnowledgeBaseInfo
+from kbkit.models.plain import plain
 
 PAGE_SIZE = 500
 """Most documents that one page lists."""

@@ -16,9 +16,9 @@ from typing import Any
 
 from kbkit.errors import ExportError
 from kbkit.export.about import DOCUMENTS, FULL_TEXT
-from kbkit.export.markdown import plain
 from kbkit.export.outline import Outline
 from kbkit.models import Document, KnowledgeBaseInfo, Licence
+from kbkit.models.plain import plain
 
 INDEX = "llms.txt"
 FULL_TEXT_SIZE = 5_000_000

@@ -15,6 +15,7 @@ from functools import lru_cache
 from markdown_it.common.utils import unescapeAll
 
 from kbkit.export.blocks import Block, blocks, closes
+from kbkit.models.plain import plain
 
 ANCHOR = re.compile(r"(?<![ \t])[ \t]*\{#([^\s{}\"'<>]+)\}[ \t]*$")
 """The anchor behind a heading's text."""
@@ -29,8 +30,6 @@ _DESTINATION = re.compile(
 )
 _DEFINITION = re.compile(r"[ >\t]{0,12}(\[(?:\\.|[^\]\\])+\]):[ \t]*(?:<([^<>]*)>|(\S+))")
 _CELLS = re.compile(r"((?<!\\)\|)")
-_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069\u200b\ufeff]")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _SPECIAL = re.compile(r"([\\`*_\[\]|~#])")
 
 Rewrite = Callable[[str], str | None]
@@ -48,11 +47,6 @@ class Prepared:
 
     text: str
     anchor: str
-
-
-def plain(text: str) -> str:
-    """One line without control characters, nor any that turn the text around or are not seen."""
-    return " ".join(_CONTROL.sub(" ", _TURNING.sub("", text)).split())
 
 
 @lru_cache(maxsize=16_384)

@@ -12,10 +12,10 @@ from kbkit.export.contents import contents
 from kbkit.export.facts import Facts
 from kbkit.export.history import Since
 from kbkit.export.manifest import Manifest
-from kbkit.export.markdown import plain
 from kbkit.export.paths import assign_paths, digest, natural_path, uri_parts
 from kbkit.export.sections import Section, section_tree
 from kbkit.models import Document, DocumentState, Licence
+from kbkit.models.plain import plain
 
 HOME = "index.md"
 BROWSE = "browse.md"

@@ -13,10 +13,11 @@ import yaml
 
 from kbkit.export.facts import Related
 from kbkit.export.links import LinkMap, in_page, relative
-from kbkit.export.markdown import escape, plain, prepare
+from kbkit.export.markdown import escape, prepare
 from kbkit.export.outline import HOME, Entry, Outline
 from kbkit.export.sections import Section
 from kbkit.models import Document, Licence
+from kbkit.models.plain import plain
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 

@@ -14,9 +14,9 @@ import sqlalchemy as sa
 
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.export.index import IndexContent, IndexedChunk, IndexedDocument
-from kbkit.export.markdown import plain as one_line
 from kbkit.knowledge_base.opened import Resources
 from kbkit.models import Chunk, Document, DocumentState
+from kbkit.models.plain import plain as one_line
 from kbkit.recipes import KnowledgeBaseConfig
 from kbkit.retrieval.fusion import rating_prior
 from kbkit.retrieval.snippet import plain

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbkit.models.hits import Hit, Hits, linked
+from kbkit.models.plain import plain
 
 _NUMBERS = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 
@@ -39,9 +40,9 @@ class Answer:
     def __str__(self) -> str:
         lines = [self.text or _unanswered(self.hits), ""]
         for number, hit in enumerate(self.hits, 1):
-            lines.append(f"[{number}] {_name(hit)} <{hit.url}>")
+            lines.append(f"[{number}] {_name(hit)} <{plain(hit.url)}>")
             if not self.text:
-                lines.append(f"    {hit.snippet}")
+                lines.append(f"    {plain(hit.snippet)}")
         return "\n".join(lines).rstrip()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
@@ -80,4 +81,4 @@ def _unanswered(hits: Hits) -> str:
 
 
 def _name(hit: Hit) -> str:
-    return " › ".join([hit.title or hit.uri, *hit.headings])
+    return plain(" › ".join([hit.title or hit.uri, *hit.headings]))

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, overload
 
 from kbkit.models.documents import Chunk, DocumentState, DocumentType
+from kbkit.models.plain import plain
 from kbkit.models.typed import TIME, typed_frame
 
 if TYPE_CHECKING:
@@ -208,9 +209,9 @@ class Hits(Sequence[Hit]):
         """What a terminal shows: a few lines a hit."""
         lines = [f"{len(self)} hits for {self.query!r}", *self.notes]
         for rank, hit in enumerate(self.hits, 1):
-            names = " › ".join([hit.title or hit.uri, *hit.headings])
-            lines += [f"{rank:3}  {hit.score:.3f}  {names}", f"     {hit.url}",
-                      f"     {hit.snippet}"]  # fmt: skip
+            names = plain(" › ".join([hit.title or hit.uri, *hit.headings]))
+            lines += [f"{rank:3}  {hit.score:.3f}  {names}", f"     {plain(hit.url)}",
+                      f"     {plain(hit.snippet)}"]  # fmt: skip
         printer.text("\n".join(lines))
 
     def _repr_html_(self) -> str:

@@ -303,7 +303,7 @@ class Fetcher:
         except zlib.error:
             reason = f"its {encoding} compression is damaged"
             return replace(response, outcome=Outcome.FAILED, reason=reason)
-        except NotImplementedError:
+        except httpx.DecodingError:
             reason = f"compressed as {encoding}, which was not asked for"
             return replace(response, outcome=Outcome.FAILED, reason=reason)
         if len(body) > limit:

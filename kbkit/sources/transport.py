@@ -73,12 +73,17 @@ class _Body(httpx.SyncByteStream):
 
 
 def decompressed(parts: Iterator[bytes], encoding: str, limit: int) -> Iterator[bytes]:
-    """Undo gzip or deflate, at most ``limit`` bytes at a time and in all."""
+    """Undo gzip or deflate, at most ``limit`` bytes at a time and in all.
+
+    Raises:
+        httpx.DecodingError: The encoding is another one.
+        zlib.error: The data is damaged.
+    """
     if encoding in ("", "identity"):
         yield from parts
         return
     if encoding not in ("gzip", "x-gzip", "deflate"):
-        raise NotImplementedError
+        raise httpx.DecodingError(f"encoding {encoding!r} is not known")
     gzip = encoding != "deflate"
     machine = zlib.decompressobj(31 if gzip else 15)
     first = True
