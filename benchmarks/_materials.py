@@ -18,7 +18,7 @@ import numpy as np
 from _corpora import EVAL, Place, Question, about_pages, corpora
 
 import kbkit
-from kbkit.ingest.markdown import outline
+from kbkit.markdown.structure import outline
 from kbkit.models import Document
 from kbkit.text import analyzer
 

@@ -23,7 +23,7 @@ from _corpora import bench_folder, report, table
 from _materials import Figures, Material, Settings, materials
 
 import kbkit
-from kbkit.ingest import storing
+from kbkit.ingest import document_writer
 from kbkit.ingest.chunking import embedded_text
 from kbkit.recipes import (
     AnyEmbedding,
@@ -109,7 +109,7 @@ def read(bench: Bench) -> Iterator[Row]:
         "neither": alone,
     }
     for number, (label, way) in enumerate(ways.items()):
-        with exchanged(storing, "embedded_text", way):
+        with exchanged(document_writer, "embedded_text", way):
             kb = bench.built(f"read-{number}")
         for mode in ("hybrid", "dense", "lexical"):
             yield f"{label}, {mode}", bench.material.figures(kb, mode)

@@ -25,9 +25,9 @@ import trafilatura
 from _corpora import EVAL, report
 
 from kbkit.sources.decode import decode
-from kbkit.sources.extract import extract
-from kbkit.sources.fidelity import KINDS, Fidelity
-from kbkit.sources.reading import Reader
+from kbkit.sources.html.extract import extract
+from kbkit.sources.html.fidelity import KINDS, Fidelity
+from kbkit.sources.html.page_reader import Reader
 
 ARTICLES = EVAL / "articles"
 MANUALS = {

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         RetrievalSpec,
         load_recipe,
     )
-    from kbkit.sources.measuring import FidelityReport, fidelity
+    from kbkit.sources.html.fidelity_report import FidelityReport, fidelity
     from kbkit.workspace import Workspace
 
 __version__ = "0.1.0"
@@ -52,7 +52,7 @@ _HOME = {
     "CrawlSource": "recipes",
     "Document": "models",
     "DocumentType": "models",
-    "FidelityReport": "sources.measuring",
+    "FidelityReport": "sources.html.fidelity_report",
     "FilesSource": "recipes",
     "Filters": "models",
     "Hit": "models",
@@ -73,7 +73,7 @@ _HOME = {
     "RetrievalSpec": "recipes",
     "Workspace": "workspace",
     "build": "builder",
-    "fidelity": "sources.measuring",
+    "fidelity": "sources.html.fidelity_report",
     "load_recipe": "recipes",
 }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from kbkit.errors import KbkitError
 from kbkit.export import ExportReport
 from kbkit.knowledge_base import KnowledgeBase
-from kbkit.sources.globs import excluded, parts_of, walk
+from kbkit.sources.disk.globs import excluded, parts_of, walk
 
 SHARE = 10
 """Looking takes at most one part in so many of the time."""

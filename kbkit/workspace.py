@@ -25,7 +25,7 @@ from kbkit.knowledge_base import KnowledgeBase, Resources
 from kbkit.models import Filters, Hits, KnowledgeBaseInfo, Mode
 from kbkit.models.answers import Answer
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseConfig, RetrievalSpec, check_name
-from kbkit.retrieval.asking import ask
+from kbkit.retrieval.answering import ask
 from kbkit.retrieval.retriever import Query, search
 from kbkit.stores import registry
 from kbkit.stores.database import Database

@@ -196,7 +196,7 @@ def fidelity(
     as_json: AsJson = False,
 ) -> None:
     """Measure what the Markdown of pages keeps: code, headings, anchors, terms, table rows."""
-    from kbkit.sources.measuring import fidelity as measure
+    from kbkit.sources.html.fidelity_report import fidelity as measure
 
     with progress() as on_progress:
         report = measure(place, allow_private=allow_private, on_progress=on_progress)

@@ -16,9 +16,9 @@ about just those) and s makes lambda mean the same whatever the knowledge base. 
 chosen on chunks that are held out: their headings have to find them. Queries play no part.
 
 Where there are chunks enough, each row also gets a share of what static vectors say of its term,
-brought into the space of the chunks' vectors (`kbkit.embedding.words.mapped`): a word that stands
-in few chunks, or elsewhere than those of the same meaning, is understood by what it means in
-general.
+brought into the space of the chunks' vectors (`kbkit.embedding.term_vectors.mapped`): a word
+that stands in few chunks, or elsewhere than those of the same meaning, is understood by what it
+means in general.
 
 M is ``C ** -0.25``, where C is the covariance of the chunks' vectors. A regression keeps the
 directions in which chunks differ most, which tell subjects apart, and loses of the others, which
@@ -41,9 +41,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding.base import Matrix, Vector
-from kbkit.embedding.design import READ, grouped, levelling, rows_of, started, vocabulary_of
+from kbkit.embedding.regression import READ, grouped, levelling, rows_of, started, vocabulary_of
 from kbkit.embedding.ridge import ridge
-from kbkit.embedding.words import mapped
+from kbkit.embedding.term_vectors import mapped
 from kbkit.errors import EmbedderError
 
 ASKED = 64
@@ -149,7 +149,7 @@ def fit(
         embedder: Fingerprint of the model that made the vectors.
         heading_terms: Analyzer terms of each chunk's title and headings; empty for none.
         prior: Vectors of terms to draw the regression to instead of 0, of the chunks' model; see
-            `kbkit.embedding.words.term_vectors`.
+            `kbkit.embedding.term_vectors.term_vectors`.
         words: Vectors of terms of any model, to tell what a term means in general.
         seed: Of the sample that lambda is chosen with. Equal input and seed, equal table.
 

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from kbkit.export.export import export_pages
 from kbkit.export.facts import Facts
-from kbkit.export.project import build_site, write_project, write_standalone
+from kbkit.export.mkdocs.project import build_site, write_project, write_standalone
+from kbkit.export.mkdocs.web_server import open_server, serve
 from kbkit.export.report import ExportReport
-from kbkit.export.serve import open_server, serve
 from kbkit.export.site import build_html, export_site
 
 __all__ = [

@@ -12,16 +12,16 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from kbkit.errors import ConflictError, ExportError
-from kbkit.export.about import DOCUMENTS, FULL_TEXT, about_page
 from kbkit.export.facts import Facts
-from kbkit.export.links import LinkMap
-from kbkit.export.lists import list_pages
-from kbkit.export.machine import documents_json, full_text
 from kbkit.export.manifest import Manifest, write_file
-from kbkit.export.outline import ABOUT, BROWSE, HOME, Outline, entries, make_outline
-from kbkit.export.pages import Frame, document_page
+from kbkit.export.pages.about import DOCUMENTS, FULL_TEXT, about_page
+from kbkit.export.pages.document_page import Frame, document_page
+from kbkit.export.pages.links import LinkMap
+from kbkit.export.pages.lists import list_pages
+from kbkit.export.pages.machine_readable import documents_json, full_text
+from kbkit.export.pages.outline import ABOUT, BROWSE, HOME, Outline, entries, make_outline
+from kbkit.export.pages.sections import Section
 from kbkit.export.report import ExportReport
-from kbkit.export.sections import Section
 from kbkit.export.stamps import Stamps
 from kbkit.models import Document, DocumentState, KnowledgeBaseInfo, Progress
 from kbkit.models.plain import plain

@@ -26,7 +26,8 @@ class Manifest:
         documents: Path of the page of each document's URI.
         files: Every page that the export wrote.
         nav: Navigation: ``title``, ``path`` and optionally ``children``.
-        history: From when each document's text is what it is, by URI; see `kbkit.export.history`.
+        history: From when each document's text is what it is, by URI; see
+            `kbkit.export.pages.history`.
         stamps: What each page of a document was made of, and what it became, by path; see
             `kbkit.export.stamps`.
     """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kbkit.export.export import OnProgress, export_pages
 from kbkit.export.facts import Facts
-from kbkit.export.project import DOCS, build_site, write_project
+from kbkit.export.mkdocs.project import DOCS, build_site, write_project
 from kbkit.export.report import ExportReport
 from kbkit.models import Document, KnowledgeBaseInfo, Progress
 from kbkit.recipes import SiteSpec

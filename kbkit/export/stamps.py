@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from kbkit.export.outline import Entry, Outline
-from kbkit.export.pages import Frame
+from kbkit.export.pages.document_page import Frame
+from kbkit.export.pages.outline import Entry, Outline
 
 _REVISION = 1
 """Goes up when the same document becomes another page."""

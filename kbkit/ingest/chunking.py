@@ -18,7 +18,7 @@ from kbkit.text import without_link_targets
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
-    from kbkit.ingest.parser import SpanParser
+    from kbkit.ingest.node_parser import SpanParser
 
 _PAGE_SIZE = 3000
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -30,7 +30,7 @@ _UNDERLINE = re.compile(r"\n[ ]{0,3}(?:=+|-{2,})[ \t]*$", re.MULTILINE)
 def chunk(
     content: str, document_type: DocumentType, spec: ChunkingSpec, form: str = ""
 ) -> list[ChunkSpan]:
-    """Cut a document into chunks with a llama-index node parser, `kbkit.ingest.parser.SpanParser`.
+    """Cut a document into chunks with the llama-index node parser `SpanParser`.
 
     A chunk that opens with headings stands under the last of them: ``heading_path`` and
     ``anchor`` are that heading's. Headings without an anchor of their own get the one that
@@ -68,7 +68,7 @@ def size_for(spec: ChunkingSpec, form: str) -> int:
 
 @lru_cache(maxsize=16)
 def _parser(strategy: str, size: int, overlap: int) -> SpanParser:
-    from kbkit.ingest.parser import SpanParser
+    from kbkit.ingest.node_parser import SpanParser
 
     return SpanParser(strategy=strategy, size=size, overlap=overlap, include_prev_next_rel=False)
 

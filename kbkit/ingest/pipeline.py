@@ -10,9 +10,9 @@ from pathlib import Path
 from kbkit.config import Settings
 from kbkit.embedding.base import Embedder
 from kbkit.errors import SourceError
-from kbkit.ingest.following import Follower
-from kbkit.ingest.storing import Origin, Place, Storing
-from kbkit.ingest.tally import QuietEvents, Tally
+from kbkit.ingest.chroma_writer import Follower
+from kbkit.ingest.document_writer import Origin, Place, Storing
+from kbkit.ingest.run_log import QuietEvents, Tally
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseConfig

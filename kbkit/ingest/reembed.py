@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 from kbkit.embedding.base import batch_size
 from kbkit.ingest.chunking import embedded_text
-from kbkit.ingest.embed import embed
-from kbkit.ingest.storing import Place
-from kbkit.ingest.tally import Tally
+from kbkit.ingest.document_writer import Place
+from kbkit.ingest.embedding import embed
+from kbkit.ingest.run_log import Tally
 from kbkit.models import IngestReport, Progress
 from kbkit.progress import OnProgress
 from kbkit.stores import contents, embedded, registry

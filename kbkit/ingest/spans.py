@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
-from kbkit.ingest.markdown import Block, Kind, Outline, blocks, items, trim
+from kbkit.markdown.structure import Block, Kind, Outline, blocks, items, trim
 from kbkit.models import ChunkSpan, DocumentType
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbkit.errors import ConfigError, ConflictError
-from kbkit.ingest.storing import Origin
+from kbkit.ingest.document_writer import Origin
 from kbkit.knowledge_base.ingested import Ingested
 from kbkit.models import Document, DocumentType, Labels, SourceDocument
 from kbkit.stores import catalog, contents

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import ConfigError, EmbedderError
+from kbkit.ingest.document_writer import Place
 from kbkit.ingest.pipeline import Pipeline, Stop
 from kbkit.ingest.reembed import reembed
-from kbkit.ingest.storing import Place
 from kbkit.knowledge_base.opened import Opened
 from kbkit.models import (
     IngestReport,
@@ -201,13 +201,13 @@ class Ingested(Opened):
             ConfigError: There are no chunks.
             EmbedderError: No chunk has any term.
         """
-        from kbkit.retrieval.fitting import fit_encoder
+        from kbkit.retrieval.encoder_fitting import fit_encoder
 
         return fit_encoder(self._resources.database, self.id, self._embedder_of)
 
     def _with_encoder(self, report: IngestReport) -> IngestReport:
         """Fit the query encoder if that is due; the report tells how long it took."""
-        from kbkit.retrieval.fitting import is_due
+        from kbkit.retrieval.encoder_fitting import is_due
 
         with self._resources.database.read() as connection:
             due = is_due(connection, registry.get_by_id(connection, self.id))

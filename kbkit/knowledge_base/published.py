@@ -48,7 +48,7 @@ class KnowledgeBase(Plotted):
             ExportError: The folder cannot be written, or MkDocs refuses the project.
         """
         from kbkit.export import build_html, export_site, write_standalone
-        from kbkit.export.project import DOCS
+        from kbkit.export.mkdocs.project import DOCS
 
         project = Path(directory) if directory is not None else self.site_directory()
         with self._one_version() as (info, documents, site, facts):
@@ -87,7 +87,7 @@ class KnowledgeBase(Plotted):
         from kbkit.export.index.writer import remove_index
         from kbkit.export.manifest import Manifest
         from kbkit.knowledge_base.indexed import index_content, index_state
-        from kbkit.retrieval.fitting import is_outdated
+        from kbkit.retrieval.encoder_fitting import is_outdated
 
         seconds = dict(report.seconds)
         if on_progress:

@@ -16,7 +16,7 @@ from kbkit.models.answers import Answer
 from kbkit.recipes import (
     RetrievalSpec,
 )
-from kbkit.retrieval.asking import ask
+from kbkit.retrieval.answering import ask
 from kbkit.retrieval.retriever import Query, Retriever, search, similar
 
 if TYPE_CHECKING:

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kbkit.panels.dashboard import Dashboard
-    from kbkit.panels.documents import DocumentsPanel
-    from kbkit.panels.evaluation import EvalPanel
-    from kbkit.panels.ingest import IngestPanel
-    from kbkit.panels.judge import JudgePanel
-    from kbkit.panels.search import SearchPanel
+    from kbkit.panels.documents.panel import DocumentsPanel
+    from kbkit.panels.evaluation.panel import EvalPanel
+    from kbkit.panels.ingest.panel import IngestPanel
+    from kbkit.panels.judging.panel import JudgePanel
+    from kbkit.panels.search.panel import SearchPanel
 
 __all__ = ["Dashboard", "DocumentsPanel", "EvalPanel", "IngestPanel", "JudgePanel", "SearchPanel"]
 
 _MODULES = {
     "Dashboard": "dashboard",
-    "DocumentsPanel": "documents",
-    "EvalPanel": "evaluation",
-    "IngestPanel": "ingest",
-    "JudgePanel": "judge",
-    "SearchPanel": "search",
+    "DocumentsPanel": "documents.panel",
+    "EvalPanel": "evaluation.panel",
+    "IngestPanel": "ingest.panel",
+    "JudgePanel": "judging.panel",
+    "SearchPanel": "search.panel",
 }
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as widgets
 from traitlets import Bunch
 
-from kbkit.panels import render, step
-from kbkit.panels.opened import button
+from kbkit.panels import events, render
+from kbkit.panels.documents.open_document import button
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
@@ -167,7 +167,7 @@ class ChosenPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
                 self._content,
             ]
         )
-        step.listen(workspace.path, self._heard)
+        events.listen(workspace.path, self._heard)
 
     def open_panel(self) -> None:
         """Make the panel of what is chosen, in place of the one before."""

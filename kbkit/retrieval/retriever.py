@@ -25,9 +25,9 @@ from kbkit.retrieval.candidates import (
     from_snapshot,
     is_small,
 )
-from kbkit.retrieval.encoding import Encoded, QueryEncoding
 from kbkit.retrieval.fusion import Scores, rating_prior
 from kbkit.retrieval.postprocess import postprocessed, shown_of
+from kbkit.retrieval.query_vectors import Encoded, QueryEncoding
 from kbkit.retrieval.ranking import Pool, Ranked, comparable, rank
 from kbkit.retrieval.snippet import Snippet
 from kbkit.stores import contents, ratings, registry

@@ -33,38 +33,38 @@ def open_source(spec: AnySource) -> Source:
     stated = Licence.stated(spec.license, attribution=spec.attribution)
     if not stated and not stated.attribution:
         return source
-    from kbkit.sources.licensed import Licensed
+    from kbkit.sources.default_licence import Licensed
 
     return Licensed(source, stated)
 
 
 def _open(spec: AnySource) -> Source:
     if isinstance(spec, CrawlSource):
-        from kbkit.sources.web import Crawl
+        from kbkit.sources.web.providers import Crawl
 
         return Crawl(spec)
     if isinstance(spec, PageSource):
-        from kbkit.sources.web import Page
+        from kbkit.sources.web.providers import Page
 
         return Page(spec)
     if isinstance(spec, MirrorSource):
-        from kbkit.sources.mirror import Mirror
+        from kbkit.sources.disk.mirror import Mirror
 
         return Mirror(spec)
     if isinstance(spec, FilesSource):
-        from kbkit.sources.files import Files
+        from kbkit.sources.disk.files import Files
 
         return Files(spec)
     if isinstance(spec, JsonlSource):
-        from kbkit.sources.jsonl import JsonLines
+        from kbkit.sources.disk.jsonl import JsonLines
 
         return JsonLines(spec)
     if isinstance(spec, OpenApiSource):
-        from kbkit.sources.openapi import OpenApi
+        from kbkit.sources.openapi.source import OpenApi
 
         return OpenApi(spec)
     if isinstance(spec, PackageSource):
-        from kbkit.sources.package import Package
+        from kbkit.sources.package.source import Package
 
         return Package(spec)
     if isinstance(spec, PluginSource):

@@ -17,9 +17,9 @@ from kbkit.errors import ConfigError
 from kbkit.models import DocumentType, SourceDocument
 from kbkit.recipes import AnySource, SourceSpec
 from kbkit.sources.base import Outcome, SourceEvent
-from kbkit.sources.files import uri_of
+from kbkit.sources.disk.files import uri_of
 from kbkit.sources.formats import FORMATS
-from kbkit.sources.textfile import plain_value, read_text
+from kbkit.sources.front_matter import plain_value, read_text
 
 _URLS = ("url", "URL", "source_url", "page_url", "link", "source")
 _PATHS = ("file_path", "path", "source")

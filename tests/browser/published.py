@@ -14,7 +14,7 @@ import yaml
 
 import kbkit
 from kbkit.export import build_site
-from kbkit.export.project import SEPARATOR, theme
+from kbkit.export.mkdocs.project import SEPARATOR, theme
 
 GUIDES = Path(__file__).parents[2] / "site"
 HOSTILE = Path(__file__).parents[1] / "export" / "hostile.yaml"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kbkit.published import PublishedIndex
+from kbkit.publishing.published_index import PublishedIndex
 from tests.browser.accessibility import violations
 from tests.browser.published import GUIDES, Tab
 

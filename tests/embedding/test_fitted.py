@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from kbkit.embedding import open_embedder
-from kbkit.embedding.design import READ
 from kbkit.embedding.fitted import ASKED, FittedEncoder, fit
-from kbkit.embedding.words import term_vectors
+from kbkit.embedding.regression import READ
+from kbkit.embedding.term_vectors import term_vectors
 from kbkit.errors import EmbedderError
 from kbkit.recipes import StaticEmbedding
 from kbkit.text import analyzer

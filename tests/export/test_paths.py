@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.export.paths import PART_BYTES, assign_paths, collision_key, safe_part, uri_parts
+from kbkit.export.pages.paths import PART_BYTES, assign_paths, collision_key, safe_part, uri_parts
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ import yaml
 
 from kbkit.errors import ExportError
 from kbkit.export import build_site, export_site, open_server, write_project
-from kbkit.export.plugin import name_parts
-from kbkit.export.project import CONFIG, SEPARATOR
+from kbkit.export.mkdocs.plugin import name_parts
+from kbkit.export.mkdocs.project import CONFIG, SEPARATOR
 from kbkit.recipes import SiteSpec
 
 

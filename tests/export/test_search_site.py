@@ -14,14 +14,14 @@ import pytest
 
 import kbkit
 from kbkit.errors import ExportError
-from kbkit.export.guides import guides_content
 from kbkit.export.index import write_index
 from kbkit.export.manifest import Manifest
-from kbkit.export.scripts import bundled, scripts
-from kbkit.export.search import SiteSearch
-from kbkit.export.shell import policy
+from kbkit.export.mkdocs.guides_index import guides_content
+from kbkit.export.mkdocs.page_shell import policy
+from kbkit.export.mkdocs.scripts import bundled, scripts
+from kbkit.export.mkdocs.search_box import SiteSearch
 from kbkit.knowledge_base.indexed import index_content
-from kbkit.published import PublishedIndex
+from kbkit.publishing.published_index import PublishedIndex
 from kbkit.recipes import MirrorSource
 
 ROOT = Path(__file__).parents[2]

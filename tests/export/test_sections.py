@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from kbkit.export.contents import contents
-from kbkit.export.sections import natural_key, section_tree
+from kbkit.export.pages.reading_order import contents
+from kbkit.export.pages.sections import natural_key, section_tree
 
 
 def names(section):

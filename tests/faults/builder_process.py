@@ -13,7 +13,7 @@ import trafilatura
 
 import kbkit.builder
 import kbkit.embedding.static
-import kbkit.sources.web
+import kbkit.sources.web.providers
 
 LOADED = (chromadb, llama_index, trafilatura, kbkit)
 

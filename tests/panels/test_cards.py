@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kbkit.models import Chunk, DocumentState, DocumentType, Hit, ScoreParts
-from kbkit.panels.cards import Context, Marking, card, score
-from kbkit.panels.own import OwnRating
+from kbkit.panels.search.cards import Context, Marking, card, score
+from kbkit.panels.search.earlier_ratings import OwnRating
 from kbkit.text import analyzer
 
 ENGLISH = analyzer()

@@ -8,8 +8,8 @@ import pytest
 
 from kbkit.errors import KbkitError
 from kbkit.panels import DocumentsPanel
-from kbkit.panels.reader import LONGEST
-from kbkit.panels.tree import MOST_FOUND, DocumentTree
+from kbkit.panels.documents.reader import LONGEST
+from kbkit.panels.documents.tree import MOST_FOUND, DocumentTree
 
 SITE = "https://docs.example.org/en/latest"
 MANY = (

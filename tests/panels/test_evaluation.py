@@ -8,7 +8,8 @@ import pytest
 
 import kbkit
 from kbkit.errors import ConfigError, RecipeError
-from kbkit.panels import EvalPanel, comparison
+from kbkit.panels import EvalPanel
+from kbkit.panels.evaluation.panel import comparison
 from kbkit.recipes import Question, RetrievalSpec
 
 PAGES = {

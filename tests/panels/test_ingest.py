@@ -10,7 +10,7 @@ import pytest
 
 from kbkit.errors import ConfigError
 from kbkit.panels import IngestPanel, render
-from kbkit.panels.fields import SourceForm, source_models
+from kbkit.panels.ingest.source_form import SourceForm, source_models
 
 
 def text_of(markup: str) -> str:

@@ -1,5 +1,5 @@
 // The search index of one published knowledge base, read shard by shard: the twin of
-// kbkit/published.py, whose docstring says how candidates are come by.
+// kbkit/publishing/published_index.py, whose docstring says how candidates are come by.
 
 import { nibbles, varints } from "./packing.js";
 import { byScore, dot, idf } from "./ranking.js";

@@ -1,7 +1,7 @@
-"""The search index of a published knowledge base: files that a browser reads as a query needs them.
+"""The search index of a published knowledge base: files that browsers read as queries need them.
 
-`write_index` makes it of a snapshot and the query encoder; `kbkit.published` searches it in Python
-as ``assets/engine.js`` does in the browser.
+`write_index` makes it of a snapshot and the query encoder; `kbkit.publishing.published_index`
+searches it in Python as ``assets/engine.js`` does in the browser.
 
 The index is a folder of *shards*. Each is a script with one call, ``kbkitShard({...})``, so that
 it can be fetched, and where nothing can be fetched (``file://``) be loaded as a script:

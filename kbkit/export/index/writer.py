@@ -19,7 +19,7 @@ from kbkit.export.index.geometry import Geometry, place
 from kbkit.export.index.packing import nibbles, shard, varints
 from kbkit.export.index.terms import filled, rounded, term_shards
 from kbkit.export.manifest import write_file
-from kbkit.export.stemmers import stemmer_source
+from kbkit.export.mkdocs.stemmers import stemmer_source
 
 FORMAT = 2
 FOLDER = "search"

@@ -46,8 +46,8 @@ def one_line(text: object) -> str:
 
 def markdown_of(html: str) -> str:
     """A piece of HTML that holds content only, as Markdown."""
-    from kbkit.sources.dom import clean, parse, self_links
-    from kbkit.sources.markdown import MarkdownWriter
+    from kbkit.sources.html.dom import clean, parse, self_links
+    from kbkit.sources.html.writer import MarkdownWriter
 
     root = parse(html)
     body = root.find("body") if root is not None else None

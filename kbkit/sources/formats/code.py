@@ -11,9 +11,9 @@ import warnings
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from kbkit.markdown.writing import code_span, fence
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.base import GROUP, Part, UnreadableError, one_line
-from kbkit.sources.inline import code_span, fence
 
 _MOST = 3_000_000  # characters
 _LEXED = 500_000  # characters; longer files are cut without names

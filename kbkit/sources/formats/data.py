@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+from kbkit.markdown.writing import escape, fence
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.base import GROUP, Part, UnreadableError, one_line
-from kbkit.sources.inline import escape, fence
 
 _DEEPEST = 4  # level of the deepest headings
 _MOST_NESTED = 200
@@ -39,8 +39,8 @@ def _openapi(text: str) -> list[Part]:
     """The endpoints and schemas of an OpenAPI description; nothing for other data."""
     if not re.search(r"""(?m)^\s*[{,]?\s*["']?openapi["']?\s*:""", text[:200_000]):
         return []
-    from kbkit.sources.openapi import documents, is_openapi, refused
-    from kbkit.sources.values import load_values
+    from kbkit.sources.json_yaml import load_values
+    from kbkit.sources.openapi.source import documents, is_openapi, refused
 
     try:
         values = load_values(text)

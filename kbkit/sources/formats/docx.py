@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from kbkit.models import Licence
 from kbkit.sources.formats.archive import Archive, is_media, office
 from kbkit.sources.formats.base import Part, UnreadableError, markdown_of, one_line
-from kbkit.sources.textfile import first_heading
+from kbkit.sources.front_matter import first_heading
 
 _CODE = (
     "Code", "Source Code", "Code Block", "CodeBlock", "Verbatim", "Listing", "Macro Text",
@@ -87,7 +87,7 @@ def licence(safe: bytes) -> Licence:
     """What an Office file states: Dublin Core's ``rights``, or a property that its author added."""
     import html
 
-    from kbkit.sources.licences import of_rights
+    from kbkit.sources.html.licences import of_rights
 
     found = of_rights(properties(safe).get("rights", ""))
     try:

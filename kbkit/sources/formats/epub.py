@@ -18,8 +18,8 @@ from kbkit.sources.formats.base import (
     markdown_of,
     one_line,
 )
-from kbkit.sources.licences import of_rights
-from kbkit.sources.textfile import first_heading
+from kbkit.sources.front_matter import first_heading
+from kbkit.sources.html.licences import of_rights
 
 _MOST_CHAPTERS = 5_000
 _PAGES = frozenset({"application/xhtml+xml", "text/html", "application/xml"})

@@ -10,7 +10,7 @@ from kbkit.sources.formats.base import Part, UnreadableError
 
 def read(data: bytes, name: str) -> list[Part]:
     """Read the content of a page; links that lead to other files are kept as text."""
-    from kbkit.sources.extract import extract
+    from kbkit.sources.html.extract import extract
 
     page = extract(decode(data), "")
     if not page.content:

@@ -15,11 +15,11 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
+from kbkit.markdown.writing import escape, guard
 from kbkit.models import Licence
 from kbkit.sources.formats.base import MOST_CHARACTERS, PAGE_BREAK, Part, UnreadableError, one_line
 from kbkit.sources.formats.xmp import licence_of
-from kbkit.sources.inline import escape, guard
-from kbkit.sources.licences import of_rights
+from kbkit.sources.html.licences import of_rights
 
 _MOST_PAGES = 5_000
 _MOST_ENTRIES = 20_000

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+from kbkit.markdown.writing import escape, guard, quote
 from kbkit.sources.formats.archive import is_media, office
 from kbkit.sources.formats.base import PAGE_BREAK, Part, UnreadableError, one_line
 from kbkit.sources.formats.docx import licence, properties
-from kbkit.sources.inline import escape, guard, quote
-from kbkit.sources.tables import pipe_table
+from kbkit.sources.html.tables import pipe_table
 
 _MOST_SLIDES = 5_000
 _MOST_SHAPES = 100_000

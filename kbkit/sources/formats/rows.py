@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from kbkit.markdown.writing import escape
 from kbkit.sources.formats.base import GROUP, UnreadableError
-from kbkit.sources.inline import escape
-from kbkit.sources.tables import pipe_table
+from kbkit.sources.html.tables import pipe_table
 
 MOST_ROWS = 200_000
 MOST_COLUMNS = 500

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+from kbkit.markdown.writing import escape
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import is_media, office
 from kbkit.sources.formats.base import MOST_CHARACTERS, Part, UnreadableError
 from kbkit.sources.formats.rows import MOST_COLUMNS, MOST_ROWS, cell_text, grouped
-from kbkit.sources.inline import escape
 
 _MOST_SHEETS = 500
 _EMPTY_RUN = 10_000  # rows without a cell in a row: what follows is formatting, not data

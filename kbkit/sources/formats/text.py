@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.base import Part
-from kbkit.sources.textfile import read_text
+from kbkit.sources.front_matter import read_text
 
 
 def read(data: bytes, name: str) -> list[Part]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kbkit.models import Licence
-from kbkit.sources.licences import of_rights
+from kbkit.sources.html.licences import of_rights
 
 _BEGIN, _END = b"<x:xmpmeta", b"</x:xmpmeta>"
 _LONGEST = 200_000

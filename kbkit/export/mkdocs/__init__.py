@@ -1,0 +1,1 @@
+"""What MkDocs is told and given: project, plugin, search box, scripts."""

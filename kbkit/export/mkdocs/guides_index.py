@@ -1,0 +1,153 @@
+"""A search index of the pages of a site that people wrote, beside the exported ones.
+
+MkDocs has them in its own search index, section by section. They become one more knowledge base,
+with the static embedder and a query encoder fitted to it.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from kbkit.embedding.fitted import FittedEncoder, fit
+from kbkit.embedding.static import StaticEmbedder
+from kbkit.embedding.term_vectors import term_vectors
+from kbkit.errors import EmbedderError
+from kbkit.export.index import IndexContent, IndexedChunk, IndexedDocument
+from kbkit.recipes import RetrievalSpec
+from kbkit.stores.snapshot import Lists, Snapshot
+from kbkit.text import Analyzer, analyzer
+
+NAME = "pages"
+_TAG = re.compile(r"<[^<>]*>")
+
+
+def guides_content(
+    entries: Sequence[Mapping[str, Any]], title: str, language: str
+) -> IndexContent | None:
+    """What the search index of a site's own pages is made of.
+
+    Args:
+        entries: The sections as MkDocs' search index has them: ``location``, relative to the site,
+            ``title`` and ``text``, as HTML. Those of a page stand together, the page first.
+        title: What the pages are called together, plain.
+        language: Snowball language of their text.
+
+    Returns:
+        ``None`` where there is nothing to search.
+    """
+    sections = [_Section(entry) for entry in entries]
+    pages: dict[str, str] = {}
+    for section in sections:
+        pages.setdefault(section.page, section.title)
+    sections = [section for section in sections if section.text or section.anchor]
+    sections.sort(key=lambda section: list(pages).index(section.page))
+    if not sections:
+        return None
+    chunks = [
+        IndexedChunk(s.text or s.title, s.title if s.anchor else "", s.anchor) for s in sections
+    ]
+    owned = list(dict.fromkeys(section.page for section in sections))
+    counts = Counter(section.page for section in sections)
+    owners = [owned.index(section.page) for section in sections]
+    titles = [pages[page] for page in owned]
+    snapshot, encoder = _snapshot(chunks, owners, titles, analyzer(language))
+    return IndexContent(
+        name=NAME,
+        title=title,
+        language=language,
+        snapshot=snapshot,
+        rows=np.arange(len(chunks)),
+        prior=np.zeros(len(chunks)),
+        documents=[
+            IndexedDocument(page, pages[page], "manual", (), 0, False, 0.0, counts[page])
+            for page in owned
+        ],
+        chunks=chunks,
+        encoder=encoder,
+        stop_words=sorted(analyzer(language).stop_words),
+        settings=RetrievalSpec(),
+    )
+
+
+class _Section:
+    """An entry of MkDocs' search index, as plain text."""
+
+    def __init__(self, entry: Mapping[str, Any]) -> None:
+        self.page, _, self.anchor = str(entry["location"]).partition("#")
+        self.title = _plain(str(entry["title"]))
+        self.text = _plain(str(entry["text"]))
+
+
+def _plain(text: str) -> str:
+    return " ".join(html.unescape(_TAG.sub(" ", text)).split())
+
+
+def _snapshot(
+    chunks: Sequence[IndexedChunk],
+    owners: Sequence[int],
+    titles: Sequence[str],
+    of: Analyzer,
+) -> tuple[Snapshot, FittedEncoder | None]:
+    """The chunks as arrays, and what embeds queries; ``None`` where the embedder is missing."""
+    texts = [
+        f"{titles[owner]}\n{chunk.heading}\n{chunk.text}"
+        for owner, chunk in zip(owners, chunks, strict=True)
+    ]
+    held = [of.terms(text) for text in texts]
+    headings = [chunk.heading for chunk in chunks]
+    encoder, embedder = None, ""
+    try:
+        model = StaticEmbedder()
+        vectors, embedder = model.embed_passages(texts), model.fingerprint
+        above = [
+            of.terms(f"{titles[owner]}\n{heading}")
+            for owner, heading in zip(owners, headings, strict=True)
+        ]
+        prior = term_vectors(model, texts, of.terms)
+        encoder = fit(vectors, held, embedder=embedder, heading_terms=above, prior=prior)
+    except EmbedderError:
+        vectors = np.zeros((len(chunks), 2), np.float32)
+    terms = sorted(set(chain.from_iterable(held)))
+    numbers = {term: number for number, term in enumerate(terms)}
+    postings = sorted(
+        (numbers[term], row, count)
+        for row, found in enumerate(held)
+        for term, count in Counter(found).items()
+    )
+    columns = np.array(postings, np.int64).reshape(-1, 3)
+    lengths = np.array([len(found) for found in held], np.int32)
+    snapshot = Snapshot(
+        version=0,
+        embedder=embedder,
+        seqs=np.arange(len(chunks)),
+        ids=[str(row) for row in range(len(chunks))],
+        owners=np.array(owners, np.int32),
+        lengths=lengths,
+        headings=np.arange(len(chunks), dtype=np.int32),
+        vectors=vectors,
+        document_ids=[str(number) for number in range(len(titles))],
+        titles=titles,
+        sizes=np.bincount(np.array(owners, np.int64), minlength=len(titles)),
+        heading_texts=headings,
+        title_terms=_lists(map(of.terms, titles), numbers),
+        heading_terms=_lists(map(of.terms, headings), numbers),
+        terms=terms,
+        starts=np.searchsorted(columns[:, 0], np.arange(len(terms) + 1)),
+        rows=columns[:, 1].astype(np.int32),
+        counts=np.minimum(columns[:, 2], 65_535).astype(np.uint16),
+        average_length=float(lengths.mean()),
+    )
+    return snapshot, encoder
+
+
+def _lists(texts: Iterable[Iterable[str]], numbers: Mapping[str, int]) -> Lists:
+    lists = [sorted({numbers[term] for term in terms if term in numbers}) for terms in texts]
+    starts = np.concatenate([[0], np.cumsum([len(found) for found in lists])]).astype(np.int64)
+    return Lists(starts, np.fromiter(chain.from_iterable(lists), np.int32, int(starts[-1])))

@@ -1,0 +1,169 @@
+"""Pages as they were rendered last, kept beside ``mkdocs.yml`` for the builds to come.
+
+Rendering takes most of the time that MkDocs needs for an export, and few pages change from build
+to build. A page is as it was when its Markdown is, and its links still lead where they led.
+
+What is kept is trusted as ``mkdocs.yml`` is: whoever can write the folder can write the site.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import zlib
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from kbkit.markdown import disarming, rendering
+from kbkit.markdown.rendering import Picture, Rendered, ResolvePage, render
+
+_DATABASE = "pages.sqlite"
+_LIBRARIES = ("kbkit", "markdown-it-py", "nh3", "pygments")
+_TABLE = """
+    create table if not exists pages
+    (path text primary key, key blob not null, page blob not null) without rowid
+"""
+_WAIT = 0.1
+"""Seconds to wait for another build of the same site, which keeps pages instead of this one."""
+
+
+class RenderedPages:
+    """The pages of one site; what cannot be kept is rendered again.
+
+    Attributes:
+        taken: Number of pages that needed no rendering.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        """Open what was kept.
+
+        Args:
+            folder: Where it lies; made if need be. ``None`` keeps nothing, and so does a folder
+                that cannot be written.
+        """
+        self.taken = 0
+        self._used: set[str] = set()
+        self._made_by = _made_by()
+        self._database = None if folder is None else _opened(folder)
+
+    def render(
+        self, path: str, text: str, resolve: ResolvePage, picture: Picture, *, document: bool
+    ) -> Rendered:
+        """Render a page, or take what was kept of it.
+
+        Args:
+            path: Of its Markdown file, in the documentation.
+            text: Its Markdown, front matter removed.
+            resolve: Finds the pages that relative links mean.
+            picture: Finds pictures of the export.
+            document: It is the page of a document.
+        """
+        self._used.add(path)
+        made_of = f"{self._made_by} {document} {text}".encode("utf-8", "replace")
+        key = hashlib.blake2b(made_of, digest_size=16).digest()
+        kept = self._kept(path, key)
+        if kept and _lead(kept["links"], resolve) and _lead(kept["pictures"], picture):
+            self.taken += 1
+            return Rendered(
+                kept["plain"], kept["html"], kept["toc"], anchors=frozenset(kept["anchors"])
+            )
+        links: dict[str, str | None] = {}
+        pictures: dict[str, str | None] = {}
+        page = render(
+            text, _noted(resolve, links), document=document, picture=_noted(picture, pictures)
+        )
+        values = {"links": links, "pictures": pictures, "plain": page.plain, "html": page.html}
+        self._keep(path, key, {**values, "toc": page.toc, "anchors": sorted(page.anchors)})
+        return page
+
+    def close(self) -> None:
+        """Write what is new, and forget pages that were not asked for."""
+        if self._database is None:
+            return
+        try:
+            with self._database:
+                known = [path for (path,) in self._database.execute("select path from pages")]
+                gone = [(path,) for path in known if path not in self._used]
+                self._database.executemany("delete from pages where path = ?", gone)
+        except sqlite3.Error:
+            pass  # a full disk costs speed, no more
+        self._database.close()
+        self._database = None
+
+    def _kept(self, path: str, key: bytes) -> dict[str, Any] | None:
+        if self._database is None:
+            return None
+        query = "select page from pages where path = ? and key = ?"
+        try:
+            row = self._database.execute(query, (path, key)).fetchone()
+            found: dict[str, Any] | None = row and json.loads(zlib.decompress(row[0]))
+        except (sqlite3.Error, zlib.error, ValueError):
+            return None
+        return found
+
+    def _keep(self, path: str, key: bytes, values: Mapping[str, Any]) -> None:
+        if self._database is None:
+            return
+        page = zlib.compress(json.dumps(values).encode(), 1)
+        try:
+            self._database.execute("replace into pages values (?, ?, ?)", (path, key, page))
+        except sqlite3.Error:
+            self._database.close()
+            self._database = None
+
+
+def _made_by() -> str:
+    """Stands for all that makes HTML of Markdown: versions, and the code while it is worked on."""
+    code = b"".join(Path(str(module.__file__)).read_bytes() for module in (rendering, disarming))
+    versions = " ".join(map(version, _LIBRARIES))
+    return f"{versions} {hashlib.blake2b(code, digest_size=16).hexdigest()}"
+
+
+def _opened(folder: Path) -> sqlite3.Connection | None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+        return _database(folder / _DATABASE)
+    except (OSError, sqlite3.OperationalError):
+        return None
+
+
+def _database(path: Path) -> sqlite3.Connection:
+    """The database, made anew where it is none.
+
+    Raises:
+        OSError: It cannot be written.
+        sqlite3.OperationalError: Likewise.
+    """
+    connection = sqlite3.connect(path, timeout=_WAIT)
+    try:
+        connection.execute(_TABLE)
+    except sqlite3.OperationalError:
+        connection.close()
+        raise
+    except sqlite3.DatabaseError:  # damaged
+        connection.close()
+        path.unlink()
+        connection = sqlite3.connect(path, timeout=_WAIT)
+        connection.execute(_TABLE)
+    return connection
+
+
+def _lead(before: Mapping[str, str | None], find: Callable[[str], str | None]) -> bool:
+    """Whether links, or pictures, are what they were."""
+    return all(find(href) == target for href, target in before.items())
+
+
+def _noted(
+    find: Callable[[str], str | None], found: dict[str, str | None]
+) -> Callable[[str], str | None]:
+    """The same, with a note of what it gave."""
+
+    def noted(href: str) -> str | None:
+        found[href] = find(href)
+        return found[href]
+
+    return noted

@@ -1,0 +1,76 @@
+"""The scripts of the site's search, as files with names that say what they hold.
+
+They are kept as modules. Where a site has no server, and in the workers of some browsers, modules
+cannot be loaded, so what belongs together goes into one classic script.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+
+_ASSETS = Path(__file__).parents[1] / "assets"
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export \{([^}]*)\};\n", re.MULTILINE)
+_COMMENT = re.compile(
+    r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/[ \t]*|//[^\n]*)\n", re.MULTILINE | re.DOTALL
+)
+
+_MODULE = "module_"  # a module may export something of its own name
+_ENTRIES = {"engine": "service"}
+"""Scripts that are made of several modules, and the module that needs the others."""
+_PLAIN = ("boot", "worker", "page", "missing", "reading")
+"""Scripts that are one file."""
+
+
+@cache
+def scripts() -> dict[str, tuple[str, bytes]]:
+    """Each script of the search: the name of its file, and what it holds."""
+    texts = {f"{name}.js": bundled(entry) for name, entry in _ENTRIES.items()}
+    texts |= {f"{name}.js": _COMMENT.sub("", _read(f"{name}.js")) for name in _PLAIN}
+    return {name: _named(name, text.encode()) for name, text in texts.items()}
+
+
+@cache
+def search_style() -> str:
+    """How forms and results look, for the head of the pages that have them."""
+    return _read("search.css")
+
+
+def bundled(entry: str) -> str:
+    """A module and what it imports as one classic script, which sets ``kbkit`` to its exports.
+
+    Args:
+        entry: Name of the module.
+    """
+    parts = [_function(name) for name in _ordered(entry, [])]
+    return "(() => {\n" + "".join(parts) + f"globalThis.kbkit = {_MODULE}{entry};\n}})();\n"
+
+
+def _ordered(name: str, before: list[str]) -> list[str]:
+    """Modules that a module needs, and itself, each behind those that it needs."""
+    for _, needed in _IMPORT.findall(_read(f"{name}.js")):
+        if needed not in before:
+            _ordered(needed, before)
+    before.append(name)
+    return before
+
+
+def _function(name: str) -> str:
+    """A module as a function that gives its exports."""
+    text = _COMMENT.sub("", _read(f"{name}.js"))
+    exported: list[str] = _EXPORT.findall(text)
+    text = _IMPORT.sub(lambda found: f"const {{{found[1]}}} = {_MODULE}{found[2]};\n", text)
+    text = _EXPORT.sub("", text)
+    return f"const {_MODULE}{name} = (() => {{\n{text}return {{{', '.join(exported)}}};\n}})();\n"
+
+
+def _read(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")
+
+
+def _named(name: str, data: bytes) -> tuple[str, bytes]:
+    stem, _, ending = name.partition(".")
+    return f"{stem}.{hashlib.blake2b(data, digest_size=5).hexdigest()}.{ending}", data

@@ -1,0 +1,119 @@
+"""The page that tells where a knowledge base comes from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kbkit.export.facts import SourceFacts
+from kbkit.export.pages.document_page import count, front_matter, licence_link, way_to
+from kbkit.export.pages.links import LinkMap
+from kbkit.export.pages.outline import ABOUT, Outline
+from kbkit.markdown.disarming import escape
+from kbkit.models import KnowledgeBaseInfo, Licence
+
+DOCUMENTS = "documents.json"
+FULL_TEXT = "llms-full.txt"
+LICENCES = 100
+"""Most licences, with whom to credit, that the page tells one by one."""
+
+_KINDS = {
+    "code": "code blocks",
+    "headings": "headings",
+    "anchors": "anchors of headings",
+    "terms": "terms that are explained",
+    "rows": "table rows",
+}
+
+
+def about_page(info: KnowledgeBaseInfo, outline: Outline) -> str:
+    """Sources, licences as documents state them, days, fidelity, embedder."""
+    found = outline.entries.values()
+    days = sorted(entry.day for entry in found)
+    lines = ["# Where this comes from", "", way_to(outline, (), ABOUT), ""]
+    lines += [
+        "The pages of this part of the site were made by kbkit from the sources below, and belong "
+        "to their authors. Each page tells at its foot the place it was read from and the licence "
+        "that is stated there, which holds here too.",
+        "",
+        "## Sources",
+        "",
+    ]
+    if outline.facts.sources:
+        lines += ["| Source | Place | Last read |", "| --- | --- | --- |"]
+        lines += [_source_row(source) for source in outline.facts.sources]
+    else:
+        lines += ["Documents were added one by one."]
+    lines += ["", "## Licences", "", *_licences([entry.licence for entry in found])]
+    lines += ["", "## Days", ""]
+    if days:
+        stale = sum(entry.stale for entry in found)
+        lines += [
+            f"Fetched on {days[0]}."
+            if days[0] == days[-1]
+            else f"Fetched from {days[0]} to {days[-1]}.",
+            f"{count(stale)} could not be fetched again since; their pages say so."
+            if stale
+            else "All could be fetched when they were last asked for.",
+            "A page tells the day from which on its text is what it is; "
+            f"[{DOCUMENTS}]({DOCUMENTS}) has the day of each one's last fetch.",
+            "",
+        ]
+    lines += ["## How faithful the text is", "", *_fidelity(outline.facts.sources), ""]
+    lines += [
+        "## How it is searched",
+        "",
+        f"{count(info.chunks, 'chunk')} of {count(len(found))}, embedded by "
+        f"{escape(info.embedder)} ({info.dimensions:,} dimensions).",
+        "",
+        "## For programs",
+        "",
+        f"[{DOCUMENTS}]({DOCUMENTS}) lists all documents; [{FULL_TEXT}]({FULL_TEXT}) has their "
+        "text for language models.",
+    ]
+    meta = {"title": "Where this comes from", "search": {"exclude": True}}
+    return "\n".join([front_matter(meta), *lines, ""])
+
+
+def _source_row(source: SourceFacts) -> str:
+    place = escape(source.place)
+    if source.place.startswith(("http://", "https://")):
+        target = LinkMap({}).resolve(source.place, base=source.place, path="")
+        place = f"[{place}]({target})" if target else place
+    return f"| {escape(source.type)} | {place} | {source.day or '-'} |"
+
+
+def _licences(stated: Sequence[Licence]) -> list[str]:
+    """Which licences are stated, whom to credit, and by how many documents."""
+    counts = Counter(stated).most_common()
+    rows = [
+        f"| {licence_link(licence) if licence else 'none stated'} "
+        f"| {escape(licence.attribution) or '-'} | {number:,} |"
+        for licence, number in counts[:LICENCES]
+    ]
+    lines = ["| Licence | Credit | Documents |", "| --- | --- | --- |", *rows]
+    if left := sum(number for _, number in counts[LICENCES:]):
+        lines += ["", f"{count(left)} state others; [{DOCUMENTS}]({DOCUMENTS}) has them."]
+    if not all(stated):
+        lines += ["", "Where none is stated, assume that all rights are reserved."]
+    return lines if rows else ["There are no documents."]
+
+
+def _fidelity(sources: Sequence[SourceFacts]) -> list[str]:
+    """What the measured pages kept, all sources together."""
+    kept: dict[str, int] = {}
+    wanted: dict[str, int] = {}
+    for source in sources:
+        for kind, (one, other) in source.fidelity.items():
+            kept[kind] = kept.get(kind, 0) + one
+            wanted[kind] = wanted.get(kind, 0) + other
+    rows = [
+        f"| {label} | {kept[kind]:,} of {wanted[kind]:,} | {kept[kind] / wanted[kind]:.1%} |"
+        for kind, label in _KINDS.items()
+        if wanted.get(kind)
+    ]
+    if not rows:
+        return ["It was not measured: these sources are no web pages."]
+    pages = count(wanted.get("pages", 0), "page")
+    head = f"What the text here keeps of what was read, measured on {pages}."
+    return [head, "", "| What | Kept | Share |", "| --- | --- | --- |", *rows]

@@ -1,0 +1,172 @@
+"""How the pages of an export hang together: what each document is, and where its page lies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from kbkit.export.facts import Facts
+from kbkit.export.manifest import Manifest
+from kbkit.export.pages.history import Since
+from kbkit.export.pages.paths import assign_paths, digest, natural_path, uri_parts
+from kbkit.export.pages.reading_order import contents
+from kbkit.export.pages.sections import Section, section_tree
+from kbkit.models import Document, DocumentState, Licence
+from kbkit.models.plain import plain
+
+HOME = "index.md"
+BROWSE = "browse.md"
+ABOUT = "about.md"
+TAG_PAGES = 200
+"""Most tags that have a page of their own; those of most documents have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known of a document without its text.
+
+    Attributes:
+        title: Plain text, never empty.
+        tags: Plain texts.
+        day: Day of the last fetch (ISO).
+        size: Characters of its text.
+        since: From when its text is what it is.
+        licence: What it states of its licence.
+        contents: The addresses that it links to, if it is a contents page.
+    """
+
+    id: str
+    uri: str
+    title: str
+    document_type: str
+    tags: tuple[str, ...]
+    stale: bool
+    day: str
+    size: int
+    since: Since
+    licence: Licence
+    contents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """How the pages of an export hang together.
+
+    Attributes:
+        title: Title of the knowledge base's part of the site.
+        entries: The documents that have a page, by URI, in order of URI.
+        paths: Path of the page of each.
+        root: All sections.
+        section_paths: Path of the first page of each section, by its folders.
+        above: Sections above each document's page, outermost first, by its URI.
+        beside: The documents before and after each in the order of sections, by its URI.
+        type_paths: Path of the first page of each type, by its name.
+        tag_paths: Path of the first page of each tag that has one.
+        facts: What else is known.
+    """
+
+    title: str
+    entries: Mapping[str, Entry]
+    paths: Mapping[str, str]
+    root: Section
+    section_paths: Mapping[tuple[str, ...], str]
+    above: Mapping[str, tuple[Section, ...]]
+    beside: Mapping[str, tuple[str | None, str | None]]
+    type_paths: Mapping[str, str]
+    tag_paths: Mapping[str, str]
+    facts: Facts
+
+    def history(self) -> dict[str, Since]:
+        """From when each document's text is what it is, by URI."""
+        return {uri: entry.since for uri, entry in self.entries.items()}
+
+
+def entries(documents: Iterable[Document], before: Manifest) -> Iterator[Entry]:
+    """What is known of documents without their texts; those that are gone are left out."""
+    first = not before.history  # an export that was killed has not yet written any
+    for document in documents:
+        if document.state is not DocumentState.GONE:
+            yield Entry(
+                id=document.id,
+                uri=document.uri,
+                title=plain(document.title) or plain(document.uri),
+                document_type=document.document_type.value,
+                tags=tuple(dict.fromkeys(tag for tag in map(plain, document.tags) if tag)),
+                stale=document.state is not DocumentState.CURRENT,
+                day=document.fetched_at.date().isoformat(),
+                size=len(document.content),
+                since=Since.of(document, before.history.get(document.uri), first=first),
+                licence=Licence.of(document.metadata),
+                contents=contents(document.uri, document.content),
+            )
+
+
+def make_outline(
+    title: str, found: Iterable[Entry], facts: Facts, before: Manifest, directory: Path
+) -> Outline:
+    """Give every document a page and a place.
+
+    Args:
+        title: Title of the knowledge base's part of the site.
+        found: The documents.
+        facts: What else is known of them.
+        before: What the export before left in the folder.
+        directory: The folder; pages of others in it are not written over.
+    """
+    known = {entry.uri: entry for entry in found}
+    named = {uri: entry.contents for uri, entry in known.items() if entry.contents}
+    root = section_tree(known, named)
+    for _, section in root.walk():
+        first = section.documents[:1]
+        if first and first[0] in named and uri_parts(first[0])[0] == section.folders:
+            section.label = known[first[0]].title  # what the site itself calls it
+    paths = assign_paths(
+        known, "pages", kept=before.documents, taken=_foreign(directory, before.files)
+    )
+    section_paths = {root.folders: "sections/all.md"}
+    above: dict[str, tuple[Section, ...]] = dict.fromkeys(root.documents, (root,))
+    order = list(root.documents)
+    for over, section in root.walk():
+        # The digest keeps sections apart whose folders differ in case or in odd characters
+        name = natural_path((), " ".join(section.folders[len(root.folders) :]))
+        section_paths[section.folders] = f"sections/{name}-{digest('/'.join(section.folders))}.md"
+        above.update(dict.fromkeys(section.documents, (*over, section)))
+        order += section.documents
+    return Outline(
+        title=plain(title),
+        entries=known,
+        paths=paths,
+        root=root,
+        section_paths=section_paths,
+        above=above,
+        beside=_neighbours(order),
+        type_paths={
+            kind: f"types/{kind}.md" for kind in sorted({e.document_type for e in known.values()})
+        },
+        tag_paths=_tag_paths(known.values()),
+        facts=facts,
+    )
+
+
+def _neighbours(order: Sequence[str]) -> dict[str, tuple[str | None, str | None]]:
+    ends: list[str | None] = [None, *order, None]
+    following = dict(pairwise(ends[1:]))
+    return {uri: (before, following[uri]) for before, uri in pairwise(ends[:-1]) if uri is not None}
+
+
+def _tag_paths(found: Iterable[Entry]) -> dict[str, str]:
+    counts = Counter(tag for entry in found for tag in entry.tags)
+    ranked = sorted(counts, key=lambda tag: (-counts[tag], tag))[:TAG_PAGES]
+    return {tag: f"tags/{natural_path((), tag)}-{digest(tag)}.md" for tag in sorted(ranked)}
+
+
+def _foreign(directory: Path, ours: Iterable[str]) -> list[str]:
+    """Pages in the way that no export wrote."""
+    known = set(ours)
+    found = (
+        path.relative_to(directory).as_posix() for path in (directory / "pages").glob("**/*.md")
+    )
+    return [path for path in found if path not in known]

@@ -1,0 +1,310 @@
+"""Cuts, embeds and stores documents; small ones together.
+
+A transaction, a look-up and a call of the embedder for each small document would cost more than
+the documents. Documents wait for each other up to 200,000 characters or half a second. A process
+that is killed meanwhile reads them again, and loses nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+import sqlalchemy as sa
+
+from kbkit.embedding.base import Embedder
+from kbkit.errors import ConflictError
+from kbkit.ingest.chroma_writer import Follower
+from kbkit.ingest.chunking import chunk, embedded_text
+from kbkit.ingest.embedding import vectors_of
+from kbkit.ingest.run_log import Tally, digest, document_id
+from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, Labels, SourceDocument
+from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.sources.base import SourceEvent
+from kbkit.sources.doctype import detect
+from kbkit.stores import catalog, embedded, registry, runs
+from kbkit.stores.catalog import Known, NewChunk, NewDocument, Touch
+from kbkit.stores.database import Database
+from kbkit.stores.runs import Visited
+from kbkit.text import REVISION, analyzer
+
+_CHARACTERS = 200_000
+_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a document comes from; empty for one that was added by hand.
+
+    Attributes:
+        labels: What a person says of it now; ``None`` leaves what was said before.
+        stored: The document as the catalog had it, where nobody looked at its source: its state
+            and the time when it was fetched stay, and nothing is done if it changed meanwhile.
+    """
+
+    source_id: str | None = None
+    run_id: int | None = None
+    event: SourceEvent | None = None
+    labels: Labels | None = None
+    stored: Document | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A document that is to be stored; `seen` is when it came."""
+
+    source: SourceDocument
+    origin: Origin
+    seen: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The knowledge base that documents go to, and how it works."""
+
+    database: Database
+    kb_id: str
+    config: KnowledgeBaseConfig
+    embedder: Embedder
+
+
+class Storing:
+    """Stores documents; used as a ``with`` block, at whose end all are stored.
+
+    Args:
+        place: Where they go.
+        tally: Counts what was done.
+        follower: Hears of new chunks.
+    """
+
+    def __init__(self, place: Place, tally: Tally, follower: Follower | None = None) -> None:
+        self._place = place
+        self._tally = tally
+        self._follower = follower
+        self._waiting: dict[str, _Waiting] = {}
+        self._characters = 0
+        self._since = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.store()
+
+    def add(self, source: SourceDocument, origin: Origin) -> str:
+        """Take a document, and store all that wait when it is time.
+
+        Returns:
+            Its id.
+
+        Raises:
+            EmbedderError: The embedder failed; what was stored stays.
+        """
+        known_as = document_id(self._place.kb_id, source.uri)
+        if known_as in self._waiting:
+            self.store()  # in the order in which things happened
+        now = time.monotonic()
+        self._since = self._since if self._waiting else now
+        self._waiting[known_as] = _Waiting(source, origin, datetime.now(UTC))
+        self._characters += len(source.content)
+        if self._characters >= _CHARACTERS or now - self._since >= _SECONDS:
+            self.store()
+        return known_as
+
+    def store(self) -> None:
+        """Store all documents that wait, in one transaction.
+
+        Raises:
+            ConflictError: Another process has changed the embedder.
+            EmbedderError: The embedder failed.
+            NotFoundError: The knowledge base was deleted.
+        """
+        waiting, self._waiting = self._waiting, {}
+        self._characters = 0
+        while waiting:
+            with self._place.database.read() as connection:
+                before = catalog.known_documents(connection, waiting)
+            same, new = self._told_apart(waiting, before)
+            if self._store(same, new, before):
+                break  # else somebody has said something of them meanwhile
+
+    def _told_apart(
+        self, waiting: Mapping[str, _Waiting], before: Mapping[str, Known]
+    ) -> tuple[list[tuple[Document, Origin]], list[tuple[Document, Origin]]]:
+        """Documents that are as they were, and those that have to be stored."""
+        same, new = [], []
+        for known_as, entry in waiting.items():
+            known, stored = before.get(known_as), entry.origin.stored
+            hashed = None if known is None else known.content_hash
+            if stored is not None and stored.content_hash != hashed:
+                continue
+            said = Labels() if known is None else known.labels
+            labels = entry.origin.labels or said
+            document = self._document(known_as, entry, labels)
+            if (hashed, said) == (document.content_hash, labels):
+                same.append((document, entry.origin))
+            else:
+                new.append((document, replace(entry.origin, labels=labels)))
+        return same, new
+
+    def _store(
+        self,
+        same: list[tuple[Document, Origin]],
+        new: list[tuple[Document, Origin]],
+        before: Mapping[str, Known],
+    ) -> bool:
+        """Whether they were stored; not so where what was known of them no longer holds."""
+        database, kb_id, embedder = self._place.database, self._place.kb_id, self._place.embedder
+        texts: dict[str, str] = {}
+        with self._tally.timed("chunk"):
+            cut = [
+                NewDocument(
+                    document,
+                    self._chunks(document, texts),
+                    origin.source_id,
+                    origin.run_id,
+                    origin.labels or Labels(),
+                )
+                for document, origin in new
+            ]
+        with self._tally.timed("embed"):
+            vectors = vectors_of(database, kb_id, embedder, texts)
+        self._tally.counts["chunks_embedded"] += vectors.new
+        with self._tally.timed("store"), database.write() as connection:
+            if cut:
+                _check_embedder(connection, kb_id, embedder)
+                ids = [document.id for document, _ in new]
+                now = catalog.known_documents(connection, ids)
+                if any(now.get(known_as) != before.get(known_as) for known_as in ids):
+                    return False
+            changes = catalog.replace_documents(connection, kb_id, cut, vectors.packed)
+            if vectors.waiting:
+                embedded.remove(connection, kb_id, embedder.fingerprint, texts)
+            for run_id, touches in _by_run(same).items():
+                catalog.touch_documents(connection, touches, run_id=run_id)
+            _record(connection, [origin for _, origin in (*same, *new)])
+        self._tally.counts["same"] += len(same)
+        for document, _ in new:
+            known = before.get(document.id)
+            back = known is None or known.state is DocumentState.GONE
+            self._tally.counts["new" if back else "changed"] += 1
+        self._tally.counts["chunks_added"] += changes.added
+        self._tally.counts["chunks_removed"] += changes.removed
+        if self._follower is not None:
+            self._follower.stored(changes.added)
+        return True
+
+    def _document(self, known_as: str, entry: _Waiting, labels: Labels) -> Document:
+        source, stored = entry.source, entry.origin.stored
+        document_type = (
+            labels.document_type
+            or source.document_type
+            or detect(source.uri, source.title, source.content)
+        )
+        tags = source.tags if labels.tags is None else labels.tags
+        config = self._place.config
+        shaping = [
+            source.title, source.content, document_type, tags, dict(source.metadata),
+            config.chunking.model_dump(), config.language, REVISION,
+        ]  # fmt: skip
+        state = DocumentState.CURRENT if stored is None else stored.state
+        gone = state is DocumentState.GONE
+        return Document(
+            id=known_as,
+            uri=source.uri,
+            title=source.title,
+            content=source.content,
+            document_type=document_type,
+            tags=tags,
+            metadata=source.metadata,
+            state=state,
+            fetched_at=entry.seen if stored is None else stored.fetched_at,
+            # no hash, so that one that is gone is stored in full should it come back
+            content_hash="" if gone else digest(json.dumps(shaping, sort_keys=True, default=str)),
+        )
+
+    def _chunks(self, document: Document, texts: dict[str, str]) -> list[NewChunk]:
+        """The chunks of a document; what search reads of them goes to ``texts`` by hash."""
+        if document.state is DocumentState.GONE:
+            return []
+        config = self._place.config
+        terms_of = analyzer(config.language).terms
+        seen: Counter[tuple[tuple[str, ...], str]] = Counter()
+        new = []
+        form = str(document.metadata.get("format", ""))
+        spans = chunk(document.content, document.document_type, config.chunking, form)
+        for position, span in enumerate(spans):
+            text = document.content[span.start : span.end]
+            occurrence = seen[span.heading_path, text]
+            seen[span.heading_path, text] += 1
+            read = embedded_text(document.title, span.heading_path, text)
+            terms = terms_of(read)
+            key = digest(read)
+            texts[key] = read
+            new.append(
+                NewChunk(
+                    chunk=_chunk(document, span, text, position, occurrence),
+                    terms=" ".join(terms),
+                    length=len(terms),
+                    embed_hash=key,
+                )
+            )
+        return new
+
+
+def _chunk(document: Document, span: ChunkSpan, text: str, position: int, occurrence: int) -> Chunk:
+    identity = json.dumps([document.id, span.heading_path, text, occurrence])
+    return Chunk(
+        id=digest(identity),
+        document_id=document.id,
+        position=position,
+        start=span.start,
+        end=span.end,
+        text=text,
+        heading_path=span.heading_path,
+        anchor=span.anchor,
+        page=span.page,
+    )
+
+
+def _check_embedder(connection: sa.Connection, kb_id: str, embedder: Embedder) -> None:
+    row = registry.get_by_id(connection, kb_id)
+    if row.embedder != embedder.fingerprint:
+        raise ConflictError(
+            f"{row.name}: another process has changed its embedder to {row.embedder}; "
+            "run this again"
+        )
+
+
+def _by_run(same: list[tuple[Document, Origin]]) -> dict[int | None, list[Touch]]:
+    touches: dict[int | None, list[Touch]] = {}
+    for document, origin in same:
+        touch = Touch(document.id, document.state, document.fetched_at)
+        touches.setdefault(origin.run_id, []).append(touch)
+    return touches
+
+
+def _record(connection: sa.Connection, origins: list[Origin]) -> None:
+    """Remember visits of pages along with what became of their documents."""
+    visits: dict[tuple[str, int], list[Visited]] = {}
+    for origin in origins:
+        event = origin.event
+        if event is None or event.visit is None:
+            continue
+        assert origin.source_id is not None
+        assert origin.run_id is not None
+        visited = Visited(event.visit, event.outcome.value, event.reason, datetime.now(UTC))
+        visits.setdefault((origin.source_id, origin.run_id), []).append(visited)
+    for (source_id, run_id), found in visits.items():
+        runs.record_visits(connection, source_id, run_id, found)

@@ -1,0 +1,1 @@
+"""Markdown: its structure, its rendering, and text of others made harmless."""

@@ -1,0 +1,346 @@
+"""Markdown of exported pages -> HTML that may stand in a site, whatever the Markdown says.
+
+Why not the Markdown renderer of MkDocs: it passes raw HTML through, takes attributes from the
+text (``{: onclick=... }``) and reads lists and fences otherwise than the CommonMark that
+documents are kept in. Here raw HTML is text, nothing is fetched from third parties (images become
+links to them), and what comes out passes nh3 all the same.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import Any
+from urllib.parse import urlsplit
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererProtocol
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+from pygments import highlight as _pygments
+from pygments.formatters import HtmlFormatter
+from pygments.lexer import Lexer
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+from kbkit.markdown.disarming import ANCHOR
+from kbkit.markdown.links import SAFE_SCHEMES
+
+HIGHLIGHT_LIMIT = 30_000
+"""Longer code blocks, in characters, are shown without colours: lexers can be slow on purpose."""
+
+_LANGUAGE = re.compile(r"[A-Za-z0-9+#._-]{1,40}")
+_OWN_ID = re.compile(r"__(?!.*__$)")
+_PERMALINK = '<a class="headerlink" href="#%s" title="Permanent link">¶</a>'
+_CODE_OPEN = '<div class="%shighlight"><pre><span></span><code>'
+_CODE = re.compile(
+    r'(<div class="(?:language-[^"]+ )?highlight"><pre><span></span><code>)(.*?)'
+    r"(</code></pre></div>)",
+    re.DOTALL,
+)
+_TAGS = {
+    "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code",
+    "em", "strong", "s", "hr", "br", "table", "thead", "tbody", "tr", "th", "td", "a", "div",
+    "span", "nav",
+}  # fmt: skip
+_ATTRIBUTES = {
+    "a": {"href", "title", "rel", "class"},
+    "p": {"class", "data-search-exclude"},
+    "div": {"class"},
+    "span": {"class"},
+    "nav": {"class", "aria-label", "data-search-exclude"},
+    "ol": {"start"},
+    **{f"h{level}": {"id"} for level in range(1, 7)},
+}
+_STYLES = {f"text-align:{side}" for side in ("left", "right", "center")}
+
+_DAY = '<span class="kb-fetched"></span>'
+_PICTURE = re.compile(r'<span class="kb-picture-(\d+)"></span>')
+_ONWARDS = '<nav class="kb-onwards" aria-label="Related passages and neighbours"%s>\n'
+_UNSEARCHED = ' data-search-exclude="1"'
+
+ResolvePage = Callable[[str], str | None]
+"""Turns a relative link to a Markdown file into the address of its page, ``None`` if unknown."""
+
+Picture = Callable[[str], str | None]
+"""Gives the SVG that a relative address means, ``None`` where it is no picture of the export."""
+
+TocEntry = dict[str, Any]
+"""``level``, ``id``, ``name`` (HTML) and ``children``, as MkDocs wants it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A page's HTML.
+
+    Attributes:
+        plain: The HTML with code as plain text, for search.
+        html: The HTML with coloured code, for readers.
+        toc: The headings, nested.
+        anchors: Ids of all headings.
+    """
+
+    plain: str
+    html: str
+    toc: list[TocEntry]
+    anchors: frozenset[str]
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser.core.ruler.after("block", "heading_anchors", _take_anchors)
+    parser.add_render_rule("fence", _code_block)
+    parser.add_render_rule("code_block", _code_block)
+    return parser
+
+
+def render(
+    markdown: str,
+    resolve: ResolvePage,
+    *,
+    document: bool = False,
+    picture: Picture = lambda _: None,
+) -> Rendered:
+    """Render one page.
+
+    Args:
+        markdown: The page's Markdown, front matter removed.
+        resolve: Finds the pages that relative links mean.
+        document: It is the page of a document: the paragraph after the title tells where that
+            comes from, and what follows the last rule leads on. Both are set small and left out
+            of the search. `dated` tells when it was fetched.
+        picture: Finds pictures of the export, which stand in the page; all others become links.
+    """
+    parser = _parser()
+    env: dict[str, Any] = {"code": []}
+    tokens = parser.parse(markdown, env)
+    pictures: list[str] = []
+    for token in tokens:
+        if token.type == "inline":
+            children = _with_pictures(token.children or [], picture, pictures)
+            token.children = _safe_links(children, resolve)
+    toc, anchors = _finish_headings(tokens)
+    if document:
+        _mark_meta_line(tokens)
+        _mark_onwards(tokens)
+    dirty = parser.renderer.render(tokens, parser.options, env)
+    plain = nh3.clean(
+        dirty,
+        tags=_TAGS,
+        attributes=_ATTRIBUTES,
+        tag_attribute_values={"th": {"style": _STYLES}, "td": {"style": _STYLES}},
+        url_schemes=set(SAFE_SCHEMES),
+        link_rel=None,
+    )
+    coloured = _PICTURE.sub(lambda found: pictures[int(found[1])], _colour(plain, env["code"]))
+    return Rendered(plain, coloured, toc, frozenset(anchors))
+
+
+def _with_pictures(children: list[Token], picture: Picture, found: list[str]) -> list[Token]:
+    """Replace pictures of the export by marks; documents cannot make them, their HTML is text."""
+    kept: list[Token] = []
+    for token in children:
+        svg = picture(str(token.attrGet("src") or "")) if token.type == "image" else None
+        if svg is None:
+            kept.append(token)
+        else:
+            mark = f'<span class="kb-picture-{len(found)}"></span>'
+            kept.append(Token("html_inline", "", 0, content=mark))
+            found.append(svg)
+    return kept
+
+
+def _take_anchors(state: StateCore) -> None:
+    """Move ``{#anchor}`` from the end of a heading's text to its id."""
+    for token, text in pairwise(state.tokens):
+        if token.type == "heading_open" and (match := ANCHOR.search(text.content)):
+            text.content = text.content[: match.start()]
+            token.attrSet("id", match[1])
+
+
+def _safe_links(children: list[Token], resolve: ResolvePage) -> list[Token]:
+    """Keep links that lead to pages and to web addresses; turn images into links to them."""
+    kept: list[Token] = []
+    open_links: list[bool] = []
+    for token in children:
+        if token.type == "link_open":
+            href = _safe_href(str(token.attrGet("href") or ""), resolve)
+            open_links.append(href is not None)
+            if href is not None:
+                kept.append(_link(href, token))
+        elif token.type == "link_close":
+            if open_links.pop():
+                kept.append(token)
+        elif token.type == "image":
+            label = Token("text", "", 0, content=token.content or "image")
+            href = _safe_href(str(token.attrGet("src") or ""), lambda _: None)
+            if href is None or any(open_links):
+                kept.append(label)
+            else:
+                kept += [_link(href, token), label, Token("link_close", "a", -1)]
+        else:
+            kept.append(token)
+    return kept
+
+
+def _link(href: str, token: Token) -> Token:
+    link = Token("link_open", "a", 1, attrs={"href": href})
+    if title := token.attrGet("title"):
+        link.attrSet("title", str(title))
+    if href.startswith(("http://", "https://")):
+        link.attrSet("rel", "noopener nofollow")
+    return link
+
+
+def _safe_href(href: str, resolve: ResolvePage) -> str | None:
+    """Where a link may lead, or ``None``."""
+    try:
+        scheme = urlsplit(href).scheme
+    except ValueError:
+        return None
+    if scheme:
+        return href if scheme in SAFE_SCHEMES else None
+    if href.startswith("#"):
+        return href if len(href) > 1 else None
+    return resolve(href) if href else None
+
+
+def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
+    """Give each heading an id of its own and a link to itself.
+
+    Returns:
+        The table of contents and all ids.
+    """
+    toc: list[TocEntry] = []
+    stack: list[TocEntry] = []
+    used: set[str] = set()
+    for token, text in pairwise(tokens):
+        if token.type != "heading_open":
+            continue
+        name = "".join(
+            child.content if child.type in {"text", "code_inline"} else " "
+            for child in text.children or []
+            if child.nesting == 0
+        )
+        anchor = _unique(str(token.attrGet("id") or _slug(name)), used)
+        token.attrSet("id", anchor)
+        assert text.children is not None
+        text.children.append(Token("html_inline", "", 0, content=_PERMALINK % html.escape(anchor)))
+        level = int(token.tag[1])
+        entry: TocEntry = {
+            "level": level,
+            "id": html.escape(anchor),
+            "name": html.escape(" ".join(name.split())),
+            "children": [],
+        }
+        while stack and stack[-1]["level"] >= level:
+            stack.pop()
+        (stack[-1]["children"] if stack else toc).append(entry)
+        stack.append(entry)
+    return toc, used
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", name.casefold()).strip("-") or "section"
+
+
+def _unique(anchor: str, used: set[str]) -> str:
+    """An id that no other heading has, and none of the theme's own elements."""
+    if _OWN_ID.match(anchor):
+        # The theme's scripts read #__config and #__search; a document must not stand in for them
+        anchor = f"anchor-{anchor.lstrip('_')}"
+    found, number = anchor, 1
+    while found in used:
+        number += 1
+        found = f"{anchor}_{number}"
+    used.add(found)
+    return found
+
+
+def _mark_meta_line(tokens: list[Token]) -> None:
+    for number, token in enumerate(tokens):
+        if token.type == "paragraph_open":
+            token.attrSet("class", "kb-meta")
+            token.attrSet("data-search-exclude", "1")
+            if (children := tokens[number + 1].children) is not None:
+                children.append(Token("html_inline", "", 0, content=_DAY))
+            return
+
+
+def dated(page: str, day: str) -> str:
+    """The HTML of a document's page, with a badge that says when it was fetched last.
+
+    It is no part of what `render` makes, since each refresh moves the day of every page.
+
+    Args:
+        page: What `render` made of it.
+        day: The day (ISO), or ``""``.
+    """
+    badge = f' · <span class="kb-badge">fetched {html.escape(day)}</span>' if day else ""
+    return page.replace(_DAY, badge, 1)
+
+
+def _mark_onwards(tokens: list[Token]) -> None:
+    """Put what follows the last rule into an element of its own, in place of the rule."""
+    rules = [n for n, token in enumerate(tokens) if token.type == "hr" and token.level == 0]
+    if rules:
+        begin = Token("html_block", "", 0, content=_ONWARDS % _UNSEARCHED)
+        tokens[rules[-1]] = begin
+        tokens.append(Token("html_block", "", 0, content="</nav>\n"))
+
+
+def _code_block(
+    renderer: RendererProtocol,
+    tokens: Sequence[Token],
+    index: int,
+    options: OptionsDict,
+    env: MutableMapping[str, Any],
+) -> str:
+    """Render a code block in the form that the theme's copy button expects."""
+    token = tokens[index]
+    match = _LANGUAGE.match(token.info.strip())
+    language = match[0].lower() if match else ""
+    if not language and token.content.lstrip().startswith(">>> "):
+        language = "pycon"
+    env["code"].append((language, token.content))
+    name = f"language-{language} " if language else ""
+    return f"{_CODE_OPEN % name}{html.escape(token.content)}</code></pre></div>\n"
+
+
+def _colour(page: str, blocks: list[tuple[str, str]]) -> str:
+    """Replace the plain text of the code blocks by coloured text."""
+    rest = iter(blocks)
+
+    def coloured(match: re.Match[str]) -> str:
+        language, code = next(rest)
+        text = _coloured(code, language)
+        return match[0] if text is None else f"{match[1]}{text}{match[3]}"
+
+    return _CODE.sub(coloured, page)
+
+
+# a class and those that inherit from it have the same examples
+@lru_cache(maxsize=1_024)
+def _coloured(code: str, language: str) -> str | None:
+    lexer = _lexer(language) if len(code) <= HIGHLIGHT_LIMIT else None
+    return None if lexer is None else _pygments(code, lexer, _formatter())
+
+
+@cache
+def _formatter() -> HtmlFormatter[str]:
+    return HtmlFormatter(nowrap=True)
+
+
+@lru_cache(maxsize=256)
+def _lexer(language: str) -> Lexer | None:
+    try:
+        return get_lexer_by_name(language, stripnl=False) if language else None
+    except ClassNotFound:
+        return None

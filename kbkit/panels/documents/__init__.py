@@ -1,0 +1,1 @@
+"""The panel that shows what a knowledge base holds."""

@@ -1,0 +1,135 @@
+"""A document as HTML that may stand in a page: rendered and sanitised as exported sites are.
+
+Raw HTML in a document is text, images are links to them, and nothing is fetched from elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape, unescape
+from urllib.parse import urljoin, urlsplit
+
+from kbkit.export.pages.links import LinkMap
+from kbkit.markdown.disarming import prepare
+from kbkit.markdown.rendering import render
+from kbkit.models import Chunk, Document
+from kbkit.panels.render import PATH_LENGTH, plain
+
+LONGEST = 200_000
+"""Characters of a document that are shown; rendering more would keep the reader waiting."""
+
+_HREF = re.compile(r'<a href="([^"]+)"')
+_INNER = "#document-"
+_WEB = ("http", "https", "mailto")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a link to a document leads.
+
+    Attributes:
+        document: Its id.
+        anchor: A place in it, or ``""``.
+    """
+
+    document: str
+    anchor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a reader shows.
+
+    Attributes:
+        html: The document, sanitised.
+        inner: By address, the links that lead to other documents of the knowledge base.
+        cut: How many characters at its end are left out.
+    """
+
+    html: str
+    inner: dict[str, Target]
+    cut: int = 0
+
+
+class Reader:
+    """Turns documents of one knowledge base into pages."""
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        """Know which documents there are.
+
+        Args:
+            documents: All of the knowledge base, with or without their text.
+        """
+        self._uris = {document.uri: document.id for document in documents}
+        self._ids = set(self._uris.values())
+
+    @cached_property
+    def _links(self) -> LinkMap:
+        return LinkMap(self._uris)
+
+    def page(self, document: Document, chunks: Sequence[Chunk] | None = None) -> Page:
+        """The page of a document.
+
+        Args:
+            document: With its text.
+            chunks: Its passages in order, to show where each begins and ends.
+        """
+        if chunks is None:
+            html = self._html(document, document.content[:LONGEST])
+        else:
+            html = "".join(self._pieces(document, chunks))
+        inner = {}
+        for found in set(_HREF.findall(html)):
+            if target := self._target(unescape(found)):
+                inner[unescape(found)] = target
+        return Page(html, inner, max(0, len(document.content) - LONGEST))
+
+    def _pieces(self, document: Document, chunks: Sequence[Chunk]) -> Iterable[str]:
+        end = 0
+        for number, chunk in enumerate(chunks, 1):
+            if chunk.start >= LONGEST:
+                return
+            yield self._html(document, document.content[end : chunk.start])
+            end = max(end, chunk.end)
+            path = plain(" › ".join(chunk.heading_path), PATH_LENGTH)
+            page = f", page {chunk.page}" if chunk.page is not None else ""
+            said = f"Passage {number} of {len(chunks)}, {len(chunk.text):,} characters{page}"
+            yield (
+                f'<section class="chunk" aria-label="{escape(said)}"><p class="chunk-of">'
+                f"<b>{number}</b> <bdi>{escape(path)}</bdi> {len(chunk.text):,} characters{page}"
+                f"</p>{self._html(document, chunk.text)}</section>"
+            )
+        yield self._html(document, document.content[end:LONGEST])
+
+    def _html(self, document: Document, markdown: str) -> str:
+        if not markdown.strip():
+            return ""
+
+        def led(href: str) -> str | None:
+            return self._led(href, document)
+
+        prepared = prepare(markdown, title=document.title, rewrite=led)
+        return render(prepared.text, led).html
+
+    def _led(self, href: str, document: Document) -> str | None:
+        """Where a link of a document leads; to another document by its id."""
+        if href.startswith("#"):
+            return href
+        try:
+            address = urljoin(document.uri, href)
+            scheme = urlsplit(address).scheme
+        except ValueError:
+            return None
+        known = self._links.page(address) or self._links.page(href)
+        if known is not None:
+            return f"{_INNER}{known}#{address.partition('#')[2]}"
+        return address if scheme in _WEB else None
+
+    def _target(self, href: str) -> Target | None:
+        if not href.startswith(_INNER):
+            return None
+        known, _, anchor = href.removeprefix(_INNER).partition("#")
+        return Target(known, anchor) if known in self._ids else None

@@ -1,0 +1,154 @@
+"""The documents of a knowledge base as a tree of folders, by the paths of their URIs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from kbkit.export.pages.paths import uri_parts
+from kbkit.export.pages.sections import natural_key
+from kbkit.models import Document, DocumentState
+from kbkit.panels.render import TITLE_LENGTH, plain
+
+MOST_FOUND = 300
+"""Documents that a filter shows."""
+_OPEN = 500
+"""A folder that most documents lie in is shown open, unless it has more lines than this."""
+
+Row = dict[str, Any]
+"""A line of the tree: ``id`` and ``name``; of a folder also ``count``, and ``rows`` where it is
+open; of a document that is not current also ``state``."""
+
+
+@dataclass(slots=True)
+class _Folder:
+    """A folder; those with nothing but one folder in them are shown together with that."""
+
+    key: str
+    name: str
+    folders: dict[str, _Folder] = field(default_factory=dict)
+    documents: list[Document] = field(default_factory=list)
+    count: int = 0
+
+    def shown(self) -> _Folder:
+        """The folder itself, or the one that it only leads to."""
+        folder, name = self, self.name
+        while len(folder.folders) == 1 and not folder.documents:
+            folder = next(iter(folder.folders.values()))
+            name = f"{name}/{folder.name}"
+        return _Folder(folder.key, name, folder.folders, folder.documents, folder.count)
+
+
+class DocumentTree:
+    """Folders and documents, whose lines are made when they are asked for."""
+
+    def __init__(self, documents: Iterable[Document]) -> None:
+        """Sort documents into folders.
+
+        Args:
+            documents: Different ones, with or without their text.
+        """
+        self.documents = {document.id: document for document in documents}
+        self._root = _Folder("", "")
+        self._folders = {"": self._root}
+        _fill(self._folders, self.documents.values())
+        self._words: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def top(self) -> list[Row]:
+        """The outermost lines; a folder that most documents lie in is open."""
+        rows = inner = self.rows("")
+        while inner:
+            largest = max(inner, key=lambda row: row.get("count", 0))
+            if largest.get("count", 0) * 2 <= len(self):
+                break
+            if len(self._folders[largest["id"]].documents) > _OPEN:
+                break
+            inner = largest["rows"] = self.rows(largest["id"])
+        return rows
+
+    def rows(self, key: str) -> list[Row]:
+        """The lines directly in a folder, folders first; none where there is no such folder."""
+        folder = self._folders.get(key)
+        return [] if folder is None else list(_rows(folder))
+
+    def way(self, document_id: str) -> list[str]:
+        """The folders that a document lies in, outermost first."""
+        document = self.documents.get(document_id)
+        return [] if document is None else _keys(uri_parts(document.uri)[0])
+
+    def found(self, text: str) -> tuple[list[Row], int]:
+        """Documents whose title or URI has all words of a text, in their folders, all open.
+
+        Returns:
+            The outermost lines, and how many documents there are, of which `MOST_FOUND` are shown.
+        """
+        if not self._words:
+            self._words = {
+                known_as: f"{document.title} {document.uri}".casefold()
+                for known_as, document in self.documents.items()
+            }
+        wanted = text.casefold().split()
+        hits = [
+            known_as
+            for known_as, words in self._words.items()
+            if all(part in words for part in wanted)
+        ]
+        root = _Folder("", "")
+        _fill({"": root}, [self.documents[known_as] for known_as in hits[:MOST_FOUND]])
+        return _opened(root), len(hits)
+
+
+def _fill(folders: dict[str, _Folder], documents: Iterable[Document]) -> None:
+    """Put documents into folders, which are made where they are missing; `""` is the root."""
+    ways: dict[str, list[_Folder]] = {}
+    for document in documents:
+        # taking a URI apart costs more than all else, and most have company in their folder
+        beside = document.uri.rpartition("/")[0]
+        if "?" in document.uri or "#" in document.uri or beside.count("/") < 2:
+            beside = document.uri
+        way = ways.get(beside)
+        if way is None:
+            way = ways[beside] = _way(folders, uri_parts(document.uri)[0])
+        for folder in way:
+            folder.count += 1
+        way[-1].documents.append(document)
+
+
+def _way(folders: dict[str, _Folder], parts: tuple[str, ...]) -> list[_Folder]:
+    way = [folders[""]]
+    for name, key in zip(parts, _keys(parts), strict=True):
+        if key not in folders:
+            folders[key] = way[-1].folders[key] = _Folder(key, name)
+        way.append(folders[key])
+    return way
+
+
+def _keys(parts: tuple[str, ...]) -> list[str]:
+    """What identifies each folder on a way; equal in the next tree of the same documents."""
+    return ["/".join(parts[: depth + 1]) + "/" for depth in range(len(parts))]
+
+
+def _rows(folder: _Folder) -> Iterator[Row]:
+    for inner in sorted(folder.folders.values(), key=lambda found: natural_key(found.name)):
+        shown = inner.shown()
+        yield {"id": shown.key, "name": plain(shown.name, TITLE_LENGTH), "count": shown.count}
+    for document in sorted(folder.documents, key=lambda found: natural_key(found.uri)):
+        name = plain(document.title, TITLE_LENGTH) or plain(document.uri, TITLE_LENGTH)
+        row = {"id": document.id, "name": name or "Untitled"}
+        if document.state is not DocumentState.CURRENT:
+            row["state"] = document.state.value
+        yield row
+
+
+def _opened(folder: _Folder) -> list[Row]:
+    """The lines of a folder and of all in it."""
+    rows = list(_rows(folder))
+    shown = {found.key: found for found in (each.shown() for each in folder.folders.values())}
+    for row in rows:
+        if "count" in row:
+            row["rows"] = _opened(shown[row["id"]])
+    return rows

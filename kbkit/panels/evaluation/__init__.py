@@ -1,0 +1,1 @@
+"""The panel that measures two settings of search side by side."""

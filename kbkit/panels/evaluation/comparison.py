@@ -1,0 +1,156 @@
+"""A comparison of two evaluations as JSON values that a view draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kbkit.feedback.evaluate import Answer, Evaluation
+from kbkit.feedback.judgements import Judgements, folded
+from kbkit.feedback.tasks import Task, is_page, tasks_of
+from kbkit.models import Hit, Mode
+from kbkit.panels import render
+from kbkit.panels.judging import passages
+from kbkit.recipes import Question, RetrievalSpec
+
+if TYPE_CHECKING:
+    from kbkit.knowledge_base import KnowledgeBase
+
+DEPTH = 10
+"""Places that lists show, as nDCG@10 reads them."""
+_LITTLE = 0.8
+"""Share of the first ten that ought to be judged before a difference is believed."""
+_BINS = np.arange(-21, 22, 2) / 20
+"""Edges of the bins that differences are counted in, each 0.1 wide, one around 0."""
+
+
+def drawn(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
+    """What is drawn of B (the evaluation) against A, and the order of queries in it.
+
+    Args:
+        evaluation: With another one to compare with.
+    """
+    assert evaluation.against is not None
+    first, second = evaluation.against.answers, evaluation.answers
+    differences = np.array([b.ndcg - a.ndcg for a, b in zip(first, second, strict=True)])
+    order = np.argsort(-differences, kind="stable").tolist()
+    found = evaluation.differences()["ndcg@10"]
+    counts, _ = np.histogram(differences, _BINS)
+    state = {
+        "measures": _measures(evaluation),
+        "queries": [
+            [render.plain(second[i].question, 300), first[i].ndcg, second[i].ndcg] for i in order
+        ],
+        "bins": counts.tolist(),
+        "mean": [found.mean, found.low, found.high],
+        "notes": _notes(evaluation),
+    }
+    return state, order
+
+
+def summary(evaluation: Evaluation) -> str:
+    """What came out, in a sentence."""
+    found = evaluation.differences()["ndcg@10"]
+    count = len(evaluation.answers)
+    queries = "1 query" if count == 1 else f"{count} queries"
+    change = f"nDCG@10 {found.mean:+.3f} on {queries} (p = {found.p_value:.3f})"
+    if found.mean == 0 and found.p_value == 1:
+        return f"No difference: {change}."
+    better = "B is better" if found.mean > 0 else "A is better"
+    return f"{better}: {change}." if found.p_value < 0.05 else f"May be chance: {change}."
+
+
+def recipe_lines(settings: RetrievalSpec) -> str:
+    """The HTML of the lines of a recipe that say settings, and where they belong."""
+    return (
+        '<div class="kbkit-recipe">In the recipe, in place of its <code>retrieval</code> part, or '
+        f'the next build undoes it:<pre tabindex="0">{escape(settings.to_yaml())}</pre></div>'
+    )
+
+
+def side_by_side(
+    kb: KnowledgeBase,
+    asked: Sequence[Question] | Judgements,
+    answer: Answer,
+    sides: Mapping[str, tuple[Mode, RetrievalSpec]],
+) -> dict[str, Any]:
+    """What both sides find for a query now, the first ten, and where each stands on the other side.
+
+    Args:
+        kb: Where to search.
+        asked: What was measured by.
+        answer: Of the query.
+        sides: Mode and settings of ``A`` and ``B``.
+    """
+    tasks = tasks_of(kb, _only(asked, answer.question))
+    task, by_page = next(iter(tasks)), tasks.unit == "page"
+    lists = {}
+    for side, (mode, settings) in sides.items():
+        found: dict[str, Hit] = {}
+        limit = 5 * DEPTH if by_page else DEPTH  # several hits may be of one page
+        for hit in kb.search(answer.question, limit, mode, settings=tasks.settings(settings)):
+            found.setdefault(hit.uri if by_page else hit.chunk.id, hit)
+        lists[side] = dict(list(found.items())[:DEPTH])
+    places = {side: {name: rank for rank, name in enumerate(found, 1)}
+              for side, found in lists.items()}  # fmt: skip
+    return {
+        side: [
+            passages.line(hit)
+            | {"gain": _gain(task, name, by_page), "other": places[other].get(name)}
+            for name, hit in lists[side].items()
+        ]
+        for side, other in (("A", "B"), ("B", "A"))
+    }
+
+
+def _only(asked: Sequence[Question] | Judgements, query: str) -> Sequence[Question] | Judgements:
+    """The one query out of what was asked."""
+    if isinstance(asked, Judgements):
+        key = folded(query)
+        return Judgements(tuple(one for one in asked if folded(one.query) == key))
+    return [one for one in asked if one.question == query][:1]
+
+
+def _gain(task: Task, name: str, by_page: bool) -> int | None:
+    """What a page or a chunk is worth; ``None`` where nobody said."""
+    if not by_page:
+        return task.gains.get(name)
+    return next((gain for suffix, gain in task.gains.items() if is_page(name, suffix)), None)
+
+
+def _measures(evaluation: Evaluation) -> list[dict[str, Any]]:
+    assert evaluation.against is not None
+    sides = (evaluation.against, evaluation)
+    ends = [one.intervals() for one in sides]
+    means = [one.means() for one in sides]
+    return [
+        {
+            "name": name,
+            "a": [means[0][name], *ends[0][name]],
+            "b": [means[1][name], *ends[1][name]],
+            "difference": [found.mean, found.low, found.high],
+            "p": found.p_value,
+        }
+        for name, found in evaluation.differences().items()
+    ]
+
+
+def _notes(evaluation: Evaluation) -> list[str]:
+    """What a reader should know before believing the figures."""
+    notes = []
+    if evaluation.unit == "chunk":
+        assert evaluation.against is not None
+        for side, one in (("A", evaluation.against), ("B", evaluation)):
+            judged = float(np.mean([answer.judged for answer in one.answers]))
+            if judged < _LITTLE:
+                notes.append(
+                    f"Only {judged:.0%} of what {side} finds first was judged, and the rest counts "
+                    "as not relevant: judge more before you believe a difference."
+                )
+    if left_out := len(evaluation.left_out):
+        queries = "1 query is" if left_out == 1 else f"{left_out} queries are"
+        notes.append(f"{queries} left out, since no passage was judged 3 or better.")
+    return notes

@@ -1,0 +1,1 @@
+"""The panel to judge passages with."""

@@ -1,0 +1,290 @@
+"""A panel to judge passages with: one at a time, blind, by the keyboard."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import ipywidgets as widgets
+import traitlets
+
+from kbkit.errors import KbkitError
+from kbkit.panels import render
+from kbkit.panels.events import listen, tell
+from kbkit.panels.judging import passages
+from kbkit.panels.view import View
+
+if TYPE_CHECKING:
+    from kbkit.feedback.judging import Judging
+    from kbkit.feedback.queries import Queries
+    from kbkit.knowledge_base import KnowledgeBase
+
+_log = logging.getLogger(__name__)
+
+_EVERY = 0.3
+"""Seconds between two looks at how well search does."""
+
+
+class JudgeView(View, module="judge.js"):
+    """Draws a round of judging.
+
+    Attributes:
+        queries: What is asked, in order.
+        pool: The candidates of a query that the page asked for: its ``place`` and ``passages``.
+    """
+
+    queries: traitlets.List[str] = traitlets.List(help="What is asked, in order.").tag(sync=True)
+    pool = traitlets.Dict(help="The candidates of a query.").tag(sync=True)
+
+
+class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """Judges how well passages answer queries: 1 to 5, one passage at a time.
+
+    ::
+
+        panel = JudgePanel(kb, ["how to read a file", "parse dates"])
+        panel                            # at the end of a cell: shows it
+        panel.judging.to_frame()         # in a later cell: what is judged, of how much
+        kb.evaluate()                    # and what search makes of it
+
+    Passages come from every mode of search, and some from further down, in an order that tells
+    nothing of that. Keys 1 to 5 judge and move on, arrows move, 0 or Backspace takes back, s skips,
+    n and p change the query. What is said is kept at once, as ratings; who comes back goes on where
+    they were.
+
+    Attributes:
+        judging: The round: queries, pools, and what was said.
+        error: What went wrong last, or ``None``.
+        view: What is drawn.
+    """
+
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        queries: Queries,
+        *,
+        depth: int = 10,
+        unshown: int = 5,
+        seed: int = 0,
+        rater: str = "",
+    ) -> None:
+        """Make a panel; the arguments are those of `KnowledgeBase.judging`.
+
+        Raises:
+            ConfigError: There are no queries, or a number is out of range.
+            RecipeError: A file of queries cannot be read or has a wrong line.
+        """
+        self._changed = threading.Condition(threading.RLock())
+        self.judging: Judging = kb.judging(queries, depth, unshown=unshown, seed=seed, rater=rater)
+        self._kb = kb
+        self.error: Exception | None = None
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._wanted: list[int] = []
+        self._surveyed = 0
+        self._due = True  # whether figures are to be made
+        self._measured = 0.0  # when that was done last
+        self._state: dict[str, object] = {
+            "kb": kb.name,
+            "rater": self.judging.rater,
+            "version": 0,
+            "start": None,
+            "said": None,
+            "problem": "",
+            "standing": None,
+            "agreement": None,
+        }
+        self.view = JudgeView(
+            {"judge": self._judged, "want": self._asked},
+            queries=[render.plain(query, 1000) for query in self.judging.queries],
+        )
+        super().__init__(
+            [
+                widgets.HTML(render.stylesheet(), layout=widgets.Layout(display="none")),
+                self.view,
+            ]
+        )
+        self.add_class("kbkit-panel")
+        if not self.judging.scores(0):  # else it takes a look at pools to know where to go on
+            self._state["start"] = 0
+        self._show()
+        self._wake()
+        listen(kb.folder, self._heard)
+
+    def wait(self, timeout: float = 60.0) -> bool:
+        """Wait until all pools were counted and the figures are level; blocks the cell.
+
+        Args:
+            timeout: Most seconds to wait.
+
+        Returns:
+            Whether that is so.
+        """
+        end = time.monotonic() + timeout
+        with self._changed:
+            while self._thread is not None and (left := end - time.monotonic()) > 0:
+                self._changed.wait(left)
+            return self._thread is None
+
+    def close(self) -> None:
+        """Take the panel off the page; work in the background ends."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        super().close()
+
+    # What the page says. It may be a stranger's, so nothing is taken for granted.
+
+    def _judged(self, message: Mapping[str, object]) -> None:
+        place, chunk_id, score = (message.get(name) for name in ("place", "id", "score"))
+        if not (self._is_place(place) and isinstance(chunk_id, str) and type(score) is int):
+            return
+        assert isinstance(place, int)
+        assert isinstance(score, int)
+        try:
+            if score:
+                self.judging.judge(place, chunk_id, score)
+            else:
+                self.judging.take_back(place, chunk_id)
+            self.error = None
+        except Exception as error:  # a panel has nobody to raise to: it shows what is wrong
+            self._note(error)
+        with self._changed:
+            self._state["said"] = {
+                "place": place,
+                "id": chunk_id,
+                "score": self.judging.scores(place).get(chunk_id),
+                "by": str(message.get("by"))[:40],
+            }
+            self._state["problem"] = _told(self.error)
+            self._due = True
+            self._show()
+        self._wake()
+        tell(self._kb.folder, "ratings", but=self)
+
+    def _asked(self, message: Mapping[str, object]) -> None:
+        places = message.get("places")
+        if isinstance(places, list):
+            wanted = [place for place in places[:4] if self._is_place(place)]
+            with self._changed:
+                self._wanted = wanted + [one for one in self._wanted if one not in wanted][:4]
+            self._wake()
+
+    def _is_place(self, place: object) -> bool:
+        return type(place) is int and 0 <= place < len(self.judging.queries)
+
+    def _heard(self, what: str) -> None:
+        """Another panel of the workspace changed something."""
+        if what not in ("ratings", "documents"):
+            return
+        try:
+            self.judging.reread(documents=what == "documents")
+        except Exception as error:  # as in `_judged`
+            self._note(error)
+        with self._changed:
+            version = self._state["version"]
+            assert isinstance(version, int)
+            self._state |= {"version": version + 1, "problem": _told(self.error)}
+            if what == "documents":
+                self._surveyed = 0
+            self._due = True
+            self._show()
+        self._wake()
+
+    # Work in the background: pools that the page waits for first, then figures, then counts.
+
+    def _wake(self) -> None:
+        with self._changed:
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._work, daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        """Runs in the thread until nothing is left to do. Never raises."""
+        shown = time.monotonic()
+        while True:
+            with self._changed:
+                job = self._next_job()
+                if job is None:
+                    self._thread = None
+                    self._show()
+                    self._changed.notify_all()
+                    return
+            kind, place = job
+            try:
+                if kind == "pool":
+                    self._give(place)
+                elif kind == "figures":
+                    self._measure()
+                    self._measured = time.monotonic()
+                elif kind == "count":
+                    self._count(place)
+                else:
+                    with self._changed:
+                        self._changed.wait(0.05)
+            except Exception as error:  # as in `_judged`
+                self._note(error)
+                with self._changed:
+                    self._state["problem"] = _told(error)
+            if kind != "count" or time.monotonic() - shown > _EVERY:
+                shown = time.monotonic()
+                self._show()
+
+    def _next_job(self) -> tuple[str, int] | None:
+        if self._closed:
+            return None
+        if self._wanted:
+            return "pool", self._wanted.pop(0)
+        if self._due and time.monotonic() - self._measured >= _EVERY:
+            self._due = False
+            return "figures", 0
+        if self._surveyed < len(self.judging.queries):
+            self._surveyed += 1
+            return "count", self._surveyed - 1
+        return ("pause", 0) if self._due else None
+
+    def _give(self, place: int) -> None:
+        """Give the page a pool that it asked for."""
+        found = self.judging.pool(place)
+        scores = self.judging.scores(place)
+        self.view.pool = {
+            "place": place,
+            "version": self._state["version"],
+            "passages": [
+                passages.passage(one.hit) | {"score": scores.get(one.hit.chunk.id)} for one in found
+            ],
+        }
+
+    def _count(self, place: int) -> None:
+        self.judging.pool(place)
+        if self._state["start"] is None and not self.judging.is_done(place):
+            self._state["start"] = place
+            self._show()
+        elif self._state["start"] is None and place == len(self.judging.queries) - 1:
+            self._state["start"] = -1  # nothing is left
+
+    def _measure(self) -> None:
+        standing, agreement = self.judging.standing(), self.judging.agreement()
+        self._state["standing"] = None if standing is None else {
+            "ndcg": standing.ndcg, "judged": standing.judged, "queries": standing.queries
+        }  # fmt: skip
+        self._state["agreement"] = agreement.to_dict() if agreement.passages else None
+
+    def _show(self) -> None:
+        with self._changed:
+            places = range(len(self.judging.queries))
+            counts = [[self.judging.judged(place), self.judging.pooled(place)] for place in places]
+            self.view.state = {**self._state, "counts": counts}
+
+    def _note(self, error: Exception) -> None:
+        self.error = error
+        if not isinstance(error, KbkitError):
+            _log.debug("unexpected error in a judge panel", exc_info=error)
+
+
+def _told(error: Exception | None) -> str:
+    return "" if error is None else render.problem_line(error)

@@ -1,0 +1,214 @@
+"""Worker processes: tasks are done beside this process, and one that breaks costs itself only.
+
+The workers are plain child processes that speak pickle over their pipes, not a
+`ProcessPoolExecutor`: they never import the caller's ``__main__`` (so scripts without a guard,
+notebooks and Windows all work), a task on which a worker crashes or hangs costs that task only,
+and they end when the parent does, however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import pickle
+import queue
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+
+class Task(Protocol):
+    """What a worker can do; it is pickled, and so is what it returns."""
+
+    @property
+    def seconds(self) -> float:
+        """Longest that it may take."""
+        ...
+
+    def perform(self) -> Any:
+        """Do it, in the worker."""
+        ...
+
+    def broken(self, reason: str) -> Any:
+        """What to return in its place when the worker ended on it."""
+        ...
+
+
+class Workers:
+    """Child processes that do tasks.
+
+    Args:
+        count: How many; by default one for each processor.
+        memory: Most bytes that each may use, where the system knows such limits; 0 for any.
+        preload: Module that each imports before its first task.
+
+    Raises:
+        OSError: No process can be started.
+    """
+
+    def __init__(self, count: int | None = None, *, memory: int = 0, preload: str = "") -> None:
+        self._count = count or os.cpu_count() or 1
+        self._code = f"from kbkit.processes import main; main({memory}, {preload!r})"
+        self._jobs: queue.SimpleQueue[tuple[Task, Callable[[Any], None]] | None] = (
+            queue.SimpleQueue()
+        )
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._threads: list[threading.Thread] = []
+        self._closed = False
+        # fail early and here, where the caller can still read in its own process
+        first = self._spawn()
+        for process in [first, *(None for _ in range(self._count - 1))]:
+            thread = threading.Thread(target=self._serve, args=(process,), daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    @property
+    def count(self) -> int:
+        """Number of processes."""
+        return self._count
+
+    def submit(self, job: Task, done: Callable[[Any], None]) -> None:
+        """Have a task done; ``done`` gets what it returned, in some thread."""
+        self._jobs.put((job, done))
+
+    def close(self) -> None:
+        """End the processes; jobs that have not begun are forgotten."""
+        self._closed = True
+        for _ in self._threads:
+            self._jobs.put(None)
+        for process in list(self._processes):
+            _end(process)
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        process = python(self._code)
+        self._processes.add(process)
+        return process
+
+    def _serve(self, process: subprocess.Popen[bytes] | None) -> None:
+        """Feed one process, in a thread of its own; put another in place of one that broke."""
+        while True:
+            item = self._jobs.get()
+            if item is None or self._closed:
+                break
+            job, done = item
+            late = threading.Event()
+            try:
+                if process is None:
+                    process = self._spawn()
+                result = _ask(process, job, late)
+            # a ValueError is what a stream says that `close` has closed meanwhile
+            except (OSError, EOFError, ValueError, pickle.PickleError, struct.error):
+                if process is not None:
+                    self._processes.discard(process)
+                    _end(process)
+                process = None
+                why = f"took longer than {job.seconds:g} s to read"
+                why = why if late.is_set() else "reading it failed (the process that read it ended)"
+                result = job.broken(why)
+            if not self._closed:
+                done(result)
+        if process is not None:
+            self._processes.discard(process)
+            _end(process)
+
+
+def python(code: str) -> subprocess.Popen[bytes]:
+    """A child process of this Python, with pipes; it finds kbkit where this one has it.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    if not sys.executable:
+        raise OSError("this Python does not know its own executable")
+    environment = dict(os.environ)
+    package = str(Path(__file__).resolve().parents[1])
+    known = environment.get("PYTHONPATH")
+    environment["PYTHONPATH"] = package + (os.pathsep + known if known else "")
+    return subprocess.Popen(  # noqa: S603 - our own code
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+
+
+def _ask(process: subprocess.Popen[bytes], job: Task, late: threading.Event) -> Any:
+    assert process.stdin is not None
+    assert process.stdout is not None
+
+    def expire() -> None:
+        late.set()
+        process.kill()
+
+    timer = threading.Timer(job.seconds, expire)
+    timer.daemon = True
+    timer.start()
+    try:
+        _write(process.stdin, job)
+        return _load(process.stdout)
+    finally:
+        timer.cancel()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        process.kill()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(2)
+
+
+def _write(stream: IO[bytes], value: object) -> None:
+    data = pickle.dumps(value, protocol=5)
+    stream.write(struct.pack("<Q", len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def _load(stream: IO[bytes]) -> Any:
+    head = stream.read(8)
+    if len(head) < 8:
+        raise EOFError
+    (size,) = struct.unpack("<Q", head)
+    data = stream.read(size)
+    if len(data) < size:
+        raise EOFError
+    return pickle.loads(data)  # noqa: S301 - from our own child process
+
+
+def main(memory: int = 0, preload: str = "") -> None:
+    """Serve one parent until it closes the pipe.
+
+    Args:
+        memory: Most bytes of address space, where the system knows such a limit; 0 for any.
+        preload: Module to import before the first task.
+    """
+    if preload:
+        importlib.import_module(preload)
+    # Ctrl-C reaches the whole group of processes; the parent decides what it means
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if memory:
+        with contextlib.suppress(ImportError, ValueError, OSError):
+            import resource  # Windows has none
+
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    incoming, outgoing = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    # nothing that a library prints may get between the answers
+    os.dup2(2, 1)
+    while True:
+        try:
+            job = _load(incoming)
+        except EOFError:
+            return
+        _write(outgoing, job.perform())

@@ -1,0 +1,1 @@
+"""From a knowledge base to its site, and the published index searched in Python."""

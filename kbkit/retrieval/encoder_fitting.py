@@ -1,0 +1,178 @@
+"""Fits the query encoder of a knowledge base to what its catalog has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from kbkit.embedding.base import Embedder, Matrix, Vector
+from kbkit.embedding.fitted import METHOD, PRIOR_BELOW, fit
+from kbkit.embedding.regression import READ
+from kbkit.embedding.static import StaticEmbedder
+from kbkit.embedding.term_vectors import term_vectors
+from kbkit.errors import ConfigError, EmbedderError
+from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.stores import contents, encoders, registry
+from kbkit.stores.database import Database
+from kbkit.stores.registry import KnowledgeBaseRow
+from kbkit.stores.schema import chunks, documents, vectors
+from kbkit.text import REVISION, analyzer
+
+_MADE_BY = f"{METHOD}.{REVISION}"
+"""What makes an encoder of the same chunks: how it is fitted, and the analyzer of its terms."""
+_CHANGED = 0.2
+"""Share of the chunks that came or went after which an encoder is fitted again."""
+_LOCAL = ("static", "onnx")
+"""Embedders that may be asked for the vectors of single words: it costs nobody money."""
+_REMOTE = ("llama-index",)
+"""Embedders that may not answer one day, so that an encoder is kept ready to stand in."""
+_AT_ONCE = 2_000
+"""Chunks read at once."""
+
+
+def is_due(connection: sa.Connection, row: KnowledgeBaseRow) -> bool:
+    """Whether a knowledge base is to have an encoder, and has none that knows what it holds.
+
+    It is to have one where its recipe says ``query_encoder: fitted``, or its embedder may use the
+    network. The encoder is fitted again after a fifth of the chunks came or went, and after an
+    update of kbkit that fits it better.
+
+    Args:
+        connection: A reading transaction.
+        row: The knowledge base in it.
+    """
+    config = KnowledgeBaseConfig.model_validate(row.config)
+    wanted = config.retrieval.query_encoder == "fitted" or config.embedding.type in _REMOTE
+    return wanted and is_outdated(connection, row)
+
+
+def is_outdated(connection: sa.Connection, row: KnowledgeBaseRow) -> bool:
+    """Whether a fit would be another one than that which is stored, if there is any.
+
+    Args:
+        connection: A reading transaction.
+        row: The knowledge base in it.
+    """
+    now, _ = contents.corpus_size(connection, row.id)
+    if not now:
+        return False
+    state = encoders.state(connection, row.id)
+    if state is None or state.embedder != row.embedder:
+        return True
+    if state.report.get("made_by") != _MADE_BY:
+        return True
+    last = int(state.report.get("last_seq", 0))
+    came = connection.execute(
+        sa.select(sa.func.count()).where(chunks.c.kb_id == row.id, chunks.c.seq > last)
+    ).scalar_one()
+    went = state.chunks + came - now
+    return max(came, went) > _CHANGED * state.chunks
+
+
+def fit_encoder(
+    database: Database, kb_id: str, embedder: Callable[[KnowledgeBaseRow], Embedder]
+) -> Mapping[str, Any]:
+    """Fit a query encoder to all chunks and store it.
+
+    Args:
+        database: The catalog.
+        kb_id: The knowledge base.
+        embedder: Gives its model. Asked for the vectors of words where there are few chunks to
+            learn from and the model is one of this machine; the fit does without if need be.
+
+    Returns:
+        How it was fitted; see `kbkit.embedding.fitted.FittedEncoder`.
+
+    Raises:
+        ConfigError: There are no chunks to fit it to.
+        EmbedderError: No chunk has any term.
+        NotFoundError: The knowledge base was deleted.
+    """
+    with database.read() as connection:
+        row = registry.get_by_id(connection, kb_id)
+        config = KnowledgeBaseConfig.model_validate(row.config)
+        corpus = _read(connection, row, analyzer(config.language).terms)
+    if not corpus.terms:
+        raise ConfigError(f"{row.name}: has no chunks to fit a query encoder to; add documents")
+    prior = words = None
+    with suppress(EmbedderError):  # they help; the report tells whether they did
+        if len(corpus.terms) >= PRIOR_BELOW:
+            if config.embedding.type != "static":  # whose chunks say as much themselves
+                words = _term_vectors(database, row, config, StaticEmbedder())
+        elif config.embedding.type in _LOCAL:
+            prior = _term_vectors(database, row, config, embedder(row))
+    fitted = fit(
+        corpus.vectors,
+        corpus.terms,
+        embedder=row.embedder,
+        heading_terms=corpus.headings,
+        prior=prior,
+        words=words,
+    )
+    report = {**fitted.report, "last_seq": corpus.last_seq, "made_by": _MADE_BY}
+    with database.write() as connection:
+        registry.get_by_id(connection, kb_id)
+        encoders.save(
+            connection,
+            kb_id,
+            embedder=row.embedder,
+            version=row.version,
+            chunks=len(corpus.terms),
+            terms=fitted.terms,
+            vectors=fitted.vectors,
+            report=report,
+        )
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class _Corpus:
+    """What an encoder is fitted to; a row a chunk."""
+
+    vectors: Matrix
+    terms: Sequence[Sequence[str]]
+    headings: Sequence[Sequence[str]]
+    last_seq: int
+
+
+def _read(
+    connection: sa.Connection, row: KnowledgeBaseRow, terms_of: Callable[[str], Sequence[str]]
+) -> _Corpus:
+    """All chunks of a knowledge base. Equal terms are one object, since there are millions."""
+    known: dict[str, str] = {}
+    above: dict[str, Sequence[str]] = {}
+    packed: list[bytes] = []
+    terms: list[list[str]] = []
+    headings: list[Sequence[str]] = []
+    last = 0
+    query = (
+        sa.select(
+            chunks.c.seq, chunks.c.terms, chunks.c.heading_path, documents.c.title, vectors.c.vector
+        )
+        .join(documents, documents.c.id == chunks.c.document_id)
+        .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
+        .where(chunks.c.kb_id == row.id)
+        .order_by(chunks.c.seq)
+    )
+    for chunk in connection.execute(query).yield_per(_AT_ONCE):
+        held = chunk.terms.split(" ", READ)[:READ] if chunk.terms else []
+        terms.append(list(map(known.setdefault, held, held)))
+        heading = f"{chunk.title}\n{contents.heading_text(chunk.title, chunk.heading_path)}"
+        if heading not in above:
+            above[heading] = [known.setdefault(term, term) for term in terms_of(heading)]
+        headings.append(above[heading])
+        packed.append(chunk.vector)
+        last = chunk.seq
+    return _Corpus(contents.unpack(packed, row.dimensions), terms, headings, last)
+
+
+def _term_vectors(
+    database: Database, row: KnowledgeBaseRow, config: KnowledgeBaseConfig, embedder: Embedder
+) -> dict[str, Vector]:
+    with database.read() as connection:
+        texts = (chunk.text for chunk in contents.iter_chunks(connection, row.id))
+        return term_vectors(embedder, texts, analyzer(config.language).terms)

@@ -1,0 +1,1 @@
+"""Sources that read on this machine's disk."""

@@ -1,0 +1,355 @@
+"""Pages kept on disk, wherever they lie: in a folder, a zip or tar archive, a docset or a WARC.
+
+Nothing is unpacked to disk, so names inside of archives can reach nothing; those that try to are
+skipped all the same. What is read is counted after decompression, and bounded.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, cast
+
+from kbkit.errors import SourceError
+from kbkit.sources.base import Outcome
+
+MOST_BYTES = 50_000_000
+"""Largest page, decompressed."""
+TOTAL_BYTES = 8_000_000_000
+"""Most to decompress of one archive."""
+_MEMBERS = 2_000_000
+_PAGES = frozenset({".html", ".htm", ".xhtml"})
+_DOCSET = "Contents/Resources/Documents"
+_TARS = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+_DAMAGED = (
+    tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError,
+    ValueError, NotImplementedError, RuntimeError,
+)  # fmt: skip
+
+Wanted = Callable[[str], bool]
+"""Says of a path inside (``/a/b.html``) whether its page is to be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One page, or why it is not there.
+
+    Attributes:
+        place: Path inside (``a/b.html``); of a WARC, the address.
+        body: Its bytes; empty where there is a reason.
+        charset: What the server said of them, or ``""``.
+        outcome: ``SKIPPED`` or ``FAILED`` where there is a reason.
+    """
+
+    place: str
+    body: bytes = b""
+    charset: str = ""
+    reason: str = ""
+    outcome: Outcome = Outcome.FETCHED
+
+
+def is_warc(path: Path) -> bool:
+    """Whether a path names a WARC."""
+    return path.name.lower().endswith((".warc", ".warc.gz"))
+
+
+def kept_pages(path: Path, wanted: Wanted) -> Iterator[Kept]:
+    """The pages of a folder, an archive or a docset; HTML only.
+
+    Args:
+        path: What to read.
+        wanted: Which paths.
+
+    Raises:
+        SourceError: It is none of these, is damaged, or holds more than `TOTAL_BYTES`.
+    """
+    name = path.name.lower()
+    if path.is_dir():
+        inner = path / _DOCSET
+        return _folder_pages(inner if name.endswith(".docset") and inner.is_dir() else path, wanted)
+    if name.endswith(".zip"):
+        return _zip_pages(path, wanted)
+    if name.endswith(_TARS):
+        return _tar_pages(path, wanted)
+    raise SourceError(
+        f"{path.name}: not a folder of pages, nor an archive that kbkit reads "
+        f"(.zip, {', '.join(_TARS)}, .warc, .warc.gz)"
+    )
+
+
+def _folder_pages(folder: Path, wanted: Wanted) -> Iterator[Kept]:
+    root = folder.resolve()
+    found = []
+    for parent, folders, names in os.walk(folder):
+        folders.sort()
+        for name in names:
+            path = Path(parent) / name
+            place = path.relative_to(folder).as_posix()
+            if path.suffix.lower() in _PAGES and wanted("/" + place):
+                found.append((place, path))
+    for place, path in sorted(found):
+        try:
+            if not path.resolve().is_relative_to(root):
+                yield _skipped(place, "a link that leads out of the folder")
+            elif not path.is_file():
+                yield _skipped(place, "not a file")
+            elif path.stat().st_size > MOST_BYTES:
+                yield _too_large(place)
+            else:
+                yield Kept(place, path.read_bytes())
+        except (OSError, RuntimeError) as error:
+            reason = getattr(error, "strerror", None) or "a circle of links"
+            yield Kept(place, reason=f"cannot be read ({reason})", outcome=Outcome.FAILED)
+
+
+def _zip_pages(path: Path, wanted: Wanted) -> Iterator[Kept]:
+    total = 0
+    with _undamaged(path), zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        if len(members) > _MEMBERS:
+            raise SourceError(f"{path.name}: more than {_MEMBERS:,} files")
+        strip = _docset_prefix(member.filename for member in members)
+        for member in sorted(members, key=lambda member: member.filename):
+            place = _place(member.filename, strip, wanted)
+            if place is None:
+                continue
+            if reason := _bad_name(member.filename):
+                yield _skipped(place, reason)
+            elif stat.S_ISLNK(member.external_attr >> 16):
+                yield _skipped(place, "a link")
+            elif member.flag_bits & 1:
+                yield _skipped(place, "encrypted")
+            elif member.file_size > MOST_BYTES:
+                yield _too_large(place)
+            else:
+                try:
+                    with archive.open(member) as file:
+                        body = file.read(MOST_BYTES + 1)
+                except _DAMAGED as error:
+                    reason = f"cannot be read ({_said(error)})"
+                    yield Kept(place, reason=reason, outcome=Outcome.FAILED)
+                    continue
+                total += len(body)
+                _check_total(path, total)
+                yield Kept(place, body) if len(body) <= MOST_BYTES else _too_large(place)
+
+
+def _tar_pages(path: Path, wanted: Wanted) -> Iterator[Kept]:
+    with (
+        _undamaged(path),
+        closing(_Counted(path)) as stream,
+        tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r:") as archive,
+    ):
+        count = 0
+        while (member := archive.next()) is not None:
+            # tarfile keeps every member it met
+            archive.members = []  # type: ignore[attr-defined]
+            count += 1
+            if count > _MEMBERS:
+                raise SourceError(f"{path.name}: more than {_MEMBERS:,} files")
+            place = _place(member.name, _docset_prefix([member.name]), wanted)
+            if place is None or member.isdir():
+                continue
+            if reason := _bad_name(member.name):
+                yield _skipped(place, reason)
+            elif not member.isreg():
+                yield _skipped(place, "a link" if member.issym() or member.islnk() else "no file")
+            elif member.size > MOST_BYTES:
+                yield _too_large(place)
+            else:
+                file = archive.extractfile(member)
+                assert file is not None
+                yield Kept(place, file.read())
+
+
+def warc_pages(path: Path, base: str, wanted: Callable[[str], bool]) -> Iterator[Kept]:
+    """The pages of a WARC: of each address the last capture that was answered with 200.
+
+    Args:
+        path: A ``.warc`` or ``.warc.gz``.
+        base: Only addresses that begin with it.
+        wanted: Which addresses.
+
+    Raises:
+        SourceError: It is no WARC, is damaged, or holds more than `TOTAL_BYTES`.
+    """
+    latest: dict[str, tuple[str, int]] = {}
+    for number, url, date, _ in _records(path):
+        if url.startswith(base) and wanted(url) and (date, number) >= latest.get(url, ("", 0)):
+            latest[url] = (date, number)
+    chosen = {number for _, number in latest.values()}
+    for number, url, _, record in _records(path):
+        if number not in chosen:
+            continue
+        media_type = record.http_headers or record.rec_headers
+        content_type = media_type.get_header("Content-Type") or ""
+        body = record.content_stream().read(MOST_BYTES + 1)
+        if len(body) > MOST_BYTES:
+            yield _too_large(url)
+        else:
+            yield Kept(url, body, _charset(content_type))
+
+
+def _records(path: Path) -> Iterator[tuple[int, str, str, Any]]:
+    """Number, canonical address, date and record of each page of a WARC."""
+    from warcio.archiveiterator import ArchiveIterator
+    from warcio.exceptions import ArchiveLoadFailed
+
+    from kbkit.sources.web.urls import canonical
+
+    with _undamaged(path), closing(_Counted(path)) as stream:
+        try:
+            for number, record in enumerate(ArchiveIterator(stream, no_record_parse=False), 1):
+                if record.rec_type not in ("response", "resource"):
+                    continue
+                http = record.http_headers
+                if record.rec_type == "response" and (
+                    http is None or http.get_statuscode() != "200"
+                ):
+                    continue
+                media_type = (http or record.rec_headers).get_header("Content-Type") or ""
+                if media_type.partition(";")[0].strip().lower() not in _HTML:
+                    continue
+                url = canonical(record.rec_headers.get_header("WARC-Target-URI") or "")
+                if url:
+                    date = record.rec_headers.get_header("WARC-Date") or ""
+                    yield number, url, date, record
+        except ArchiveLoadFailed as error:
+            raise SourceError(f"{path.name}: not a WARC, or damaged ({_said(error)})") from None
+
+
+_HTML = frozenset({"text/html", "application/xhtml+xml"})
+
+
+class _Counted(io.RawIOBase):
+    """A file, decompressed, that refuses to give more than a bound."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._name = path.name
+        with path.open("rb") as file:
+            head = file.read(6)
+        self._file: Any = path.open("rb")
+        for magic, opened in ((b"\x1f\x8b", gzip.GzipFile), (b"BZh", bz2.BZ2File),
+                              (b"\xfd7zXZ", lzma.LZMAFile)):  # fmt: skip
+            if head.startswith(magic):
+                self._file.close()
+                self._file = opened(path)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        # headers of archives may claim any length for themselves
+        if size < 0 or size > MOST_BYTES * 2:
+            raise SourceError(f"{self._name}: a part larger than {MOST_BYTES * 2 / 1e6:g} MB")
+        data: bytes = self._file.read(size)
+        self._check()
+        return data
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        line: bytes = self._file.readline(MOST_BYTES if size is None or size < 0 else size)
+        self._check()
+        return line
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        if offset > TOTAL_BYTES:
+            self._refuse()
+        place: int = self._file.seek(offset, whence)
+        self._check()
+        return place
+
+    def tell(self) -> int:
+        place: int = self._file.tell()
+        return place
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+    def _check(self) -> None:
+        if self._file.tell() > TOTAL_BYTES:
+            self._refuse()
+
+    def _refuse(self) -> None:
+        raise SourceError(f"{self._name}: holds more than {TOTAL_BYTES / 1e9:g} GB")
+
+
+@contextmanager
+def _undamaged(path: Path) -> Iterator[None]:
+    """Turns what broken archives raise into one clear error."""
+    try:
+        yield
+    except SourceError:
+        raise
+    except _DAMAGED as error:
+        raise SourceError(f"{path.name}: damaged, or no such archive ({_said(error)})") from None
+
+
+def _said(error: BaseException) -> str:
+    text = " ".join((getattr(error, "strerror", None) or str(error)).split())[:200]
+    return text or type(error).__name__
+
+
+def _check_total(path: Path, total: int) -> None:
+    if total > TOTAL_BYTES:
+        raise SourceError(f"{path.name}: holds more than {TOTAL_BYTES / 1e9:g} GB")
+
+
+def _docset_prefix(names: Any) -> str:
+    """What comes before the pages of a docset, ``""`` for other archives."""
+    for name in names:
+        head, found, _ = name.partition(f".docset/{_DOCSET}/")
+        if found:
+            return f"{head}{found}"
+    return ""
+
+
+def _place(name: str, strip: str, wanted: Wanted) -> str | None:
+    """The path of a page below the root of the site, ``None`` for what is not wanted."""
+    place = name.removeprefix(strip) if strip else name
+    while place.startswith("./"):
+        place = place[2:]
+    if PurePosixPath(place).suffix.lower() not in _PAGES or not wanted("/" + place.lstrip("/")):
+        return None
+    return place
+
+
+def _bad_name(name: str) -> str:
+    parts = name.replace("\\", "/").split("/")
+    if name.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]:
+        return "a name that leads out of the archive"
+    if any(not character.isprintable() for character in name):
+        return "a name with control characters"
+    return ""
+
+
+def _skipped(place: str, reason: str) -> Kept:
+    return Kept(place, reason=reason, outcome=Outcome.SKIPPED)
+
+
+def _too_large(place: str) -> Kept:
+    return _skipped(place, f"larger than {MOST_BYTES / 1e6:g} MB")
+
+
+def _charset(content_type: str) -> str:
+    for parameter in content_type.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            return value.strip().strip("\"'")[:40]
+    return ""

@@ -1,0 +1,227 @@
+"""The source ``files``: documents, tables, notebooks, data and source code on disk."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from pathlib import Path
+from urllib.parse import quote
+
+from kbkit.errors import SourceError
+from kbkit.models import DocumentType, PageVisit, SourceDocument
+from kbkit.recipes import FilesSource
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.disk.globs import excluded, fits, parts_of, walk
+from kbkit.sources.doctype import detect
+from kbkit.sources.formats import FORMATS, MULTIPLE, UnreadableError, format_of
+from kbkit.sources.formats.base import MOST_BYTES, Part
+from kbkit.sources.formats.file_reader import FileReader, Parsed
+
+_AHEAD = 8  # files in memory
+
+
+class Files:
+    """Files that a glob, a folder or a path names.
+
+    Args:
+        spec: The part of the recipe that describes them.
+    """
+
+    type = "files"
+    exhaustive = True
+
+    def __init__(self, spec: FilesSource) -> None:
+        self._spec = spec
+
+    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
+        """Read the files in the order of their names.
+
+        Raises:
+            SourceError: There is no such file or folder, or the glob matches nothing.
+        """
+        found, root = _found(self._spec, context.base)
+        waiting: deque[tuple[str, Future[Parsed] | SourceEvent]] = deque()
+        with FileReader(min(os.cpu_count() or 1, len(found))) as reader:
+            for path in found[: self._spec.limit]:
+                if context.stop():
+                    return
+                uri = uri_of(path, context.base)
+                waiting.append((uri, self._submit(reader, path, uri, root)))
+                while len(waiting) >= _AHEAD:
+                    yield from self._next(waiting, context)
+                    if context.stop():
+                        return
+            while waiting and not context.stop():
+                yield from self._next(waiting, context)
+        left = len(found) - self._spec.limit
+        if left > 0 and not context.stop():
+            reason = f"{left} more files are beyond the limit of {self._spec.limit}"
+            yield SourceEvent(self._spec.path, Outcome.SKIPPED, reason=reason)
+
+    def _submit(
+        self, reader: FileReader, path: Path, uri: str, root: Path | None
+    ) -> Future[Parsed] | SourceEvent:
+        try:
+            if root is not None and not path.resolve().is_relative_to(root):
+                reason = "a link that leads out of the folder"
+                return SourceEvent(uri, Outcome.SKIPPED, reason=reason)
+            if not path.is_file():
+                return SourceEvent(uri, Outcome.SKIPPED, reason="not a file")
+            format_of(path.name)
+            with path.open("rb") as stream:
+                # what a file system says about sizes is not true of all files
+                data = stream.read(MOST_BYTES + 1)
+        except UnreadableError as error:
+            return SourceEvent(uri, Outcome.SKIPPED, reason=str(error))
+        except (OSError, RuntimeError) as error:
+            reason = getattr(error, "strerror", None) or "a circle of links"
+            return SourceEvent(uri, Outcome.FAILED, reason=f"cannot be read ({reason})")
+        return reader.submit(uri, data)
+
+    def _next(
+        self, waiting: deque[tuple[str, Future[Parsed] | SourceEvent]], context: SourceContext
+    ) -> Iterator[SourceEvent]:
+        """The events of the file in front."""
+        uri, result = waiting[0]
+        if isinstance(result, SourceEvent):
+            waiting.popleft()
+            yield result
+            if result.outcome is Outcome.FAILED:
+                yield from self._kept(uri, result.reason, context)
+            return
+        try:
+            parsed = result.result(timeout=0.2)
+        except NotYet:
+            return
+        waiting.popleft()
+        if parsed.reason:
+            outcome = Outcome.FAILED if parsed.failed else Outcome.SKIPPED
+            yield SourceEvent(uri, outcome, reason=parsed.reason)
+            if parsed.failed:
+                yield from self._kept(uri, parsed.reason, context)
+            return
+        documents = _documents(uri, parsed, self._spec.document_type, self._spec.tags)
+        for document in documents:
+            visit = None
+            if document.uri != uri:
+                # remembered so that a failure of the file is known to be one of its parts, too
+                visit = PageVisit(document.uri, document_uri=document.uri)
+            yield SourceEvent(document.uri, Outcome.FETCHED, document, visit=visit)
+
+    def _kept(self, uri: str, reason: str, context: SourceContext) -> Iterator[SourceEvent]:
+        """The parts of a file that failed: what is stored of them stays."""
+        if format_of(uri) in MULTIPLE:
+            for visit in context.memory.known():
+                if visit.url.startswith((uri + "/", uri + "#/")):
+                    yield SourceEvent(visit.url, Outcome.FAILED, reason=reason, visit=visit)
+
+
+def read_file(
+    name: str,
+    data: bytes,
+    *,
+    document_type: DocumentType | None = None,
+    tags: tuple[str, ...] = (),
+) -> list[SourceDocument]:
+    """Read one file that came as bytes (an upload), in a process of its own.
+
+    Args:
+        name: Its name, which becomes the URI; the suffix tells the format.
+        data: All of it.
+        document_type: Type of its documents; by default it is detected.
+        tags: Tags of its documents.
+
+    Returns:
+        At least one document. Books and workbooks of several sheets give one for each chapter or
+        sheet, whose URI is ``NAME/PART``.
+
+    Raises:
+        SourceError: It cannot be read: unknown format, broken, encrypted, hostile, too large, or
+            without text. The message says which.
+    """
+    with FileReader(1) as reader:
+        parsed = reader.submit(name, data).result()
+    if parsed.reason:
+        raise SourceError(f"{name}: {parsed.reason}")
+    return _documents(name, parsed, document_type, tags)
+
+
+def uri_of(path: Path, base: Path) -> str:
+    """The URI of a file: its path from the base folder, with forward slashes.
+
+    A file outside the base keeps its absolute path.
+    """
+    full = Path(os.path.abspath(path))  # noqa: PTH100 - links are to keep their own names
+    root = Path(os.path.abspath(base))  # noqa: PTH100
+    if full.is_relative_to(root):
+        return full.relative_to(root).as_posix()
+    return full.as_posix()
+
+
+def _documents(
+    uri: str, parsed: Parsed, document_type: DocumentType | None, tags: tuple[str, ...]
+) -> list[SourceDocument]:
+    documents: dict[str, SourceDocument] = {}
+    for part in parsed.parts:
+        own = f"{uri}/{quote(part.name, safe='/ ')}" if part.name else uri
+        if part.name.startswith("#/"):  # a JSON pointer into the file
+            own = uri + part.name
+        number = 1
+        while own in documents:
+            number += 1
+            own = f"{uri}/{quote(part.name, safe='/ ')}-{number}"
+        labels = tuple(dict.fromkeys((*tags, *part.tags)))
+        kind = document_type or _detected(uri, part)
+        documents[own] = SourceDocument(
+            own, part.title, part.content, kind, labels, dict(part.metadata)
+        )
+    return list(documents.values())
+
+
+def _detected(uri: str, part: Part) -> DocumentType:
+    if part.metadata.get("format") == "openapi":
+        return DocumentType.API_SPEC
+    kind = detect(uri, part.title, part.content)
+    if kind is DocumentType.OTHER and part.metadata.get("format") == "code":
+        return DocumentType.REFERENCE
+    return kind
+
+
+def _found(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
+    """Files to read, and the folder that links must not lead out of."""
+    full = base / Path(spec.path).expanduser()
+    if full.is_file():
+        return [full], None
+    if full.is_dir():
+        # a folder means what can be read in it; hidden files are tools' own
+        found = [
+            path
+            for path, inside in walk(full)
+            if path.suffix.lower() in FORMATS
+            and not path.name.startswith(".")
+            and not excluded(inside, spec.exclude)
+        ]
+        return found, full.resolve()
+    start, pattern = parts_of(str(full))
+    folder = Path(start)
+    found = []
+    if pattern and folder.is_dir():
+        dotted = pattern.rpartition("/")[2].startswith(".")
+        found = [
+            path
+            for path, inside in walk(folder)
+            if fits(inside, pattern) and (dotted or not path.name.startswith("."))
+        ]
+    if not found:
+        raise SourceError(
+            f"{spec.path}: no such file or folder, and no file matches it as a glob "
+            f"(relative paths start at {base.resolve()})"
+        )
+    kept = [
+        path for path in found
+        if not excluded(path.relative_to(folder).as_posix(), spec.exclude)
+    ]  # fmt: skip
+    return kept, folder.resolve()

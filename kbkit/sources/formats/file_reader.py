@@ -1,0 +1,110 @@
+"""Files are parsed in processes of their own, with a limit on time and memory."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from kbkit.processes import Workers
+from kbkit.sources.formats import NEED_PROCESS, Part, UnreadableError, format_of, parse
+
+FILE_SECONDS = 120.0
+"""Longest that one file may take to read."""
+MEMORY = 2_500_000_000
+"""Most bytes of memory for the process that reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What became of a file.
+
+    Attributes:
+        parts: Its documents; empty when there is a reason.
+        reason: Why there is none.
+        failed: It could not be looked at to the end, which says nothing about what it holds.
+    """
+
+    parts: tuple[Part, ...] = ()
+    reason: str = ""
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileTask:
+    """A file to read.
+
+    Attributes:
+        name: Its name, whose suffix tells the format.
+        data: All of it.
+    """
+
+    name: str
+    data: bytes
+
+    @property
+    def seconds(self) -> float:
+        """Longest that it may take."""
+        return FILE_SECONDS
+
+    def perform(self) -> Parsed:
+        """Read the file here and now."""
+        try:
+            return Parsed(tuple(parse(self.name, self.data)))
+        except UnreadableError as error:
+            return Parsed(reason=str(error))
+
+    def broken(self, reason: str) -> Parsed:
+        """A file on which the process ended."""
+        return Parsed(reason=reason, failed=True)
+
+
+class FileReader:
+    """Reads files in child processes, which are started when the first file needs one.
+
+    Args:
+        count: Processes; by default one for each processor.
+    """
+
+    def __init__(self, count: int | None = None) -> None:
+        self._count = count
+        self._workers: Workers | None = None
+        self._possible = True
+
+    def submit(self, name: str, data: bytes) -> Future[Parsed]:
+        """Have a file read. Plain texts are read at once, and all files where no process starts."""
+        result: Future[Parsed] = Future()
+        task = FileTask(name, data)
+        try:
+            needed = format_of(name) in NEED_PROCESS
+        except UnreadableError as error:
+            result.set_result(Parsed(reason=str(error)))
+            return result
+        workers = self._start() if needed else None
+        if workers is None:
+            result.set_result(task.perform())
+        else:
+            workers.submit(task, result.set_result)
+        return result
+
+    def _start(self) -> Workers | None:
+        if self._workers is None and self._possible:
+            try:
+                self._workers = Workers(
+                    self._count, memory=MEMORY, preload="kbkit.sources.html.extract"
+                )
+            except OSError:
+                self._possible = False
+        return self._workers
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._workers is not None:
+            self._workers.close()
+            self._workers = None
+
+    def __enter__(self) -> FileReader:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()

@@ -1,0 +1,1 @@
+"""Pages of HTML -> Markdown, and how faithful that is."""

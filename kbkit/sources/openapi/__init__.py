@@ -1,0 +1,1 @@
+"""The source ``openapi``: API descriptions as documents."""

@@ -1,0 +1,321 @@
+"""Schemas of API descriptions (JSON Schema as OpenAPI 3.0 and 3.1 use it) as text and examples."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from kbkit.markdown.writing import code_span, escape
+from kbkit.sources.openapi.descriptions import in_line
+from kbkit.sources.openapi.references import Node, References
+
+_LINES = 300  # of one schema; what is deeper stands in the schema's own document
+_DEEP = 4
+_WORK = 20_000  # schemas looked at for one document; variants of variants multiply
+_EXAMPLE_PARTS = 300
+_EXAMPLE_DEEP = 6
+_SAMPLES: dict[str, Any] = {
+    "date": "2026-01-31",
+    "date-time": "2026-01-31T12:00:00Z",
+    "time": "12:00:00Z",
+    "duration": "PT1H",
+    "email": "name@example.com",
+    "uuid": "123e4567-e89b-12d3-a456-426614174000",
+    "uri": "https://example.com/",
+    "url": "https://example.com/",
+    "hostname": "example.com",
+    "ipv4": "192.0.2.1",
+    "ipv6": "2001:db8::1",
+    "byte": "aGVsbG8=",
+    "binary": "...",
+    "password": "...",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A property of an object, or what its other properties are."""
+
+    name: str
+    schema: Node
+    required: bool
+
+
+class Schemas:
+    """Writes the schemas of one description.
+
+    Args:
+        references: Follows their references.
+    """
+
+    def __init__(self, references: References) -> None:
+        self._references = references
+        self._left = _WORK
+
+    def begin(self) -> None:
+        """A new document begins: what one may cost is counted anew."""
+        self._left = _WORK
+
+    # --- text ---------------------------------------------------------------------------------
+
+    def lines(self, node: Node) -> list[str]:
+        """A schema as lines of a nested list; the first level are its fields or variants."""
+        out: list[str] = []
+        self._members(node, 0, (), out)
+        if len(out) >= _LINES:
+            out[_LINES:] = ["-   … and more, see the schemas"]
+        return out
+
+    def kind(self, node: Node, depth: int = 0) -> str:
+        """What a schema admits, in a few words of Markdown: "array of `Pet`", "string or null"."""
+        self._left -= 1
+        if self._left < 0:
+            return "…"
+        schema = self._references.resolve(node)
+        if schema.name:
+            nullable = " or null" if _true(schema, "nullable") else ""
+            return code_span(schema.name) + nullable
+        return self._kind(schema, depth)
+
+    def _kind(self, schema: Node, depth: int) -> str:
+        value = schema.value
+        if value is True or value == {}:
+            return "anything"
+        if not isinstance(value, dict):
+            return "nothing" if value is False else "anything"
+        if depth > _DEEP:
+            return "…"
+        for key, word in (("oneOf", "one of"), ("anyOf", "any of"), ("allOf", "")):
+            variants = schema.get(key).parts()
+            if variants:
+                kinds = list(dict.fromkeys(self.kind(part, depth + 1) for part in variants[:20]))
+                if key == "allOf":
+                    return " and ".join(kinds)
+                return f"{word} {', '.join(kinds)}" if len(kinds) > 1 else kinds[0]
+        types = [str(part) for part in _listed(value.get("type")) if isinstance(part, str)]
+        if not types:
+            types = [_guessed(value)]
+        if _true(schema, "nullable") and "null" not in types:
+            types.append("null")
+        names = []
+        for name in types:
+            if name == "array":
+                items = schema.get("items")
+                names.append(f"array of {self.kind(items, depth + 1)}" if items.value else "array")
+            elif name == "object" and isinstance(value.get("additionalProperties"), dict):
+                inner = self.kind(schema.get("additionalProperties"), depth + 1)
+                own = "" if not value.get("properties") else " beside its fields"
+                names.append(f"object of {inner}{own}")
+            else:
+                names.append(escape(name))
+        text = " or ".join(names)
+        shape = schema.text("format") or schema.text("contentMediaType")
+        return f"{text}, {escape(shape)}" if shape else text
+
+    def notes(self, node: Node) -> str:
+        """Limits and values of a schema, and its description, as inline Markdown."""
+        schema = self._references.resolve(node)
+        value = schema.value
+        if not isinstance(value, dict):
+            return ""
+        said = [in_line(value.get("description") or value.get("title"))]
+        if _true(schema, "deprecated"):
+            said.append("Deprecated.")
+        if _true(schema, "readOnly"):
+            said.append("Read only.")
+        if _true(schema, "writeOnly"):
+            said.append("Write only.")
+        items = self._references.resolve(schema.get("items"))
+        values = value.get("enum") or (None if items.name else items.get("enum").value)
+        if isinstance(values, list) and values:
+            more = f" and {len(values) - 60} more" if len(values) > 60 else ""
+            said.append("One of " + ", ".join(_literal(part) for part in values[:60]) + more + ".")
+        for key, words in (("const", "Always"), ("default", "Default"), ("example", "Example")):
+            if key in value and not (key == "example" and isinstance(value[key], (dict, list))):
+                said.append(f"{words}: {_literal(value[key])}.")
+        limits = [
+            f"{words} {_literal(value[key])}"
+            for key, words in _LIMITS
+            # in 3.0, exclusiveMinimum is a flag and no number
+            if isinstance(value.get(key), (int, float, str)) and not isinstance(value[key], bool)
+        ]
+        if limits:
+            said.append("; ".join(limits).capitalize() + ".")
+        return " ".join(part for part in said if part)
+
+    def _members(self, node: Node, depth: int, above: tuple[str, ...], out: list[str]) -> None:
+        schema = self._references.resolve(node)
+        if schema.ref:
+            if schema.ref in above:
+                return  # a circle: its fields stand above
+            above = (*above, schema.ref)
+        # the fields of what it extends are its own
+        refs = [part.value.get("$ref") for part in schema.get("allOf").parts()
+                if isinstance(part.value, dict)]  # fmt: skip
+        above = (*above, *(f"{schema.file or ''}{ref}" for ref in refs if isinstance(ref, str)))
+        if depth >= _DEEP or len(out) >= _LINES:
+            return
+        pad = "    " * depth
+        for member in self.fields(schema):
+            if len(out) >= _LINES:
+                return
+            kind = self.kind(member.schema)
+            required = ", required" if member.required else ""
+            notes = self.notes(member.schema)
+            label = code_span(member.name) if member.name else "any other name"
+            out.append(f"{pad}-   {label} ({kind}{required})" + (f": {notes}" if notes else ""))
+            self._members(member.schema, depth + 1, above, out)
+        for key, words in (("oneOf", "One of"), ("anyOf", "Any of")):
+            variants = schema.get(key).parts()
+            if len(variants) > 1 and len(out) < _LINES:
+                out.append(f"{pad}-   {words}:{self._discriminator(schema)}")
+                for variant in variants[:40]:
+                    notes = self.notes(variant)
+                    kind = self.kind(variant)
+                    out.append(f"{pad}    -   {kind}" + (f": {notes}" if notes else ""))
+                    self._members(variant, depth + 2, above, out)
+            elif variants:
+                self._members(variants[0], depth, above, out)
+        items = schema.get("items")
+        if items.value:
+            self._members(items, depth, above, out)
+
+    def _discriminator(self, schema: Node) -> str:
+        name = schema.get("discriminator").text("propertyName")
+        return f" told apart by {code_span(name)}" if name else ""
+
+    def fields(self, node: Node) -> list[Field]:
+        """The properties of an object schema, those of all parts of ``allOf`` together."""
+        found: dict[str, Node] = {}
+        required: set[str] = set()
+        extra: list[Node] = []
+        waiting = [node]
+        seen: set[int] = set()
+        while waiting and len(seen) < 200:
+            schema = self._references.resolve(waiting.pop(0))
+            if id(schema.value) in seen:
+                continue
+            seen.add(id(schema.value))
+            if not isinstance(schema.value, dict):
+                continue
+            required.update(str(name) for name in _listed(schema.value.get("required")))
+            for name, inner in schema.get("properties").items():
+                found.setdefault(name, inner)
+            other = schema.get("additionalProperties")
+            if isinstance(other.value, dict) and other.value:
+                extra.append(other)
+            waiting += schema.get("allOf").parts()
+        members = [Field(name, inner, name in required) for name, inner in found.items()]
+        return members + [Field("", other, False) for other in extra[:1]]
+
+    # --- examples -----------------------------------------------------------------------------
+
+    def example(self, node: Node, leave_out: str = "") -> Any:
+        """A value that the schema admits: its own example, or one made from its types.
+
+        Args:
+            node: The schema.
+            leave_out: ``readOnly`` for what is sent, ``writeOnly`` for what comes back: fields
+                that say so are not part of it.
+        """
+        return self._example(node, (), [_EXAMPLE_PARTS], leave_out)
+
+    def _example(self, node: Node, above: tuple[str, ...], left: list[int], leave_out: str) -> Any:
+        schema = self._references.resolve(node)
+        value = schema.value
+        left[0] -= 1
+        if not isinstance(value, dict) or not value or left[0] < 0 or schema.ref in above:
+            return None
+        if schema.ref:
+            above = (*above, schema.ref)
+        given = _given(value)
+        if given is not _NOTHING:
+            return given
+        for key in ("oneOf", "anyOf"):
+            for variant in schema.get(key).parts():
+                if self._references.resolve(variant).value not in ({"type": "null"}, {}):
+                    return self._example(variant, above, left, leave_out)
+        types = [part for part in _listed(value.get("type")) if part != "null"]
+        kind = types[0] if types and isinstance(types[0], str) else _guessed(value)
+        if kind == "object" or (kind == "anything" and value.get("allOf")):
+            if len(above) > _EXAMPLE_DEEP:
+                return {}
+            members = self.fields(schema)
+            if not members and value.get("allOf"):
+                return self._example(schema.get("allOf").parts()[0], above, left, leave_out)
+            return {
+                member.name or "name": self._example(member.schema, above, left, leave_out)
+                for member in members[:40]
+                if not _true(self._references.resolve(member.schema), leave_out)
+            }
+        if kind == "array":
+            if len(above) > _EXAMPLE_DEEP or not value.get("items"):
+                return []
+            inner = self._example(schema.get("items"), above, left, leave_out)
+            return [] if inner is None else [inner]
+        return _sample(kind, value)
+
+
+_NOTHING = object()
+_LIMITS = (
+    ("minimum", "at least"),
+    ("exclusiveMinimum", "more than"),
+    ("maximum", "at most"),
+    ("exclusiveMaximum", "less than"),
+    ("multipleOf", "a multiple of"),
+    ("minLength", "shortest length"),
+    ("maxLength", "longest length"),
+    ("pattern", "pattern"),
+    ("minItems", "fewest items"),
+    ("maxItems", "most items"),
+)
+
+
+def _given(value: dict[str, Any]) -> Any:
+    for key in ("example", "const", "default"):
+        if key in value:
+            return value[key]
+    for key in ("examples", "enum"):
+        if isinstance(value.get(key), list) and value[key]:
+            return value[key][0]
+    return _NOTHING
+
+
+def _sample(kind: str, value: dict[str, Any]) -> Any:
+    if kind in ("integer", "number"):
+        least = value.get("minimum")
+        return least if isinstance(least, (int, float)) else 1
+    if kind == "boolean":
+        return True
+    if kind in ("string", "anything"):
+        return _SAMPLES.get(str(value.get("format")), "string")
+    return None
+
+
+def _guessed(value: dict[str, Any]) -> str:
+    if "properties" in value or "additionalProperties" in value:
+        return "object"
+    if "items" in value:
+        return "array"
+    values = value.get("enum")
+    if "const" in value:
+        values = [value["const"]]
+    if isinstance(values, list) and values and all(isinstance(part, str) for part in values):
+        return "string"
+    return "anything"
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _true(node: Node, key: str) -> bool:
+    return isinstance(node.value, dict) and node.value.get(key) is True
+
+
+def _literal(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return code_span(text[:300]) or '`""`'

@@ -1,0 +1,449 @@
+"""The endpoints of an OpenAPI description as pages of Markdown."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from kbkit.markdown.writing import code_span, escape, fence
+from kbkit.sources.openapi.descriptions import cell, described, in_line
+from kbkit.sources.openapi.jsonschema import Schemas
+from kbkit.sources.openapi.references import Node, References
+
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
+_PLACES = ("path", "query", "header", "cookie")
+_LONGEST_EXAMPLE = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One method of one path.
+
+    Attributes:
+        path: Its path template, or the name of the webhook.
+        method: Lower case.
+        name: Its ``operationId``, or ``""``.
+        summary: One line, not Markdown yet.
+        item: The path item that it stands in.
+        node: The operation itself.
+    """
+
+    path: str
+    method: str
+    name: str
+    summary: str
+    tags: tuple[str, ...]
+    deprecated: bool
+    webhook: bool
+    item: Node
+    node: Node
+
+    @property
+    def title(self) -> str:
+        """Method, path and what it is for."""
+        head = f"{self.method.upper()} {self.path}"
+        said = self.summary or self.name
+        return f"{head}: {said}" if said else head
+
+
+class Operations:
+    """Writes the endpoints of one description.
+
+    Args:
+        root: The description.
+        references: Follows its references.
+        schemas: Writes its schemas.
+        servers: Addresses of its servers, at least one.
+    """
+
+    def __init__(
+        self, root: Node, references: References, schemas: Schemas, servers: list[str]
+    ) -> None:
+        self._root = root
+        self._references = references
+        self._schemas = schemas
+        self._servers = servers
+
+    def found(self) -> Iterator[Operation]:
+        """All operations in the order of the description, webhooks last."""
+        for section in ("paths", "webhooks"):
+            for path, part in self._root.get(section).items():
+                if path.startswith("x-"):
+                    continue
+                item = self._references.resolve(part)
+                for method in METHODS:
+                    node = item.get(method)
+                    if isinstance(node.value, dict):
+                        yield self._operation(path, method, item, node, section == "webhooks")
+
+    def _operation(
+        self, path: str, method: str, item: Node, node: Node, webhook: bool
+    ) -> Operation:
+        tags = tuple(str(tag.value) for tag in node.get("tags").parts() if tag.value)
+        return Operation(
+            path=path,
+            method=method,
+            name=node.text("operationId"),
+            summary=node.text("summary") or item.text("summary"),
+            tags=tuple(dict.fromkeys(" ".join(tag.split())[:100] for tag in tags)),
+            deprecated=node.value.get("deprecated") is True,
+            webhook=webhook,
+            item=item,
+            node=node,
+        )
+
+    def page(self, operation: Operation) -> str:
+        """One endpoint as Markdown."""
+        node = operation.node
+        call = f"{operation.method.upper()} {operation.path}"
+        blocks = [f"# {escape(operation.title)}", fence(call, "http")]
+        if operation.webhook:
+            blocks.append("A webhook: the server sends this request to an address of yours.")
+        if operation.deprecated:
+            blocks.append("> **Deprecated**")
+        blocks.append(described(operation.item.get("description").value, 2))
+        blocks.append(described(node.get("description").value, 2))
+        facts = []
+        if operation.name:
+            facts.append(f"-   Operation: {code_span(operation.name)}")
+        if operation.tags:
+            facts.append("-   Tags: " + ", ".join(escape(tag) for tag in operation.tags))
+        if outside := node.get("externalDocs").text("url"):
+            facts.append(f"-   More: {escape(outside)}")
+        blocks.append("\n".join(facts))
+        parameters = self._parameters(operation)
+        blocks.append(self._table(parameters))
+        body = self._references.resolve(node.get("requestBody"))
+        blocks.append(self._request(body))
+        blocks.append(self._responses(node.get("responses")))
+        blocks.append(self._security(operation))
+        blocks.append(self._callbacks(node.get("callbacks")))
+        if not operation.webhook:
+            example = self._call(operation, parameters, body)
+            blocks.append("## Example call\n\n" + fence(example, "sh"))
+        return "\n\n".join(block for block in blocks if block.strip()) + "\n"
+
+    # --- parameters ---------------------------------------------------------------------------
+
+    def _parameters(self, operation: Operation) -> list[Node]:
+        """Parameters of the path item and the operation; the operation's win."""
+        found: dict[tuple[str, str], Node] = {}
+        for holder in (operation.item, operation.node):
+            for part in holder.get("parameters").parts():
+                parameter = self._references.resolve(part)
+                if name := parameter.text("name"):
+                    found[parameter.text("in"), name] = parameter
+        order = {place: rank for rank, place in enumerate(_PLACES)}
+        return sorted(found.values(), key=lambda node: order.get(node.text("in"), 9))
+
+    def _table(self, parameters: list[Node]) -> str:
+        if not parameters:
+            return ""
+        rows = ["| Name | In | Type | Required | Description |", "| --- | --- | --- | --- | --- |"]
+        for parameter in parameters:
+            schema = _schema_of(parameter)
+            said = [in_line(parameter.get("description").value), self._schemas.notes(schema)]
+            if parameter.value.get("deprecated") is True:
+                said.append("Deprecated.")
+            shown = self._shown_example(parameter)
+            if shown is not None:
+                said.append(f"Example: {code_span(_text(shown)[:300])}.")
+            unique = dict.fromkeys(part for part in said if part)
+            cells = (
+                code_span(parameter.text("name")),
+                escape(parameter.text("in")),
+                self._schemas.kind(schema),
+                "yes" if parameter.value.get("required") is True else "no",
+                " ".join(unique),
+            )
+            rows.append("| " + " | ".join(cell(text) for text in cells) + " |")
+        return "## Parameters\n\n" + "\n".join(rows)
+
+    def _shown_example(self, holder: Node) -> Any:
+        """The example that a parameter or media type gives itself, or ``None``."""
+        if isinstance(holder.value, dict) and "example" in holder.value:
+            return holder.value["example"]
+        for _, part in holder.get("examples").items():
+            example = self._references.resolve(part)
+            if isinstance(example.value, dict) and "value" in example.value:
+                return example.value["value"]
+        return None
+
+    # --- bodies -------------------------------------------------------------------------------
+
+    def _request(self, body: Node) -> str:
+        if not isinstance(body.value, dict) or not body.value:
+            return ""
+        required = " (required)" if body.value.get("required") is True else ""
+        blocks = [f"## Request body{required}", described(body.get("description").value, 3)]
+        blocks += self._contents(body.get("content"), "###", "readOnly")
+        return "\n\n".join(block for block in blocks if block)
+
+    def _responses(self, responses: Node) -> str:
+        blocks = []
+        for status, part in responses.items():
+            if status.startswith("x-"):
+                continue
+            response = self._references.resolve(part)
+            words = _STATUS.get(status.upper(), "")
+            blocks.append(f"### {escape(status)}" + (f" {words}" if words else ""))
+            blocks.append(described(response.get("description").value, 4))
+            headers = []
+            for name, inner in response.get("headers").items():
+                header = self._references.resolve(inner)
+                schema = _schema_of(header)
+                said = in_line(header.get("description").value) or self._schemas.notes(schema)
+                kind = self._schemas.kind(schema)
+                headers.append(f"-   {code_span(name)} ({kind})" + (f": {said}" if said else ""))
+            if headers:
+                blocks.append("Headers:\n\n" + "\n".join(headers))
+            blocks += self._contents(response.get("content"), "####", "writeOnly")
+            links = [code_span(name) for name, _ in response.get("links").items()]
+            if links:
+                blocks.append("Links: " + ", ".join(links))
+        if not blocks:
+            return ""
+        return "\n\n".join(["## Responses", *(block for block in blocks if block)])
+
+    def _contents(self, content: Node, hashes: str, leave_out: str) -> list[str]:
+        """The media types of a body; types that say the same are said once."""
+        groups: dict[str, list[str]] = {}
+        for name, part in content.items():
+            schema = part.get("schema")
+            text = []
+            if schema.value is not None:
+                notes = self._schemas.notes(schema)
+                text.append(self._schemas.kind(schema) + (f". {notes}" if notes else ""))
+                lines = self._schemas.lines(schema)
+                if lines:
+                    text.append("\n".join(lines))
+            shown = self._shown_example(part)
+            if shown is None and schema.value is not None and "json" in name.lower():
+                shown = self._schemas.example(schema, leave_out)
+            if shown is not None:
+                language = "json" if not isinstance(shown, str) else _language(name)
+                text.append(fence(_text(shown)[:_LONGEST_EXAMPLE], language))
+            groups.setdefault("\n\n".join(text), []).append(name)
+        return [
+            f"{hashes} {', '.join(code_span(name) for name in names)}\n\n{text}".rstrip()
+            for text, names in groups.items()
+        ]
+
+    def _callbacks(self, callbacks: Node) -> str:
+        lines = []
+        for name, part in callbacks.items():
+            for address, item in self._references.resolve(part).items():
+                resolved = self._references.resolve(item)
+                for method in METHODS:
+                    node = resolved.get(method)
+                    if isinstance(node.value, dict):
+                        said = in_line(node.get("summary").value or node.get("description").value)
+                        head = f"-   {code_span(name)}: {code_span(f'{method.upper()} {address}')}"
+                        lines.append(head + (f": {said}" if said else ""))
+        return "## Callbacks\n\n" + "\n".join(lines) if lines else ""
+
+    # --- security -----------------------------------------------------------------------------
+
+    def schemes(self) -> list[str]:
+        """The ways to authenticate, as lines of a list."""
+        lines = []
+        for name, part in self._root.get("components").get("securitySchemes").items():
+            scheme = self._references.resolve(part)
+            said = in_line(scheme.get("description").value)
+            head = f"-   {code_span(name)} ({_how(scheme)})"
+            lines.append(head + (f": {said}" if said else ""))
+            for flow, inner in scheme.get("flows").items():
+                urls = [
+                    f"{label} {code_span(inner.text(key))}"
+                    for key, label in (
+                        ("authorizationUrl", "authorize at"),
+                        ("tokenUrl", "tokens at"),
+                    )
+                    if inner.text(key)
+                ]
+                lines.append(f"    -   {escape(flow)}: {', '.join(urls)}".rstrip(": "))
+                for scope, what in inner.get("scopes").items():
+                    text = in_line(what.value)
+                    lines.append(f"        -   {code_span(scope)}" + (f": {text}" if text else ""))
+        return lines
+
+    def _wanted(self, operation: Operation) -> list[Node]:
+        own = operation.node.get("security")
+        return (own if own.value is not None else self._root.get("security")).parts()
+
+    def _scheme(self, name: str) -> Node:
+        schemes = self._root.get("components").get("securitySchemes")
+        return self._references.resolve(schemes.get(name))
+
+    def _security(self, operation: Operation) -> str:
+        lines = []
+        for wanted in self._wanted(operation):
+            parts = []
+            for name, scopes in wanted.items():
+                scheme = self._scheme(name)
+                named = [code_span(str(scope.value)) for scope in scopes.parts()]
+                with_scopes = f" with {', '.join(named)}" if named else ""
+                how = f" ({_how(scheme)})" if scheme.value else ""
+                parts.append(f"{code_span(name)}{how}{with_scopes}")
+            lines.append("-   " + (" and ".join(parts) or "none: it may be called without"))
+        if not lines:
+            return ""
+        words = "One of these:\n\n" if len(lines) > 1 else ""
+        return f"## Authentication\n\n{words}" + "\n".join(lines)
+
+    # --- the example call ---------------------------------------------------------------------
+
+    def _call(self, operation: Operation, parameters: list[Node], body: Node) -> str:
+        path, query = operation.path, []
+        headers: list[str] = []
+        for parameter in parameters:
+            name, place = parameter.text("name"), parameter.text("in")
+            value = self._parameter_value(parameter)
+            if place == "path":
+                path = path.replace("{" + name + "}", quote(_text(value), safe=""))
+            elif parameter.value.get("required") is True:
+                if place == "query":
+                    values = value if isinstance(value, list) else [value]
+                    query += [f"{quote(name)}={quote(_text(part), safe='')}" for part in values]
+                elif place == "header":
+                    headers.append(f"{name}: {_text(value)}")
+                elif place == "cookie":
+                    headers.append(f"Cookie: {name}={_text(value)}")
+        for name, _ in next((part.items() for part in self._wanted(operation) if part.value), []):
+            header, pair = _credentials(self._scheme(name))
+            headers += [header] if header else []
+            query += [pair] if pair else []
+        own = operation.node.get("servers").parts() or operation.item.get("servers").parts()
+        server = next((part.text("url") for part in own if "://" in part.text("url")), "")
+        url = (
+            (server.rstrip("/") or self._servers[0])
+            + path
+            + ("?" + "&".join(query) if query else "")
+        )
+        parts = [f"curl -X {operation.method.upper()} {shlex.quote(url)}"]
+        data = self._data(body, headers)
+        parts += [f"-H {shlex.quote(_one_line(header))}" for header in headers]
+        if data:
+            parts.append(data)
+        return " \\\n  ".join(parts)
+
+    def _parameter_value(self, parameter: Node) -> Any:
+        shown = self._shown_example(parameter)
+        value = self._schemas.example(_schema_of(parameter)) if shown is None else shown
+        return parameter.text("name").upper() if value in (None, "string", {}, []) else value
+
+    def _data(self, body: Node, headers: list[str]) -> str:
+        """The part of the call that sends the body; its media type goes to the headers."""
+        offered = body.get("content").items()
+        if not offered:
+            return ""
+        name, part = next(
+            (pair for pair in offered if "json" in pair[0].lower()), offered[0]
+        )  # fmt: skip
+        shown = self._shown_example(part)
+        value = self._schemas.example(part.get("schema"), "readOnly") if shown is None else shown
+        if name.lower().startswith("multipart/form-data") and isinstance(value, dict):
+            pairs = [f"-F {shlex.quote(f'{key}={_text(inner)}')}" for key, inner in value.items()]
+            return " \\\n  ".join(pairs)
+        headers.append(f"Content-Type: {name}")
+        if name.lower().startswith("application/x-www-form-urlencoded") and isinstance(value, dict):
+            pairs = [
+                f"--data-urlencode {shlex.quote(f'{key}={_text(inner)}')}"
+                for key, inner in value.items()
+            ]
+            return " \\\n  ".join(pairs)
+        if "json" not in name.lower() and not isinstance(value, str):
+            return "--data-binary @FILE"
+        return f"-d {shlex.quote(_text(value)[:_LONGEST_EXAMPLE])}"
+
+
+def _schema_of(holder: Node) -> Node:
+    """The schema of a parameter or header, which may stand in its content."""
+    schema = holder.get("schema")
+    if schema.value is None:
+        schema = next((part.get("schema") for _, part in holder.get("content").items()), schema)
+    return schema
+
+
+def _how(scheme: Node) -> str:
+    kind = scheme.text("type")
+    if kind == "apiKey":
+        return f"API key in the {escape(scheme.text('in'))} {code_span(scheme.text('name'))}"
+    if kind == "http":
+        shape = scheme.text("bearerFormat")
+        return f"HTTP {escape(scheme.text('scheme'))}" + (f", {escape(shape)}" if shape else "")
+    if kind == "oauth2":
+        return "OAuth 2"
+    if kind == "openIdConnect":
+        return f"OpenID Connect, {code_span(scheme.text('openIdConnectUrl'))}"
+    return "mutual TLS" if kind == "mutualTLS" else escape(kind) or "unknown"
+
+
+def _credentials(scheme: Node) -> tuple[str, str]:
+    """The header and the query parameter that a scheme wants, either may be empty."""
+    kind = scheme.text("type")
+    if kind == "apiKey":
+        name = scheme.text("name")
+        match scheme.text("in"):
+            case "query":
+                return "", f"{quote(name)}=API_KEY"
+            case "cookie":
+                return f"Cookie: {name}=API_KEY", ""
+            case _:
+                return f"{name}: API_KEY", ""
+    if kind == "http" and scheme.text("scheme").lower() == "basic":
+        return "Authorization: Basic BASE64_OF_USER_AND_PASSWORD", ""
+    if kind in ("http", "oauth2", "openIdConnect"):
+        return "Authorization: Bearer TOKEN", ""
+    return "", ""
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    indent = 2 if isinstance(value, (dict, list)) else None
+    return json.dumps(value, ensure_ascii=False, indent=indent)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _language(media_type: str) -> str:
+    match = re.search(r"\b(json|xml|yaml|html|csv|graphql)\b", media_type.lower())
+    return match[1] if match else ""
+
+
+_STATUS = {
+    "200": "OK",
+    "201": "Created",
+    "202": "Accepted",
+    "204": "No content",
+    "301": "Moved permanently",
+    "302": "Found",
+    "303": "See other",
+    "304": "Not modified",
+    "307": "Temporary redirect",
+    "400": "Bad request",
+    "401": "Unauthorized",
+    "403": "Forbidden",
+    "404": "Not found",
+    "405": "Method not allowed",
+    "406": "Not acceptable",
+    "409": "Conflict",
+    "410": "Gone",
+    "412": "Precondition failed",
+    "413": "Content too large",
+    "415": "Unsupported media type",
+    "422": "Unprocessable content",
+    "429": "Too many requests",
+    "500": "Internal server error",
+    "502": "Bad gateway",
+    "503": "Service unavailable",
+    "DEFAULT": "(any other status)",
+}

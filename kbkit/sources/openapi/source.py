@@ -1,0 +1,360 @@
+"""The source ``openapi``: one document an endpoint, one a schema, and one for the overview.
+
+A document's URI is the description's own with the JSON pointer of the part (RFC 6901):
+``https://example.org/api.yaml#/paths/~1pets/get``. The overview has the bare URI.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urljoin, urlsplit
+
+from kbkit.errors import SourceError
+from kbkit.markdown.writing import code_span, escape, fence
+from kbkit.models import DocumentType, Licence, SourceDocument
+from kbkit.recipes import OpenApiSource
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.decode import binary_kind, decode
+from kbkit.sources.disk.files import uri_of
+from kbkit.sources.json_yaml import load_values
+from kbkit.sources.openapi.descriptions import described, in_line
+from kbkit.sources.openapi.jsonschema import Schemas
+from kbkit.sources.openapi.operations import Operation, Operations
+from kbkit.sources.openapi.references import Node, References
+from kbkit.sources.web.fetch import Fetcher
+from kbkit.sources.web.robots import Robots
+from kbkit.sources.web.urls import canonical
+
+_MOST_BYTES = 50_000_000
+
+
+class OpenApi:
+    """An API description, by file or address.
+
+    Args:
+        spec: The part of the recipe that describes it.
+    """
+
+    type = "openapi"
+    exhaustive = True
+
+    def __init__(self, spec: OpenApiSource) -> None:
+        self._spec = spec
+
+    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
+        """Read the description; references that lead nowhere are skipped with their reason.
+
+        Raises:
+            SourceError: It cannot be read, or is no OpenAPI 3 description.
+        """
+        path: Path | None = None
+        if self._spec.url:
+            uri, text = self._fetched(self._spec.url, context)
+        else:
+            path = context.base / Path(self._spec.path or "").expanduser()
+            uri, text = uri_of(path, context.base), _read(path, self._spec.path or "")
+        try:
+            values = load_values(text)
+        except ValueError as error:
+            raise SourceError(f"{uri}: {error}") from None
+        if reason := refused(values):
+            raise SourceError(f"{uri}: {reason}")
+        found = Description(values, uri, path)
+        for made, document in enumerate(found.documents()):
+            if context.stop() or made >= self._spec.limit:
+                return
+            yield SourceEvent(document.uri, Outcome.FETCHED, self._labelled(document))
+        for problem in found.problems():
+            yield SourceEvent(uri, Outcome.SKIPPED, reason=problem)
+
+    def _labelled(self, document: SourceDocument) -> SourceDocument:
+        return SourceDocument(
+            document.uri,
+            document.title,
+            document.content,
+            self._spec.document_type or document.document_type,
+            tuple(dict.fromkeys((*self._spec.tags, *document.tags))),
+            document.metadata,
+        )
+
+    def _fetched(self, url: str, context: SourceContext) -> tuple[str, str]:
+        """The description's address behind redirects, and its text."""
+        # never conditional: the documents of an unchanged description have to be seen again
+        with Fetcher(
+            user_agent=context.user_agent,
+            timeout=context.timeout,
+            max_bytes=self._spec.max_bytes,
+            allow_private=self._spec.allow_private,
+            stop=context.stop,
+        ) as fetcher:
+            verdict = Robots(fetcher, context.user_agent).verdict(url)
+            if verdict is not None:
+                raise SourceError(f"{url}: {verdict.reason}")
+            response = fetcher.get(url)
+        if response.outcome is not Outcome.FETCHED:
+            raise SourceError(f"{url}: {response.reason}")
+        if kind := binary_kind(response.body):
+            raise SourceError(f"{url}: {kind}, not JSON or YAML")
+        # the address that was asked for: a redirect to another release is still this description
+        text = decode(response.body, response.charset, markup=False)
+        return canonical(url) or url, text
+
+
+def _read(path: Path, name: str) -> str:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise SourceError(f"{name}: larger than {_MOST_BYTES / 1e6:g} MB")
+        body = path.read_bytes()
+    except OSError as error:
+        raise SourceError(f"{name}: cannot be read ({error.strerror})") from None
+    if kind := binary_kind(body):
+        raise SourceError(f"{name}: {kind}, not JSON or YAML")
+    return decode(body, markup=False)
+
+
+def is_openapi(values: Any) -> bool:
+    """Whether JSON values look like an OpenAPI description (3.x, by its keys)."""
+    return (
+        isinstance(values, dict)
+        and "openapi" in values
+        and any(key in values for key in ("paths", "webhooks", "components"))
+    )
+
+
+def refused(values: Any) -> str:
+    """Say why a description cannot be read, or ``""``."""
+    if isinstance(values, dict) and "swagger" in values:
+        version = str(values["swagger"])[:10]
+        return (
+            f"Swagger {version} is not read; convert it to OpenAPI 3 "
+            "(swagger2openapi, or the Swagger editor's “Convert to OpenAPI 3”)"
+        )
+    if not is_openapi(values):
+        return "no OpenAPI description (it has no keys openapi and paths)"
+    version = str(values["openapi"])
+    if not re.match(r"3\.\d", version):
+        return f"OpenAPI {version[:10]} is not read; 3.0 and 3.1 are"
+    return ""
+
+
+def documents(values: Any, base_uri: str, *, path: Path | None = None) -> Iterator[SourceDocument]:
+    """The documents of an OpenAPI description.
+
+    Args:
+        values: The description as JSON values.
+        base_uri: Its URI; the documents' URIs begin with it.
+        path: Its file, when references to files beside it may be followed.
+
+    Raises:
+        SourceError: It is no OpenAPI 3 description.
+    """
+    if reason := refused(values):
+        raise SourceError(f"{base_uri}: {reason}")
+    yield from Description(values, base_uri, path).documents()
+
+
+class Description:
+    """One OpenAPI description.
+
+    Args:
+        values: Its JSON values.
+        uri: Its URI.
+        path: Its file, if it is one.
+    """
+
+    def __init__(self, values: dict[str, Any], uri: str, path: Path | None = None) -> None:
+        self._uri = uri.partition("#")[0]
+        self._references = References(values, path)
+        self._root = Node(values)
+        self._info = self._root.get("info")
+        self._name = self._info.text("title") or uri.rpartition("/")[2] or "API"
+        self._schemas = Schemas(self._references)
+        self._operations = Operations(
+            self._root, self._references, self._schemas, _servers(self._root, self._uri)
+        )
+
+    def problems(self) -> list[str]:
+        """Why references could not be followed; complete when all documents were made."""
+        return sorted(set(self._references.problems.values()))
+
+    def documents(self) -> Iterator[SourceDocument]:
+        """The overview, then the endpoints, the webhooks and the schemas."""
+        found = list(self._operations.found())
+        yield self._document("", self._name, self._overview(found), (), {"part": "overview"})
+        for operation in found:
+            metadata: dict[str, Any] = {
+                "part": "webhook" if operation.webhook else "endpoint",
+                "method": operation.method.upper(),
+                "path": operation.path,
+            }
+            if operation.name:
+                metadata["operation_id"] = operation.name
+            if operation.deprecated:
+                metadata["deprecated"] = True
+            self._schemas.begin()
+            page = self._operations.page(operation)
+            section = "webhooks" if operation.webhook else "paths"
+            pointer = _pointer(section, operation.path, operation.method)
+            yield self._document(pointer, operation.title, page, operation.tags, metadata)
+        for name, schema in self._root.get("components").get("schemas").items():
+            self._schemas.begin()
+            page = self._schema_page(name, schema)
+            pointer = _pointer("components", "schemas", name)
+            yield self._document(pointer, f"{name} schema", page, (), {"part": "schema"})
+
+    def _document(
+        self,
+        pointer: str,
+        title: str,
+        content: str,
+        tags: tuple[str, ...],
+        metadata: dict[str, Any],
+    ) -> SourceDocument:
+        about = {"api": self._name}
+        if version := self._info.text("version"):
+            about["version"] = version
+        about |= self._licence().to_metadata()
+        return SourceDocument(
+            self._uri + pointer,
+            " ".join(title.split())[:500],
+            content,
+            DocumentType.API_SPEC,
+            tags,
+            {**about, **metadata},
+        )
+
+    def _licence(self) -> Licence:
+        stated = self._info.get("license")
+        return Licence.stated(stated.text("identifier") or stated.text("name"), stated.text("url"))
+
+    def _overview(self, found: list[Operation]) -> str:
+        info = self._info
+        blocks = [f"# {escape(self._name)}"]
+        lines = []
+        if version := info.text("version"):
+            lines.append(f"-   Version: {escape(version)}")
+        lines.append(f"-   Description format: OpenAPI {escape(self._root.text('openapi'))}")
+        for key, label in (("contact", "Contact"), ("license", "License")):
+            part = info.get(key)
+            said = [part.text(field) for field in ("name", "identifier", "email", "url")]
+            if text := ", ".join(escape(word) for word in said if word):
+                lines.append(f"-   {label}: {text}")
+        if terms := info.text("termsOfService"):
+            lines.append(f"-   Terms of service: {escape(terms)}")
+        blocks.append("\n".join(lines))
+        blocks.append(in_line(info.text("summary")))
+        blocks.append(described(_value(info, "description"), 2))
+        servers = self._server_lines()
+        if servers:
+            blocks.append("## Servers\n\n" + "\n".join(servers))
+        schemes = self._operations.schemes()
+        if schemes:
+            blocks.append("## Authentication\n\n" + "\n".join(schemes))
+        blocks.append(self._endpoint_list(found))
+        names = [name for name, _ in self._root.get("components").get("schemas").items()]
+        if names:
+            blocks.append("## Schemas\n\n" + "\n".join(f"-   {code_span(name)}" for name in names))
+        return "\n\n".join(block for block in blocks if block.strip()) + "\n"
+
+    def _server_lines(self) -> list[str]:
+        lines = []
+        for server in self._root.get("servers").parts():
+            url = server.text("url")
+            if not url:
+                continue
+            said = in_line(_value(server, "description"))
+            lines.append(f"-   {code_span(url)}" + (f": {said}" if said else ""))
+            for name, variable in server.get("variables").items():
+                choices = [str(part.value) for part in variable.get("enum").parts()]
+                words = f"default {code_span(variable.text('default'))}"
+                if choices:
+                    words += ", one of " + ", ".join(code_span(choice) for choice in choices[:50])
+                said = in_line(_value(variable, "description"))
+                lines.append(f"    -   {code_span(name)} ({words})" + (f": {said}" if said else ""))
+        return lines
+
+    def _endpoint_list(self, found: list[Operation]) -> str:
+        """Tags with what they hold; then what has no tag, and the webhooks."""
+        described_tags = {
+            tag.text("name"): _value(tag, "description") for tag in self._root.get("tags").parts()
+        }
+        named = [tag for operation in found for tag in operation.tags]
+        blocks = []
+        for tag in dict.fromkeys([*described_tags, *named]):
+            lines = [_entry(part) for part in found if tag in part.tags and not part.webhook]
+            text = described(described_tags.get(tag), 4)
+            if tag and (lines or text):
+                blocks += [f"### {escape(tag)}", text, "\n".join(lines)]
+        loose = [_entry(part) for part in found if not part.tags and not part.webhook]
+        if loose:
+            blocks += ["### Other endpoints" if blocks else "", "\n".join(loose)]
+        if blocks:
+            blocks.insert(0, "## Endpoints")
+        hooks = [_entry(part) for part in found if part.webhook]
+        if hooks:
+            blocks += ["## Webhooks", "\n".join(hooks)]
+        return "\n\n".join(block for block in blocks if block.strip())
+
+    def _schema_page(self, name: str, schema: Node) -> str:
+        resolved = self._references.resolve(schema)
+        blocks = [f"# {escape(name)}"]
+        value = resolved.value if isinstance(resolved.value, dict) else {}
+        blocks.append(described(value.get("description"), 2))
+        plain = Node(
+            {key: inner for key, inner in value.items() if key not in ("description", "title")},
+            resolved.file,
+        )
+        kind = self._schemas.kind(plain) if value else "anything"
+        notes = self._schemas.notes(plain)
+        blocks.append(f"Type: {kind}" + (f". {notes}" if notes else ""))
+        lines = self._schemas.lines(Node(resolved.value, resolved.file, name, schema_ref(name)))
+        if lines:
+            blocks.append("## Fields\n\n" + "\n".join(lines))
+        example = self._schemas.example(schema)
+        if example is not None:
+            blocks.append("## Example\n\n" + fence(_json(example), "json"))
+        return "\n\n".join(block for block in blocks if block.strip()) + "\n"
+
+
+def schema_ref(name: str) -> str:
+    """The reference that leads to a schema of the description itself."""
+    return "#/components/schemas/" + name.replace("~", "~0").replace("/", "~1")
+
+
+def _entry(operation: Operation) -> str:
+    head = code_span(f"{operation.method.upper()} {operation.path}")
+    said = in_line(operation.summary)
+    gone = " (deprecated)" if operation.deprecated else ""
+    return f"-   {head}{gone}" + (f": {said}" if said else "")
+
+
+def _pointer(*keys: str) -> str:
+    escaped = (key.replace("~", "~0").replace("/", "~1") for key in keys)
+    return "#/" + "/".join(quote(key, safe="~!$&'()*+,;=:@") for key in escaped)
+
+
+def _servers(root: Node, uri: str) -> list[str]:
+    """Addresses of the servers with their variables' defaults; relative ones made absolute."""
+    found = []
+    for server in root.get("servers").parts():
+        url = server.text("url")
+        for name, variable in server.get("variables").items():
+            url = url.replace("{" + name + "}", variable.text("default"))
+        if urlsplit(uri).scheme in ("http", "https"):
+            url = urljoin(uri, url)
+        if url.startswith(("http://", "https://")):
+            found.append(url.rstrip("/"))
+    return found or ["https://api.example.com"]
+
+
+def _value(node: Node, key: str) -> Any:
+    return node.get(key).value
+
+
+def _json(value: Any) -> str:
+    import json
+
+    return json.dumps(value, ensure_ascii=False, indent=2)[:20_000]

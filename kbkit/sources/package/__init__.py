@@ -1,0 +1,1 @@
+"""The source ``package``: the public API of installed Python packages."""

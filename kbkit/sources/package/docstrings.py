@@ -1,0 +1,319 @@
+"""Docstrings -> Markdown: numpy, Google and Sphinx styles, and the reStructuredText in them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from kbkit.markdown.writing import code_span, fence, indent, quote
+
+_ROLE = re.compile(r":(?:[a-z]+:)*[a-z]+:`(?:~|!|\.)?([^`<]+?)(?:\s*<[^`>]*>)?`")
+_MATH = re.compile(r":math:`([^`]+)`")
+_LITERAL = re.compile(r"``(.+?)``")
+_BROKEN_LITERAL = re.compile(r"(?<!`)``([^`]+)``(?!`)")
+_RST_LINK = re.compile(r"`([^`<]+?)\s*<(https?://[^`>]+)>`__?")
+_RST_REFERENCE = re.compile(r"`([^`]+)`_\b|\b\[(\w+)\]_")
+_DIRECTIVE = re.compile(r"^(\s*)\.\. ([\w-]+)::[ \t]*(.*)$")
+_COMMENT = re.compile(r"^\s*\.\. (?:_[\w -]+:|\[\w+\]|\|)")
+_OPTION = re.compile(r"^\s+:[\w-]+:")
+_UNDERLINE = re.compile(r"^([=\-~^\"'`#*+]){3,}\s*$")
+_STYLES = (
+    (
+        "numpy",
+        re.compile(
+            r"(?m)^[ \t]*(?:Parameters|Returns|Yields|Raises|Examples?|Notes?|See Also|Attributes|"
+            r"Warnings?|References|Methods|Other Parameters|Warns|Receives)"
+            r"[ \t]*\n[ \t]*-{3,}[ \t]*$"
+        ),
+    ),
+    ("sphinx", re.compile(r"(?m)^[ \t]*:(?:param|type|returns?|rtype|raises?|ivar|var)\b[^:\n]*:")),
+    (
+        "google",
+        re.compile(
+            r"(?m)^[ \t]*(?:Args|Arguments|Parameters|Params|Returns?|Yields?|Raises|Examples?|"
+            r"Attributes|Other Args|Keyword Args|Note|Warning|Todo)[ \t]*:[ \t]*$"
+        ),
+    ),
+)
+_VERSIONS = {
+    "versionadded": "Added in version",
+    "versionchanged": "Changed in version",
+    "deprecated": "Deprecated since version",
+}
+_CODE = frozenset({"code-block", "code", "sourcecode", "ipython", "doctest", "testcode"})
+_DROPPED = frozenset(
+    {"plot", "image", "figure", "index", "autosummary", "toctree", "currentmodule", "highlight"}
+)
+
+
+def to_markdown(docstring: Any) -> str:
+    """Write a docstring as Markdown.
+
+    Its sections (parameters, returns, examples) begin with a line in bold, not with a heading:
+    they are parts of one entry, which search is to find as a whole.
+
+    Args:
+        docstring: A griffe ``Docstring``.
+
+    Returns:
+        Markdown without a newline at its end; empty when there is nothing to say.
+    """
+    style = _style(docstring.value)
+    if not style:
+        return rst(docstring.value)
+    try:
+        sections = docstring.parse(style, warnings=False)
+    except Exception:  # a docstring that breaks its parser is still text
+        return rst(docstring.value)
+    blocks = [_section(section) for section in sections]
+    return "\n\n".join(block for block in blocks if block.strip())
+
+
+def _style(text: str) -> str:
+    """The style that a docstring's sections are written in, or ``""`` when it has none."""
+    return next((style for style, pattern in _STYLES if pattern.search(text)), "")
+
+
+def summary(docstring: Any) -> str:
+    """The first paragraph of a docstring in one line."""
+    if docstring is None:
+        return ""
+    first = re.split(r"\n\s*\n", docstring.value.strip(), maxsplit=1)[0]
+    return inline(" ".join(first.split()))[:300]
+
+
+def inline(text: str) -> str:
+    """Inline reStructuredText as Markdown; text that would read as HTML is escaped."""
+    # as Sphinx does: an address holds no white space, where it goes on in the next line
+    text = _RST_LINK.sub(lambda match: f"[{match[1]}]({''.join(match[2].split())})", text)
+    text = _MATH.sub(lambda match: code_span(match[1]), text)
+    text = _ROLE.sub(lambda match: f"`{match.group(1).strip()}`", text)
+    text = _LITERAL.sub(lambda match: code_span(match.group(1)), text)
+    text = _RST_REFERENCE.sub(lambda match: match.group(1) or f"[{match.group(2)}]", text)
+    parts = re.split(r"(`+[^`]*`+)", text)
+    return "".join(
+        part if index % 2 else re.sub(r"<(?=[A-Za-z/!?])", "&lt;", part)
+        for index, part in enumerate(parts)
+    )
+
+
+def rst(text: str) -> str:
+    """Blocks of reStructuredText (or Markdown, or plain text) as Markdown.
+
+    Doctests and literal blocks become fences, notes and version marks become text; what is not
+    recognised stays as it is.
+    """
+    lines = _unbroken(text).expandtabs(4).rstrip().split("\n")
+    out: list[str] = []
+    index = 0
+    while index < len(lines):
+        line = lines[index]
+        stripped = line.strip()
+        if re.match(r"(`{3,}|~{3,})", stripped):
+            index = _fenced(lines, index, out)
+        elif stripped.startswith(">>>"):
+            index = _doctest(lines, index, out)
+        elif match := _DIRECTIVE.match(line):
+            index = _directive(lines, index, match, out)
+        elif _COMMENT.match(line):
+            _, index = _body(lines, index + 1, _width(line))
+        elif _UNDERLINE.match(line) and out and out[-1].strip() and out[-2:-1] in ([""], []):
+            out[-1] = f"**{out[-1].strip()}**"
+            out.append("")
+            index += 1
+        elif stripped.endswith("::") and not stripped.startswith(".."):
+            index = _literal(lines, index, out)
+        else:
+            out.append(inline(line))
+            index += 1
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(out)).strip("\n")
+
+
+def _unbroken(text: str) -> str:
+    """The text without line breaks in inline markup: it is read line by line."""
+    for pattern in (_RST_LINK, _MATH, _ROLE, _BROKEN_LITERAL):
+        text = pattern.sub(_in_one_line, text)
+    return text
+
+
+def _in_one_line(match: re.Match[str]) -> str:
+    """What was matched, unless a paragraph or an example begins within: then it is none."""
+    found = match.group()
+    return found if re.search(r"\n\s*(?:\n|>>>)", found) else " ".join(found.split())
+
+
+def _section(section: Any) -> str:
+    kind = section.kind.value
+    title = section.title or _TITLES.get(kind, "")
+    if kind == "text":
+        return rst(section.value)
+    if kind == "examples":
+        parts = [
+            fence(value, "pycon") if part.value == "examples" else rst(value)
+            for part, value in section.value
+        ]
+        return "\n\n".join([f"**{title}**", *parts])
+    if kind == "admonition":
+        return _admonition(section)
+    if kind == "deprecated":
+        return quote(f"**Deprecated since version {section.value.version}**\n\n"
+                     + rst(section.value.description))  # fmt: skip
+    values = section.value if isinstance(section.value, list) else [section.value]
+    items = [item for value in values if (item := _item(value))]
+    return "\n\n".join([f"**{title}**", "\n".join(items)]) if items else ""
+
+
+_TITLES = {
+    "parameters": "Parameters",
+    "other parameters": "Other parameters",
+    "type parameters": "Type parameters",
+    "raises": "Raises",
+    "warns": "Warns",
+    "returns": "Returns",
+    "yields": "Yields",
+    "receives": "Receives",
+    "examples": "Examples",
+    "attributes": "Attributes",
+    "functions": "Functions",
+    "methods": "Methods",
+    "classes": "Classes",
+    "type aliases": "Type aliases",
+    "modules": "Modules",
+}
+
+
+def _admonition(section: Any) -> str:
+    title = section.title or section.value.kind.replace("-", " ").capitalize()
+    text = section.value.description
+    if title.lower().startswith("see also"):
+        return f"**{title}**\n\n{_see_also(text)}"
+    if title.lower() in ("notes", "references", "examples", "warnings", "methods", "attributes"):
+        return f"**{title}**\n\n{rst(text)}"
+    return quote(f"**{title}**\n\n{rst(text)}")
+
+
+def _see_also(text: str) -> str:
+    """The list of related things: ``name : what it is``, continued by indented lines."""
+    items: list[str] = []
+    for line in _unbroken(text).split("\n"):
+        if not line.strip():
+            continue
+        if line[0].isspace() and items:
+            items[-1] += (" " if items[-1].endswith((".", ":")) else ": ") + inline(line.strip())
+            continue
+        name, colon, what = line.partition(" : ")
+        names = ", ".join(code_span(part.strip(" `:")) for part in name.split(",") if part.strip())
+        items.append(f"-   {names}" + (f": {inline(what.strip())}" if colon else ""))
+    return "\n".join(items)
+
+
+def _item(value: Any) -> str:
+    """One parameter, return value, exception or attribute."""
+    if isinstance(value, str):
+        return rst(value)
+    name = getattr(value, "name", None) or ""
+    annotation = str(value.annotation) if getattr(value, "annotation", None) else ""
+    described = rst(getattr(value, "description", "") or "")
+    # no default: the signature has it, and what a parser makes of the prose is often wrong
+    kind = code_span(annotation)
+    head = code_span(name) if name else ""
+    if kind:
+        head = f"{head} ({kind})" if head else kind
+    if not head:
+        return f"-   {indent(described, '    ')[4:]}" if described else ""
+    if not described:
+        return f"-   {head}"
+    return f"-   {head}: {indent(described, '    ').lstrip()}"
+
+
+def _width(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _body(lines: list[str], index: int, width: int) -> tuple[list[str], int]:
+    """Lines that are indented more than ``width``, without their indentation."""
+    body: list[str] = []
+    while index < len(lines) and (not lines[index].strip() or _width(lines[index]) > width):
+        body.append(lines[index])
+        index += 1
+    while body and not body[-1].strip():
+        body.pop()
+    least = min((_width(line) for line in body if line.strip()), default=0)
+    return [line[least:] for line in body], index
+
+
+def _fenced(lines: list[str], index: int, out: list[str]) -> int:
+    mark = re.match(r"(`{3,}|~{3,})", lines[index].strip())
+    assert mark is not None
+    out.append(lines[index])
+    index += 1
+    while index < len(lines):
+        out.append(lines[index])
+        index += 1
+        if out[-1].strip().startswith(mark.group(1)):
+            return index
+    out.append(" " * _width(lines[-1]) + mark.group(1))
+    return index
+
+
+def _doctest(lines: list[str], index: int, out: list[str]) -> int:
+    width = _width(lines[index])
+    code = []
+    while index < len(lines):
+        line = lines[index]
+        if not line.strip():
+            following = next((rest for rest in lines[index + 1 :] if rest.strip()), "")
+            if not following.strip().startswith(">>>"):
+                break
+            code.append("")
+        elif _width(line) < width:
+            break
+        else:
+            code.append(line[width:])
+        index += 1
+    _block(fence("\n".join(code).strip("\n"), "pycon"), width, out)
+    return index
+
+
+def _literal(lines: list[str], index: int, out: list[str]) -> int:
+    line = lines[index]
+    head = line.rstrip()[:-2].rstrip()
+    body, after = _body(lines, index + 1, _width(line))
+    if not body:
+        out.append(inline(line))
+        return index + 1
+    if head:
+        out.append(inline(head + ("" if head.endswith(":") else ":")))
+    while body and not body[0].strip():
+        body.pop(0)
+    _block(fence("\n".join(body)), _width(line), out)
+    return after
+
+
+def _directive(lines: list[str], index: int, match: re.Match[str], out: list[str]) -> int:
+    name, argument = match.group(2), match.group(3).strip()
+    width = len(match.group(1))
+    body, after = _body(lines, index + 1, width)
+    while body and (not body[0].strip() or _OPTION.match(" " + body[0])):
+        body.pop(0)
+    if name in _CODE:
+        _block(fence("\n".join(body), argument if argument.isalnum() else "python"), width, out)
+    elif name in _VERSIONS:
+        version, _, rest = argument.partition(" ")
+        text = rst("\n".join([rest.strip(), *body]).strip())
+        said = f"*{_VERSIONS[name]} {version.rstrip(':')}*"
+        _block(f"{said}: {text}" if text else said, width, out)
+    elif name == "math":
+        _block("$$\n" + "\n".join([argument, *body]).strip() + "\n$$", width, out)
+    elif name not in _DROPPED:
+        text = rst("\n".join([argument, *body]).strip())
+        if text:
+            _block(quote(f"**{name.replace('-', ' ').capitalize()}**\n\n{text}"), width, out)
+    return after
+
+
+def _block(block: str, width: int, out: list[str]) -> None:
+    if out and out[-1].strip():
+        out.append("")
+    out.append(indent(block, " " * width))
+    out.append("")

@@ -1,0 +1,379 @@
+"""The source ``package``: the public API of an installed Python package, from its docstrings.
+
+griffe reads the source files; nothing of the package is imported or run.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kbkit.errors import SourceError
+from kbkit.markdown.writing import code_span, escape, fence
+from kbkit.models import DocumentType, SourceDocument
+from kbkit.recipes import PackageSource
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.package.docstrings import summary, to_markdown
+from kbkit.sources.package.repository import Origin, origin_of
+from kbkit.sources.package.signatures import signature
+
+_TESTS = frozenset({"tests", "test", "testing_data", "conftest", "_tests", "_testing"})
+_OWN_PAGE = 400  # characters of docstring that make a method a document of its own
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A public object: the path that users write, and griffe's object."""
+
+    path: str
+    item: Any
+
+
+class Package:
+    """The public API of an installed package: one document a module, class and function.
+
+    A method whose docstring is longer than a few lines is a document too; short ones are
+    sections of their class. Public is what ``__all__`` names; where there is none, what has no
+    leading underscore, and in a package's ``__init__`` also what it re-exports from its own
+    modules. An object that several paths lead to is found under the shortest. What a class
+    inherits from a private class is written as its own; of a public base, which has its own
+    document, the names are listed. Each document ends with the place of its source.
+
+    Args:
+        spec: The part of the recipe that describes it.
+    """
+
+    type = "package"
+    exhaustive = True
+
+    def __init__(self, spec: PackageSource) -> None:
+        self._spec = spec
+
+    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
+        """Read the package.
+
+        Raises:
+            SourceError: There is no such package, or it has no Python source.
+        """
+        root = _load(self._spec.name)
+        origin = origin_of(self._spec.name)
+        made = 0
+        for entry in public_objects(root, self._spec.name):
+            for document in self._documents(entry, origin):
+                if context.stop() or made >= self._spec.limit:
+                    return
+                made += 1
+                yield SourceEvent(document.uri, Outcome.FETCHED, document)
+
+    def _documents(self, entry: _Entry, origin: Origin) -> Iterator[SourceDocument]:
+        item = entry.item
+        if item.is_module:
+            text = _module_page(entry)
+        elif item.is_class:
+            methods = _methods(item)
+            text = _class_page(entry, methods)
+            for name, method in methods:
+                if _has_own_page(method):
+                    path = f"{entry.path}.{name}"
+                    yield self._document(path, method, _function_page(path, method), origin)
+        else:
+            text = _function_page(entry.path, item)
+        if text:
+            yield self._document(entry.path, item, text, origin)
+
+    def _document(self, path: str, item: Any, text: str, origin: Origin) -> SourceDocument:
+        metadata = {"kind": item.kind.value, "file": _file(item)}
+        if item.lineno:
+            metadata["line"] = item.lineno
+        if origin.version:
+            metadata["version"] = origin.version
+        if origin.url:
+            metadata["repository"] = origin.url
+        metadata |= origin.licence.to_metadata()
+        return SourceDocument(
+            uri=f"python:{path}",
+            title=path,
+            content=f"{text}\n{_source_line(metadata, origin)}\n",
+            document_type=self._spec.document_type or DocumentType.REFERENCE,
+            tags=self._spec.tags,
+            metadata=metadata,
+        )
+
+
+def _load(name: str) -> Any:
+    import griffe
+
+    class Finder(griffe.ModuleFinder):
+        """Leaves tests out: in large packages they are most of the code."""
+
+        def iter_submodules(self, path: Any, seen: Any = None) -> Iterator[Any]:
+            for parts, file in super().iter_submodules(path, seen):
+                if not any(part in _TESTS or part.startswith("test_") for part in parts):
+                    yield parts, file
+
+    # without a handler, griffe's notes on the package's code would go to the terminal
+    logging.getLogger("griffe").addHandler(logging.NullHandler())
+    loader = griffe.GriffeLoader(allow_inspection=False, store_source=False)
+    loader.finder = Finder()
+    top = name.partition(".")[0]
+    try:
+        package = loader.load(top)
+        root = package[name.partition(".")[2]] if "." in name else package
+    except (ModuleNotFoundError, griffe.LoadingError) as error:
+        raise SourceError(
+            f"{name}: no Python package of this name with source files is installed here; "
+            f"install it beside kbkit (pip install {top.replace('_', '-')}) or mend the name "
+            "(it is the one that import statements use)"
+        ) from error
+    except KeyError:
+        raise SourceError(f"{name}: {top} has no module of this name") from None
+    if not root.is_module:
+        raise SourceError(f"{name}: a {root.kind.value}, not a package or module")
+    return root
+
+
+def public_objects(root: Any, path: str) -> list[_Entry]:
+    """Every public module, class and function below a module, under its shortest path.
+
+    Args:
+        root: A griffe module.
+        path: Its dotted path.
+    """
+    best: dict[str, _Entry] = {}
+    waiting = [_Entry(path, root)]
+    while waiting:
+        module = waiting.pop()
+        best.setdefault(module.item.path, module)
+        for name, item in _public_members(module.item):
+            entry = _Entry(f"{module.path}.{name}", item)
+            known = best.get(item.path)
+            if known is None or _rank(entry.path) < _rank(known.path):
+                best[item.path] = entry
+                if item.is_module:
+                    waiting.append(entry)
+    return sorted(best.values(), key=lambda entry: entry.path)
+
+
+def _rank(path: str) -> tuple[int, int, str]:
+    return path.count("."), len(path), path
+
+
+def _public_members(module: Any) -> Iterator[tuple[str, Any]]:
+    exports = _exports(module)
+    top = module.path.partition(".")[0]
+    modules = {name for name, member in module.members.items() if _is_module(member)}
+    # an __all__ that names submodules names all that are public
+    strict = exports is not None and bool(exports & modules)
+    for name, member in module.members.items():
+        if name.startswith("_"):
+            continue
+        item = _target(member)
+        if item is None or item.path.partition(".")[0] != top:
+            continue
+        if item.is_module:
+            wanted = not member.is_alias and (not strict or name in (exports or ()))
+        elif exports is not None:
+            wanted = name in exports
+        else:
+            wanted = not member.is_alias or module.is_init_module
+        if wanted and (item.is_module or item.is_class or item.is_function):
+            yield name, item
+
+
+def _exports(module: Any) -> set[str] | None:
+    """Names in ``__all__``, or ``None`` where there is no such list."""
+    if module.exports is None:
+        return None
+    return {str(getattr(export, "name", export)) for export in module.exports}
+
+
+def _target(member: Any) -> Any | None:
+    """The object behind a name, or ``None`` when it lies outside what was read."""
+    if not member.is_alias:
+        return member
+    try:
+        return member.final_target
+    except Exception:  # griffe has several errors for what cannot be followed
+        return None
+
+
+def _is_module(member: Any) -> bool:
+    return not member.is_alias and bool(member.is_module)
+
+
+def _methods(item: Any) -> list[tuple[str, Any]]:
+    """Public methods and properties with docstrings, those of private bases included."""
+    found: dict[str, Any] = {}
+    bases = _bases(item)
+    public = [base for base in bases if not base.name.startswith("_") and _is_exported(base)]
+    for source in [item, *(base for base in bases if base not in public)]:
+        for name, member in source.members.items():
+            if name.startswith("_") and name != "__call__":
+                continue
+            target = _target(member)
+            if target is None or name in found:
+                continue
+            if target.is_function or (target.is_attribute and "property" in target.labels):
+                found[name] = target
+    return sorted((name, method) for name, method in found.items() if method.docstring)
+
+
+def _bases(item: Any) -> list[Any]:
+    try:
+        return list(item.mro())
+    except Exception:  # bases outside of the package
+        return []
+
+
+def _is_exported(item: Any) -> bool:
+    """Whether a class is public at the package's root, and so has its own pages there."""
+    root = item.package
+    exports = _exports(root)
+    return item.name in exports if exports is not None else item.name in root.members
+
+
+def _has_own_page(method: Any) -> bool:
+    return len(method.docstring.value) >= _OWN_PAGE
+
+
+def _module_page(entry: _Entry) -> str:
+    item = entry.item
+    members = list(_public_members(item))
+    if not item.docstring and not members:
+        return ""
+    blocks = [_heading(1, entry.path)]
+    if item.docstring:
+        blocks.append(to_markdown(item.docstring))
+    kinds = (("Modules", "is_module"), ("Classes", "is_class"), ("Functions", "is_function"))
+    for title, kind in kinds:
+        lines = [
+            _mention(f"{entry.path}.{name}", member)
+            for name, member in sorted(members, key=lambda pair: pair[0])
+            if getattr(member, kind)
+        ]
+        if lines:
+            blocks.append(f"## {title}\n\n" + "\n".join(lines))
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _class_page(entry: _Entry, methods: list[tuple[str, Any]]) -> str:
+    item = entry.item
+    if not item.docstring and not methods:
+        return ""
+    blocks = [_heading(1, entry.path), fence(f"class {signature(entry.path, item)}", "python")]
+    bases = [str(base) for base in item.bases]
+    if bases:
+        blocks.append("Bases: " + ", ".join(code_span(base) for base in bases))
+    if item.docstring:
+        blocks.append(to_markdown(item.docstring))
+    initial = item.members.get("__init__")
+    if initial is not None and initial.docstring and not initial.is_alias:
+        blocks.append(to_markdown(initial.docstring))
+    attributes = _attributes(item)
+    if attributes:
+        blocks.append("## Attributes\n\n" + "\n".join(attributes))
+    inherited = _inherited(item)
+    if inherited:
+        blocks.append("## Inherited\n\n" + "\n".join(inherited))
+    apart = [_mention(f"{entry.path}.{name}", method) for name, method in methods
+             if _has_own_page(method)]  # fmt: skip
+    if apart:
+        blocks.append("## Methods\n\n" + "\n".join(apart))
+    for name, method in methods:
+        if not _has_own_page(method):
+            path = f"{entry.path}.{name}"
+            blocks.append(_heading(3 if apart else 2, path))
+            blocks.extend(_body(path, method))
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _function_page(path: str, item: Any) -> str:
+    if not item.docstring:
+        return ""
+    return "\n\n".join([_heading(1, path), *_body(path, item)]) + "\n"
+
+
+def _body(path: str, item: Any) -> list[str]:
+    if item.is_attribute:
+        called = _property(item)
+    else:
+        # overloads say what callers may do; the implementation's own signature does not count
+        shown = getattr(item, "overloads", None) or [item]
+        called = fence("\n".join(signature(path, part) for part in shown), "python")
+    text = to_markdown(item.docstring)
+    return [block for block in (called, text) if block]
+
+
+def _heading(level: int, path: str) -> str:
+    text = code_span(path) if escape(path) != path else path
+    return f"{'#' * level} {text} {{#{path}}}"
+
+
+def _mention(path: str, item: Any) -> str:
+    said = summary(item.docstring)
+    return f"-   {code_span(path)}" + (f": {said}" if said else "")
+
+
+def _attributes(item: Any) -> list[str]:
+    lines = []
+    for name, member in sorted(item.members.items()):
+        if name.startswith("_") or member.is_alias or not member.is_attribute:
+            continue
+        if "property" in member.labels or not (member.docstring or member.annotation):
+            continue
+        kind = f" ({code_span(str(member.annotation))})" if member.annotation else ""
+        said = summary(member.docstring)
+        lines.append(f"-   {code_span(name)}{kind}" + (f": {said}" if said else ""))
+    return lines
+
+
+def _property(item: Any) -> str:
+    kind = f", {code_span(str(item.annotation))}" if item.annotation else ""
+    change = "can be set" if getattr(item, "setter", None) is not None else "read only"
+    return f"Property{kind}, {change}."
+
+
+def _inherited(item: Any) -> list[str]:
+    """What public bases in the package bring along, a line a base."""
+    lines = []
+    own = set(item.members)
+    for base in _bases(item):
+        if base.name.startswith("_") or not _is_exported(base):
+            continue
+        names = [
+            name
+            for name, member in sorted(base.members.items())
+            if not name.startswith("_") and name not in own and not member.is_alias
+        ]
+        own.update(names)
+        if names:
+            listed = ", ".join(code_span(name) for name in names)
+            lines.append(f"-   {code_span(base.name)}: {listed}")
+    return lines
+
+
+def _source_line(metadata: dict[str, Any], origin: Origin) -> str:
+    place = code_span(metadata["file"])
+    if "line" in metadata:
+        place += f", line {metadata['line']}"
+    named = " ".join(part for part in (origin.distribution, origin.version) if part)
+    if origin.url:
+        return f"Source: {place}, in [{escape(named or origin.url)}]({origin.url})"
+    return f"Source: {place}" + (f", in {escape(named)}" if named else "")
+
+
+def _file(item: Any) -> str:
+    """Path of the source file from the folder that holds the package: the same everywhere."""
+    found = item.filepath
+    if isinstance(found, list):
+        found = found[0] if found else ""
+    path = Path(found)
+    top = item.package.filepath
+    if isinstance(top, Path):
+        folder = top.parent.parent if top.stem == "__init__" else top.parent
+        if path.is_relative_to(folder):
+            return path.relative_to(folder).as_posix()
+    return path.name

@@ -1,0 +1,1 @@
+"""Sources that fetch from the web, politely and guarded."""

@@ -1,0 +1,374 @@
+"""One crawl: the frontier, what is asked for next, and what becomes of what comes.
+
+The frontier is not kept anywhere: it follows from the links of the pages that were visited, which
+the catalog remembers, and from the sitemaps. So a crawl that was interrupted goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kbkit.models import PageVisit
+from kbkit.recipes import CrawlSource
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.html.extract import Extracted
+from kbkit.sources.html.page_reader import Reader
+from kbkit.sources.web import outcomes
+from kbkit.sources.web.downloads import Downloads, Pace, Task
+from kbkit.sources.web.fetch import Response
+from kbkit.sources.web.outcomes import Validators
+from kbkit.sources.web.robots import Robots, directives
+from kbkit.sources.web.sitemaps import read_sitemaps
+from kbkit.sources.web.urls import Refusals, Scope, canonical, origin, twin
+
+PAGES = frozenset({"", "text/html", "application/xhtml+xml", "application/octet-stream"})
+"""Media types that are read as pages."""
+
+_AHEAD = 16  # downloads that wait for a thread
+_READ_AHEAD = 64  # pages fetched that wait to be read; bounds memory
+_SILENT_MOST = 8  # requests in a row without any answer before the host counts as gone
+_STUB = 400  # characters of a page that only refreshes to another
+
+
+class CrawlRun:
+    """One crawl from its start to its end.
+
+    Args:
+        spec: The part of the recipe that describes it; the provider is ours.
+        context: What the pipeline gives.
+    """
+
+    def __init__(self, spec: CrawlSource, context: SourceContext) -> None:
+        self._spec = spec
+        self._context = context
+        self._stop = context.stop
+        self._start = canonical(spec.url)
+        self._scope = Scope(self._start or spec.url, spec.include, spec.exclude, spec.queries)
+        self._validators = Validators(spec)
+        self._fetcher = outcomes.fetcher_for(spec, context)
+        self._robots = Robots(self._fetcher, context.user_agent)
+        self._pace = Pace(self._robots, spec.delay, context.stop)
+        self._downloads = Downloads(
+            self._fetcher, self._robots, self._pace, self._check, context.stop,
+            concurrency=spec.concurrency,
+        )  # fmt: skip
+        self._refusals = Refusals()
+        self._reader = Reader()
+        self._frontier: deque[Task] = deque()
+        self._seen: set[str] = set()
+        self._linked: set[str] = set()  # pages whose links have been taken
+        self._unlinked: Counter[int] = Counter()  # pages asked for, not yet linked, by depth
+        self._copies: dict[str, str] = {}  # what pages call their own address
+        self._responses: dict[str, Response] = {}  # of pages that are being read
+        self._active = 0  # pages asked for that count against the limit
+        self._made = 0  # documents
+        self._asked = 0
+        self._silent = 0
+        self._opened = False  # the start page has been dealt with
+        self._dead = ""
+
+    def close(self) -> None:
+        """Let go of threads, processes and connections."""
+        self._downloads.close()
+        self._reader.close()
+        self._fetcher.close()
+
+    def events(self) -> Iterator[SourceEvent]:
+        """Crawl. What becomes of each page is an event; refused addresses are summed up."""
+        if not self._start:
+            yield SourceEvent(self._spec.url, Outcome.FAILED, reason="malformed address")
+            return
+        self._resume()
+        yield from self._drain()
+        yield from self._abandoned()
+        if self._dead or self._stop():
+            return
+        for visit in list(self._context.memory.known()):
+            # only a real answer says that a page is gone, so those not met this time are asked
+            if visit.document_uri and self._scope.holds(visit.url) and self._new(visit.url):
+                task = self._task(visit.url, visit.depth - 1, "")
+                self._frontier.append(replace(task, again=True))
+        yield from self._drain()
+        yield from self._abandoned()
+        if not self._stop():
+            yield from self._refusals.events(self._seen)
+
+    def _resume(self) -> None:
+        """Take up an interrupted run where it was, or begin."""
+        earlier = list(self._context.memory.visited())
+        self._seen.add(self._start)  # before links to it under another name
+        for visit in earlier:
+            self._seen.update((visit.url, visit.address))
+            self._made += bool(visit.document_uri)
+            if visit.url == self._start:
+                self._opened = True
+                self._scope.follow_start(visit.address)
+        if not self._opened:
+            self._frontier.append(self._task(self._start, 0, ""))
+        for visit in earlier:
+            self._follow(_all_links(visit), visit.url, visit.depth)
+        if self._opened:
+            self._read_sitemaps()
+
+    def _drain(self) -> Iterator[SourceEvent]:
+        """Work until nothing is left to ask for and to read."""
+        while not self._stop():
+            self._dispatch()
+            event = self._step()
+            if event is not None:
+                yield event
+            elif not self._downloads.running and not self._reader.busy and not self._can_ask():
+                if not self._reader.pending:
+                    return
+                self._reader.settle()
+
+    def _can_ask(self) -> bool:
+        if not self._frontier or self._dead:
+            return False
+        if not self._opened and self._asked:
+            return False  # the scope hangs on where the start page leads
+        task = self._frontier[0]
+        if self._spec.depth is not None and any(
+            waits and depth < task.depth for depth, waits in self._unlinked.items()
+        ):
+            return False  # a shorter way may lead there, and the depth counts
+        return task.again or (
+            self._made + self._active < self._spec.limit
+            and self._asked < self._spec.limit * 10 + 1000
+        )
+
+    def _dispatch(self) -> None:
+        while (
+            self._can_ask()
+            and self._downloads.running < _AHEAD
+            and self._reader.pending < _READ_AHEAD
+        ):
+            task = self._frontier.popleft()
+            self._asked += 1
+            self._active += not task.again
+            self._unlinked[task.depth] += 1
+            self._downloads.start(task)
+
+    def _step(self) -> SourceEvent | None:
+        """Take one thing that came: a response, or a page that was read."""
+        came = self._downloads.poll(0)
+        if came is None:
+            backlog = len(self._frontier) if self._opened else 0
+            backlog = min(backlog, self._spec.limit - self._made)
+            reading = self._reader.poll(0.05, backlog=backlog)
+            if reading is not None:
+                return self._read(reading.key, reading.page, final=reading.final)
+            if not self._reader.busy and self._downloads.running:
+                came = self._downloads.poll(0.1)
+        return None if came is None else self._received(*came)
+
+    def _received(self, task: Task, response: Response) -> SourceEvent | None:
+        if response.outcome is Outcome.FAILED and self._stop():
+            return None  # it was not asked for in earnest: the next run does
+        self._silent = self._silent + 1 if not response.status else 0
+        if self._silent >= _SILENT_MOST and response.outcome is Outcome.FAILED:
+            self._dead = response.reason
+        if response.outcome is not Outcome.FETCHED:
+            return self._finish(task, self._not_fetched(task, response))
+        uri = canonical(response.url) or task.url
+        if self._validators.same(task.earlier, response, uri):
+            return self._finish(
+                task, self._not_fetched(task, replace(response, outcome=Outcome.UNCHANGED))
+            )
+        reason = ""
+        if uri != task.url:
+            if task.url == self._start:
+                self._scope.follow_start(uri)
+            if uri in self._seen:
+                reason = f"redirects to {uri}, which is read itself"
+            self._seen.add(uri)
+        if reason := reason or outcomes.refused(response, PAGES):
+            visit = outcomes.visited(task, response, self._validators.written(response))
+            skipped = SourceEvent(task.url, Outcome.SKIPPED, reason=reason, visit=visit)
+            return self._finish(task, skipped)
+        validator = self._validators.written(response)
+        self._responses[task.url] = replace(response, body=b"", etag=validator)
+        self._reader.submit(task, uri, response.body, response.charset)
+        return None
+
+    def _not_fetched(self, task: Task, response: Response) -> SourceEvent:
+        event = outcomes.without(task, response)
+        if response.outcome is Outcome.UNCHANGED:
+            earlier = task.earlier
+            assert earlier is not None
+            self._seen.add(earlier.address)
+            if task.url == self._start:
+                self._scope.follow_start(earlier.address)
+            self._take_links(task, _all_links(earlier))
+        elif task.url == self._start and response.outcome is Outcome.FAILED:
+            # 1,000 known pages need not be asked one by one when the door is shut
+            self._dead = response.reason
+        return event
+
+    def _read(self, task: Task, page: Extracted, *, final: bool) -> SourceEvent | None:
+        response = self._responses[task.url]
+        uri = canonical(response.url) or task.url
+        asked = directives(response.robots, self._robots.token)
+        found = () if asked & {"nofollow", "none"} else page.links
+        links = tuple(
+            dict.fromkeys(
+                link
+                for href in (page.refresh, *found)
+                if href and (link := self._scope.link(href, uri))
+            )
+        )
+        own = self._scope.link(page.canonical, uri) if page.canonical else ""
+        if own in (uri, twin(uri), self._start) or (own and self._names(own) == uri):
+            own = ""  # every page names the home page, or two pages name each other
+        self._take_links(task, (*links, own) if own else links)
+        if not final:
+            self._open()
+            return None
+        self._copies[uri] = own
+        del self._responses[task.url]
+        # what could not be read this time is to be read the next time, changed or not
+        validator = "" if page.failed else response.etag
+        seen = replace(response, last_modified="") if page.failed else response
+        visit = replace(outcomes.visited(task, seen, validator), links=links, canonical=own)
+        noindex = bool(asked & {"noindex", "none"})
+        page = replace(page, licence=page.licence.or_else(response.licence))
+        return self._finish(task, self._judged(visit, page, uri, own, noindex))
+
+    def _names(self, url: str) -> str:
+        """The page that one calls its own address, in this run or in an earlier one."""
+        if url not in self._copies:
+            known = self._context.memory.page(url)
+            self._copies[url] = known.canonical if known else ""
+        return self._copies[url]
+
+    def _take_links(self, task: Task, links: tuple[str, ...]) -> None:
+        if task.url not in self._linked:
+            self._linked.add(task.url)
+            self._unlinked[task.depth] -= 1
+            self._follow(links, task.url, task.depth)
+
+    def _judged(
+        self, visit: PageVisit, page: Extracted, uri: str, own: str, noindex: bool
+    ) -> SourceEvent:
+        """The event of a page that came and was read."""
+        reason = page.reason
+        if noindex:
+            reason = "noindex: its X-Robots-Tag asks not to index it"
+        elif own and not reason:
+            reason = f"a copy of {own} (rel=canonical)"
+        elif not reason and not self._scope.wants(uri):
+            reason = "read for its links only (include and exclude leave it out)"
+        elif page.refresh and len(page.content) < _STUB:
+            reason = f"leads on to {page.refresh} (meta refresh)"
+        elif not page.content:
+            reason = reason or "no text"
+        if reason:
+            outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
+            return SourceEvent(visit.url, outcome, reason=reason, visit=visit)
+        document = outcomes.document(self._spec, uri, page)
+        return SourceEvent(uri, Outcome.FETCHED, document, visit=replace(visit, document_uri=uri))
+
+    def _finish(self, task: Task, event: SourceEvent) -> SourceEvent:
+        """Close a task's books."""
+        self._take_links(task, ())
+        if not task.again:
+            self._active -= 1
+            self._made += bool(event.visit and event.visit.document_uri) and event.outcome in (
+                Outcome.FETCHED,
+                Outcome.UNCHANGED,
+            )
+        self._open()
+        if event.reason and task.referrer and event.outcome in (Outcome.GONE, Outcome.FAILED):
+            event = replace(event, reason=f"{event.reason} (linked from {task.referrer})")
+        return event
+
+    def _open(self) -> None:
+        """The start page has been dealt with: the scope is known, so sitemaps can be read."""
+        if not self._opened:
+            self._opened = True
+            if not self._dead:
+                self._read_sitemaps()
+
+    def _read_sitemaps(self) -> None:
+        if not self._spec.sitemap:
+            return
+        named = self._robots.sitemaps(self._scope.prefix)
+        usual = [origin(self._scope.prefix) + "/sitemap.xml", self._scope.prefix + "sitemap.xml"]
+        found = read_sitemaps(
+            self._fetcher,
+            named or usual,
+            wants=lambda url: self._scope.link(url, ""),
+            check=self._check_sitemap,
+            wait=self._pace.wait,
+            stop=self._stop,
+        )
+        self._follow(tuple(found), "", 0)
+
+    def _check_sitemap(self, url: str) -> Response | None:
+        return outcomes.forbidden(self._robots, url)
+
+    def _check(self, task: Task, url: str) -> Response | None:
+        """Whether a redirect may be followed; called in download threads."""
+        target = canonical(url)
+        if task.url != self._start:
+            reason = ""
+            if not self._scope.holds(target):
+                reason = f"redirects to {url}, outside the crawl"
+            elif target in self._seen and target != task.url:
+                reason = f"redirects to {url}, which is read itself"
+            if reason:
+                return Response(url, Outcome.SKIPPED, reason, status=302)
+        return self._check_sitemap(url)
+
+    def _new(self, url: str) -> bool:
+        """Whether an address has not been met; remembers it."""
+        if url in self._seen or twin(url) in self._seen:
+            return False
+        self._seen.add(url)
+        return True
+
+    def _follow(self, links: tuple[str, ...], referrer: str, depth: int) -> None:
+        for link in links:
+            url = self._known_as(link)
+            if url in self._seen or url in self._refusals or twin(url) in self._seen:
+                continue
+            if self._spec.depth is not None and depth >= self._spec.depth:
+                reason = f"more than {self._spec.depth} links away from the start (depth)"
+                self._refusals.add(url, reason, for_good=False)
+            elif reason := self._scope.refusal(url):
+                self._refusals.add(url, reason)
+            else:
+                self._seen.add(url)
+                self._frontier.append(self._task(url, depth + 1, referrer))
+
+    def _known_as(self, url: str) -> str:
+        """The name under which an earlier run stored what an address shows."""
+        memory, other = self._context.memory, twin(url)
+        if other and other not in self._seen and url not in self._seen:
+            known = None if memory.page(url) else memory.page(other)
+            return other if known and known.document_uri else url
+        return url
+
+    def _task(self, url: str, depth: int, referrer: str) -> Task:
+        earlier = self._context.memory.page(url)
+        etag, last_modified = self._validators.sent(earlier)
+        return Task(url, depth, referrer, earlier, etag=etag, last_modified=last_modified)
+
+    def _abandoned(self) -> Iterator[SourceEvent]:
+        left = len(self._frontier)
+        if not left or self._stop():
+            return
+        if self._dead:
+            reason = f"the host no longer answers ({self._dead}); {left} pages were not asked for"
+            yield SourceEvent(self._scope.prefix, Outcome.FAILED, reason=reason)
+        elif self._opened:
+            for task in self._frontier:
+                self._refusals.add(task.url, f"beyond the limit of {self._spec.limit:,} pages")
+                self._seen.discard(task.url)
+            self._frontier.clear()
+
+
+def _all_links(visit: PageVisit) -> tuple[str, ...]:
+    return (*visit.links, visit.canonical) if visit.canonical else visit.links

@@ -1,0 +1,144 @@
+"""Several downloads at once, at the pace a host can bear."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kbkit.models import PageVisit
+from kbkit.sources.base import Outcome
+from kbkit.sources.web.fetch import Fetcher, Response, pause
+from kbkit.sources.web.robots import Robots
+from kbkit.sources.web.urls import origin
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A page to ask for.
+
+    Attributes:
+        depth: Links away from the start.
+        referrer: Page that links to it, or ``""``.
+        earlier: What the last visit left.
+        again: Asked for only because an earlier run knew it; does not count as read.
+        etag: Validator to send, or ``""``.
+        last_modified: Validator to send, or ``""``.
+    """
+
+    url: str
+    depth: int = 0
+    referrer: str = ""
+    earlier: PageVisit | None = None
+    again: bool = False
+    etag: str = ""
+    last_modified: str = ""
+
+
+class Pace:
+    """Keeps the requests to each host apart."""
+
+    def __init__(self, robots: Robots, delay: float, stop: Callable[[], bool]) -> None:
+        self._robots = robots
+        self._delay = delay
+        self._stop = stop
+        self._next: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    def wait(self, url: str) -> bool:
+        """Wait for one's turn.
+
+        Returns:
+            Whether it came; not so when the work is to stop.
+        """
+        delay = max(self._delay, self._robots.delay(url))
+        if not delay:
+            return not self._stop()
+        with self._lock:
+            host = origin(url)
+            now = time.monotonic()
+            turn = max(now, self._next.get(host, now))
+            self._next[host] = turn + delay
+        return pause(turn - now, self._stop)
+
+
+class Downloads:
+    """Threads that fetch pages; they are daemons, so that a slow server never holds an exit.
+
+    Args:
+        fetcher: Fetches.
+        robots: Forbids.
+        pace: Delays.
+        check: Asked about every address behind a redirect, in some thread.
+        stop: Ends the threads.
+        concurrency: Requests at once.
+    """
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        robots: Robots,
+        pace: Pace,
+        check: Callable[[Task, str], Response | None],
+        stop: Callable[[], bool],
+        *,
+        concurrency: int,
+    ) -> None:
+        self._fetcher = fetcher
+        self._robots = robots
+        self._pace = pace
+        self._check = check
+        self._stop = stop
+        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[tuple[Task, Response]] = queue.SimpleQueue()
+        self.running = 0
+        self._threads = [
+            threading.Thread(target=self._work, daemon=True) for _ in range(concurrency)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def start(self, task: Task) -> None:
+        """Have a page fetched."""
+        self.running += 1
+        self._tasks.put(task)
+
+    def poll(self, timeout: float) -> tuple[Task, Response] | None:
+        """A page that came, or ``None``."""
+        try:
+            result = self._results.get(timeout=timeout) if timeout else self._results.get_nowait()
+        except queue.Empty:
+            return None
+        self.running -= 1
+        return result
+
+    def close(self) -> None:
+        """End the threads as soon as they are done with what they do."""
+        for _ in self._threads:
+            self._tasks.put(None)
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            if self._stop():
+                continue
+            try:
+                response = self._fetch(task)
+            except Exception as error:  # a page must never end the thread
+                reason = f"cannot be fetched ({type(error).__name__}: {error})"
+                response = Response(task.url, Outcome.FAILED, " ".join(reason.split())[:300])
+            self._results.put((task, response))
+
+    def _fetch(self, task: Task) -> Response:
+        verdict = self._robots.verdict(task.url)
+        if verdict is not None:
+            return Response(task.url, verdict.outcome, verdict.reason)
+        if not self._pace.wait(task.url):
+            return Response(task.url, Outcome.FAILED, "stopped")
+        return self._fetcher.get(
+            task.url,
+            etag=task.etag,
+            last_modified=task.last_modified,
+            check=lambda url: self._check(task, url),
+        )

@@ -1,0 +1,379 @@
+"""Guarded fetching: one address in, one small result out, whatever the other side does.
+
+Only http and https; every address is checked when it is connected to, also behind redirects;
+size (after decompression), time, redirects and retries are bounded.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import random
+import ssl
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Self
+from urllib.parse import urljoin, urlsplit
+
+import httpcore
+import httpx
+
+from kbkit.errors import ForbiddenAddressError
+from kbkit.models import Licence
+from kbkit.sources.base import Outcome
+from kbkit.sources.web.addresses import Deadline, GuardedBackend
+from kbkit.sources.web.transport import LOCATION, GuardedTransport, decompressed
+
+MAX_REDIRECTS = 10
+RETRIES = 3
+RETRY_AFTER_MOST = 60.0
+_RETRIED = frozenset({429, 502, 503, 504})
+_CONDITIONS = {"if-none-match", "if-modified-since"}
+_MOST_COOKIES = 50
+_REASONS = {
+    400: "Bad Request",
+    401: "Unauthorized, it wants a login",
+    403: "Forbidden",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    410: "Gone",
+    429: "Too Many Requests",
+    451: "Unavailable For Legal Reasons",
+    500: "Internal Server Error",
+    502: "Bad Gateway",
+    503: "Service Unavailable",
+    504: "Gateway Timeout",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What became of a request.
+
+    Attributes:
+        url: The last address asked, behind all redirects.
+        outcome: ``FETCHED`` (the body is there), ``UNCHANGED`` (304), ``SKIPPED`` (refused or
+            too large), ``FAILED`` or ``GONE`` (404, 410).
+        reason: Why there is no body; one line for a person.
+        status: HTTP status, or 0 when there was no answer.
+        media_type: Lower case, without parameters; ``""`` when the server did not say.
+        charset: From the Content-Type header, or ``""``.
+        robots: The X-Robots-Tag headers, lower case, one a line.
+        licence: What the Link headers say of it.
+    """
+
+    url: str
+    outcome: Outcome
+    reason: str = ""
+    status: int = 0
+    body: bytes = b""
+    media_type: str = ""
+    charset: str = ""
+    etag: str = ""
+    last_modified: str = ""
+    robots: str = ""
+    licence: Licence = field(default_factory=Licence)
+    retry_after: float | None = None
+
+
+class Fetcher:
+    """Fetches pages; safe to use from several threads.
+
+    Args:
+        user_agent: How to introduce oneself.
+        timeout: Seconds for one request, redirects and retries apart.
+        max_bytes: Largest body after decompression.
+        allow_private: Permit loopback, private and link-local addresses.
+        stop: When it says true, requests end within about half a second.
+        connections: Most connections at once.
+    """
+
+    def __init__(
+        self,
+        *,
+        user_agent: str,
+        timeout: float = 30.0,
+        max_bytes: int = 10_000_000,
+        allow_private: bool = False,
+        stop: Callable[[], bool] = lambda: False,
+        connections: int = 8,
+    ) -> None:
+        self._timeout = timeout
+        self._max_bytes = max_bytes
+        self._stop = stop
+        self._deadline = Deadline()
+        self._silence: dict[str, float] = {}  # until when a host asked to be left alone
+        backend = GuardedBackend(allow_private=allow_private, stop=stop, deadline=self._deadline)
+        self._client = httpx.Client(
+            transport=GuardedTransport(backend, connections),
+            trust_env=False,
+            follow_redirects=False,
+            timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0)),
+            headers={
+                "User-Agent": user_agent,
+                "Accept": "text/html,application/xhtml+xml,text/*;q=0.9,*/*;q=0.5",
+                # only what can be decompressed in bounded steps
+                "Accept-Encoding": "gzip, deflate",
+            },
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+    def get(
+        self,
+        url: str,
+        *,
+        etag: str = "",
+        last_modified: str = "",
+        check: Callable[[str], Response | None] | None = None,
+        max_bytes: int | None = None,
+        truncate: bool = False,
+    ) -> Response:
+        """Fetch one address, following redirects and retrying what is worth it.
+
+        Args:
+            url: An absolute http or https address.
+            etag: Validator of the last visit; makes the request conditional.
+            last_modified: Validator of the last visit; makes the request conditional.
+            check: Asked for every address behind a redirect; a response it gives ends the way.
+            max_bytes: Largest body here, instead of the fetcher's.
+            truncate: Cut a body that is too large instead of refusing it.
+
+        Returns:
+            The outcome; errors of the other side are outcomes, never exceptions.
+        """
+        headers = {}
+        if etag:
+            headers["If-None-Match"] = etag
+        if last_modified:
+            headers["If-Modified-Since"] = last_modified
+        limit = max_bytes or self._max_bytes
+        seen: list[str] = []
+        while True:
+            bad = refused_url(url)
+            if bad:
+                return Response(url, Outcome.SKIPPED, bad)
+            if url in seen:
+                return Response(url, Outcome.FAILED, "redirects in a circle")
+            seen.append(url)
+            if len(seen) > MAX_REDIRECTS + 1:
+                return Response(url, Outcome.FAILED, f"more than {MAX_REDIRECTS} redirects")
+            response, location = self._persistently(url, headers, limit, truncate)
+            if not location:
+                return response
+            try:
+                url = str(urljoin(url, location)).partition("#")[0]
+            except ValueError:
+                return Response(url, Outcome.FAILED, "redirects to a malformed address")
+            if check is not None and url not in seen:
+                verdict = check(url)
+                if verdict is not None:
+                    return verdict
+
+    def _persistently(
+        self, url: str, headers: dict[str, str], limit: int, truncate: bool
+    ) -> tuple[Response, str]:
+        """One address with retries; gives the response and where it redirects to."""
+        host = urlsplit(url).netloc
+        for attempt in range(RETRIES + 1):
+            if not pause(self._silence.get(host, 0.0) - time.monotonic(), self._stop):
+                return Response(url, Outcome.FAILED, "stopped"), ""
+            response, location, again = self._once(url, headers, limit, truncate)
+            # a host that is not there rarely comes up within seconds
+            most = RETRIES if response.status else min(RETRIES, 1)
+            if not again or attempt >= most or self._stop():
+                return response, location
+            wait = 0.5 * 2**attempt * (1 + random.random() / 4)  # noqa: S311 - jitter
+            if response.retry_after is not None:
+                if response.retry_after > RETRY_AFTER_MOST:
+                    reason = f"{response.reason}; it asks to wait {response.retry_after:.0f} s"
+                    return replace(response, reason=reason), ""
+                wait = max(wait, response.retry_after)
+                self._silence[host] = time.monotonic() + response.retry_after
+            if not pause(wait, self._stop):
+                return response, location
+        raise AssertionError("unreachable")
+
+    def _once(
+        self, url: str, headers: dict[str, str], limit: int, truncate: bool
+    ) -> tuple[Response, str, bool]:
+        """One request; gives the response, where it redirects to, and whether to try again."""
+        self._deadline.at = time.monotonic() + self._timeout
+        host = urlsplit(url).netloc
+        try:
+            with self._client.stream("GET", url, headers=headers) as raw:
+                return self._read(url, raw, limit, truncate)
+        except ForbiddenAddressError as error:
+            return Response(url, Outcome.SKIPPED, str(error)), "", False
+        except (httpcore.ConnectTimeout, httpx.ConnectTimeout):
+            reason, again = f"{host} does not answer (timeout)", False
+        except (httpcore.TimeoutException, httpx.TimeoutException):
+            reason, again = f"no complete answer within {self._timeout:g} s", False
+        except (httpcore.ConnectError, httpx.ConnectError, ssl.SSLError) as error:
+            text = str(error)
+            unknown = "resolve" in text or "CERTIFICATE" in text.upper() or "SSL" in text.upper()
+            reason, again = f"cannot connect to {host} ({text})", not unknown
+        except (httpcore.NetworkError, httpx.NetworkError) as error:
+            stopped = self._stop()
+            reason = "stopped" if stopped else f"the connection broke ({error})"
+            again = not stopped
+        except (httpcore.ProtocolError, httpx.ProtocolError) as error:
+            reason, again = f"the answer is not proper HTTP ({error})", True
+        except (httpx.InvalidURL, httpx.HTTPError, ValueError, OSError, RuntimeError) as error:
+            reason, again = f"cannot be fetched ({error})", False
+        finally:
+            self._deadline.at = float("inf")
+            if len(self._client.cookies.jar) > _MOST_COOKIES:
+                self._client.cookies.clear()
+        return Response(url, Outcome.FAILED, " ".join(reason.split())[:300]), "", again
+
+    def _read(
+        self, url: str, raw: httpx.Response, limit: int, truncate: bool
+    ) -> tuple[Response, str, bool]:
+        status = raw.status_code
+        content_type = raw.headers.get("content-type", "")
+        response = Response(
+            url,
+            Outcome.FETCHED,
+            status=status,
+            media_type=content_type.partition(";")[0].strip().lower(),
+            charset=_charset(content_type),
+            etag=raw.headers.get("etag", "")[:1000],
+            last_modified=raw.headers.get("last-modified", "")[:100],
+            robots="\n".join(raw.headers.get_list("x-robots-tag"))[:2000].lower(),
+            licence=_linked(raw, url),
+        )
+        if status == 304:
+            if _CONDITIONS & set(raw.request.headers):
+                return replace(response, outcome=Outcome.UNCHANGED), "", False
+            reason = "HTTP 304 to a request without a condition"
+            return replace(response, outcome=Outcome.FAILED, reason=reason), "", False
+        if status in (301, 302, 303, 307, 308):
+            location = raw.headers.get(LOCATION, "").strip()
+            reason = "" if location else f"HTTP {status} without an address to go to"
+            return replace(response, outcome=Outcome.FAILED, reason=reason), location, False
+        if status in (404, 410):
+            gone = replace(
+                response, outcome=Outcome.GONE, reason=f"HTTP {status} {_REASONS[status]}"
+            )
+            return gone, "", False
+        if not 200 <= status < 300:
+            reason = f"HTTP {status} {_REASONS.get(status, '')}".strip()
+            failed = replace(
+                response,
+                outcome=Outcome.FAILED,
+                reason=reason,
+                retry_after=_retry_after(raw.headers.get("retry-after", "")),
+            )
+            return failed, "", status in _RETRIED
+        return self._body(response, raw, limit, truncate), "", False
+
+    def _body(
+        self, response: Response, raw: httpx.Response, limit: int, truncate: bool
+    ) -> Response:
+        """The response with its body, or why it has none."""
+        encoding = raw.headers.get("content-encoding", "").strip().lower()
+        size = raw.headers.get("content-length", "")
+        too_large = f"larger than {limit / 1e6:g} MB"
+        if size.isascii() and size.isdigit() and int(size[:18]) > limit and not truncate:
+            return replace(response, outcome=Outcome.SKIPPED, reason=too_large)
+        body = bytearray()
+        try:
+            for part in decompressed(raw.iter_raw(), encoding, limit + 1):
+                body += part
+                if len(body) > limit:
+                    break
+                if time.monotonic() > self._deadline.at:
+                    raise httpx.ReadTimeout("slow")
+        except zlib.error:
+            reason = f"its {encoding} compression is damaged"
+            return replace(response, outcome=Outcome.FAILED, reason=reason)
+        except httpx.DecodingError:
+            reason = f"compressed as {encoding}, which was not asked for"
+            return replace(response, outcome=Outcome.FAILED, reason=reason)
+        if len(body) > limit:
+            if not truncate:
+                return replace(response, outcome=Outcome.SKIPPED, reason=too_large)
+            del body[limit:]
+        return replace(response, body=bytes(body))
+
+
+def refused_url(url: str) -> str:
+    """Say why an address cannot be fetched by its form alone, or ``""``."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return "malformed address"
+    if parts.scheme not in ("http", "https"):
+        return f"only http and https are fetched, not {parts.scheme or 'a bare path'}"
+    if parts.username is not None or parts.password is not None:
+        return "the address holds a user name or password"
+    if not parts.hostname or port == 0:
+        return "malformed address"
+    if any(character.isspace() or not character.isprintable() for character in url):
+        return "malformed address"
+    return ""
+
+
+def pause(seconds: float, stop: Callable[[], bool]) -> bool:
+    """Wait, asking every fifth of a second whether to stop.
+
+    Returns:
+        Whether the whole time passed.
+    """
+    end = time.monotonic() + seconds
+    while not stop():
+        left = end - time.monotonic()
+        if left <= 0:
+            return True
+        time.sleep(min(left, 0.2))
+    return False
+
+
+def _linked(raw: httpx.Response, url: str) -> Licence:
+    """The licence that ``Link`` headers name (RFC 8288)."""
+    if "link" not in raw.headers:
+        return Licence()
+    found = raw.links.get("license", {}).get("url", "")
+    try:
+        return Licence.stated(url=urljoin(url, found) if found else "")
+    except ValueError:
+        return Licence()
+
+
+def _charset(content_type: str) -> str:
+    for parameter in content_type.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            return value.strip().strip("\"'")[:40]
+    return ""
+
+
+def _retry_after(value: str) -> float | None:
+    """Seconds that a Retry-After header asks for (a number or a date), or ``None``."""
+    value = value.strip()
+    if not value:
+        return None
+    if value.isascii() and value.isdigit():
+        return float(value[:9])
+    try:
+        moment = email.utils.parsedate_to_datetime(value)
+        return max(0.0, moment.timestamp() - time.time())
+    except (ValueError, OverflowError, OSError):
+        return None

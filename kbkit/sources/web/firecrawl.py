@@ -1,0 +1,267 @@
+"""The provider ``firecrawl``: pages fetched by a Firecrawl service, read here like any other.
+
+The service is asked for the HTML that its browser saw, which is then read as kbkit reads pages of
+its own crawler: code, tables and anchors are kept, and nothing active gets through. Where a page
+came without HTML, its Markdown is rendered without raw HTML and read the same way.
+
+Every address in an answer is checked like one that was fetched here. Addresses of private
+networks are not told to the service unless the recipe permits them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from kbkit.errors import ForbiddenAddressError, SourceError
+from kbkit.models import PageVisit
+from kbkit.recipes import CrawlSource, PageSource
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.html.extract import Extracted, extract
+from kbkit.sources.web import outcomes
+from kbkit.sources.web.addresses import resolve
+from kbkit.sources.web.fetch import pause, refused_url
+from kbkit.sources.web.urls import Scope, canonical
+
+_CLOUD = "https://api.firecrawl.dev"
+_FORMATS = ["rawHtml", "markdown"]
+_POLL = 2.0  # seconds between two looks at a crawl
+_PATIENCE = 4  # times that a busy service is asked again
+_LONGEST = 6 * 3600.0  # seconds that a crawl may take
+_T = TypeVar("_T")
+
+
+class FirecrawlProvider:
+    """Fetches through a Firecrawl service.
+
+    ``FIRECRAWL_API_KEY`` names the account, ``FIRECRAWL_API_URL`` a service of one's own.
+
+    Args:
+        spec: The part of the recipe that describes the source.
+        context: What the pipeline gives.
+    """
+
+    def __init__(self, spec: CrawlSource | PageSource, context: SourceContext) -> None:
+        self._spec = spec
+        self._context = context
+        self._poll = _POLL
+
+    def crawl(self, url: str, limit: int) -> Iterator[SourceEvent]:
+        """Have a site crawled by the service; pages come as they are done.
+
+        Raises:
+            SourceError: The client is not installed, or the service refuses or fails.
+        """
+        start = canonical(url)
+        if reason := self._refused(start or url):
+            yield SourceEvent(url, Outcome.SKIPPED, reason=reason)
+            return
+        client = self._client()
+        spec = self._spec
+        include: tuple[str, ...] = ()
+        exclude: tuple[str, ...] = ()
+        options: dict[str, Any] = {"limit": limit, "formats": _FORMATS}
+        if isinstance(spec, CrawlSource):
+            include, exclude = spec.include, spec.exclude
+            options["sitemap"] = "include" if spec.sitemap else "skip"
+            options["max_concurrency"] = spec.concurrency
+            if spec.depth is not None:
+                options["max_discovery_depth"] = spec.depth
+        if spec.delay:
+            options["delay"] = max(1, round(spec.delay))
+        job = self._ask(lambda: client.start_crawl(start, **options))
+        scope = Scope(start, include, exclude)
+        done = False
+        try:
+            made = 0
+            for item in self._pages(client, str(job.id)):
+                if made >= limit:
+                    break
+                event = self._event(item, start, scope)
+                made += event.outcome is Outcome.FETCHED
+                yield event
+            else:
+                done = not self._context.stop()
+        finally:
+            if not done:
+                self._cancel(client, str(job.id))
+
+    def page(self, url: str) -> SourceEvent:
+        """Have one page fetched by the service.
+
+        Raises:
+            SourceError: The client is not installed, or the service refuses or fails.
+        """
+        address = canonical(url)
+        if reason := self._refused(address or url):
+            return SourceEvent(url, Outcome.SKIPPED, reason=reason)
+        client = self._client()
+        try:
+            item = self._ask(lambda: client.scrape(address, formats=_FORMATS), only_page=True)
+        except _PageError as error:
+            return SourceEvent(
+                address, Outcome.FAILED, reason=str(error), visit=self._kept(address)
+            )
+        return self._event(item, address, None)
+
+    def _client(self) -> Any:
+        try:
+            from firecrawl import Firecrawl
+        except ImportError as error:
+            raise SourceError(
+                "the provider firecrawl needs its client: pip install 'kbkit[firecrawl]'"
+            ) from error
+        key = os.environ.get("FIRECRAWL_API_KEY") or ""
+        url = os.environ.get("FIRECRAWL_API_URL") or _CLOUD
+        if refused_url(url):
+            raise SourceError(f"FIRECRAWL_API_URL={url}: not an http or https address")
+        if not key and url.rstrip("/") == _CLOUD:
+            raise SourceError(
+                "Firecrawl needs a key: set FIRECRAWL_API_KEY, or FIRECRAWL_API_URL to a service "
+                "of your own"
+            )
+        timeout = max(self._context.timeout, 60.0)
+        # without a key of its own, the client would still look for one in the environment
+        return Firecrawl(api_key=key, api_url=url.rstrip("/"), timeout=timeout, max_retries=2)
+
+    def _pages(self, client: Any, job: str) -> Iterator[Any]:
+        """The pages of a crawl, each once, until it is complete."""
+        from firecrawl.v2.types import PaginationConfig
+
+        one = PaginationConfig(auto_paginate=False)
+        given = 0
+        end = time.monotonic() + _LONGEST
+        while not self._context.stop():
+            status = self._ask(lambda: client.get_crawl_status(job, pagination_config=one))
+            page, place, seen = status, 0, set[str]()
+            while True:
+                for item in page.data:
+                    place += 1
+                    if place > given:
+                        given = place
+                        yield item
+                following = page.next
+                if not following or following in seen or self._context.stop():
+                    break
+                seen.add(following)
+                if not page.data and status.status != "completed":
+                    break  # nothing there yet
+                page = self._ask(partial(client.get_crawl_status_page, following))
+            if status.status == "completed":
+                return
+            if status.status != "scraping":
+                raise SourceError(f"Firecrawl: the crawl was {status.status} after {given} pages")
+            if time.monotonic() > end:
+                raise SourceError(f"Firecrawl: the crawl did not end within {_LONGEST:.0f} s")
+            pause(self._poll, self._context.stop)
+
+    def _event(self, item: Any, asked: str, scope: Scope | None) -> SourceEvent:
+        about = item.metadata_typed
+        url = canonical(str(about.url or about.source_url or ("" if scope else asked)))
+        if scope is not None and url and asked == canonical(str(about.source_url or "")):
+            scope.follow_start(url)
+        if not url or (reason := self._refused(url)):
+            reason = reason if url else "Firecrawl gave no address with it"
+            return SourceEvent(url or asked, Outcome.SKIPPED, reason=reason)
+        if scope is not None and not scope.wants(url):
+            return SourceEvent(url, Outcome.SKIPPED, reason="outside the crawl")
+        visit = self._kept(url)
+        status = about.status_code or 200
+        if status in (404, 410):
+            return SourceEvent(url, Outcome.GONE, reason=f"HTTP {status}", visit=visit)
+        if status >= 400:
+            return SourceEvent(url, Outcome.FAILED, reason=f"HTTP {status}", visit=visit)
+        size = max(len(item.raw_html or ""), len(item.markdown or ""))
+        if size > self._spec.max_bytes:
+            reason = f"larger than {self._spec.max_bytes / 1e6:g} MB"
+            return SourceEvent(url, Outcome.SKIPPED, reason=reason, visit=visit)
+        page = _read(item, url, str(about.title or ""))
+        if page.reason or not page.content:
+            outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
+            return SourceEvent(url, outcome, reason=page.reason or "no text", visit=visit)
+        document = outcomes.document(self._spec, url, page)
+        visit = PageVisit(url, document_uri=url)
+        return SourceEvent(url, Outcome.FETCHED, document, visit=visit)
+
+    def _kept(self, url: str) -> PageVisit:
+        return self._context.memory.page(url) or PageVisit(url)
+
+    def _refused(self, url: str) -> str:
+        """Say why an address is neither told to the service nor taken from it, or ``""``."""
+        if reason := refused_url(url):
+            return reason
+        if self._spec.allow_private:
+            return ""
+        parts = urlsplit(url)
+        try:
+            resolve(parts.hostname or "", parts.port or 443, allow_private=False)
+        except ForbiddenAddressError as error:
+            return str(error)
+        except (OSError, UnicodeError):
+            return ""  # a name that only the service can resolve is not of a network here
+        return ""
+
+    def _ask(self, request: Callable[[], _T], *, only_page: bool = False) -> _T:
+        """Ask the service; busy, it is asked again.
+
+        Raises:
+            SourceError: It refuses or fails.
+            _PageError: It could not fetch this page.
+        """
+        import requests
+        from firecrawl.v2.utils.error_handler import FirecrawlError, RateLimitError
+        from pydantic import ValidationError
+
+        for attempt in range(_PATIENCE + 1):
+            try:
+                return request()
+            except RateLimitError as error:
+                if attempt == _PATIENCE or not pause(self._poll * 2**attempt, self._context.stop):
+                    raise SourceError(_explained(error)) from error
+            except FirecrawlError as error:
+                if only_page and error.status_code not in (401, 402, None):
+                    raise _PageError(_explained(error)) from error
+                raise SourceError(_explained(error)) from error
+            except (requests.RequestException, ValidationError, ValueError, TypeError) as error:
+                raise SourceError(f"Firecrawl: {_line(error)}") from error
+        raise AssertionError("unreachable")
+
+    def _cancel(self, client: Any, job: str) -> None:
+        """End a crawl that nobody waits for any more, so that it costs no more credits."""
+        with suppress(Exception):  # it is a courtesy; the work is over either way
+            client.cancel_crawl(job)
+
+
+class _PageError(Exception):
+    """The service could not fetch one page."""
+
+
+def _read(item: Any, url: str, title: str) -> Extracted:
+    page = extract(item.raw_html, url) if item.raw_html else Extracted()
+    if page.content or page.reason.startswith("noindex") or not item.markdown:
+        return page
+    from html import escape
+
+    from markdown_it import MarkdownIt
+
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(item.markdown)
+    head = f"<title>{escape(title)}</title>"
+    return extract(f"<html><head>{head}</head><body><main>{body}</main></body></html>", url)
+
+
+def _explained(error: Any) -> str:
+    advice = {
+        401: "the key in FIRECRAWL_API_KEY is not accepted",
+        402: "the account has no credits left",
+        429: "it is asked too often; try again later or lower the limit",
+    }.get(error.status_code, "")
+    return f"Firecrawl: {advice or _line(error)}"
+
+
+def _line(error: object) -> str:
+    return " ".join(str(error).split())[:300]

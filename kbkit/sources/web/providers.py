@@ -1,0 +1,179 @@
+"""The sources that fetch from the web, and the providers that do it for them.
+
+``crawl`` reads a site from a start page on, ``page`` one page. Who fetches is a `CrawlProvider`:
+kbkit's own crawler, named ``trafilatura`` after what decides about the content of a page, or
+Firecrawl, a service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Protocol
+
+from kbkit.recipes import CrawlSource, PageSource
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.decode import decode
+from kbkit.sources.front_matter import read_text
+from kbkit.sources.html.extract import Extracted
+from kbkit.sources.web import outcomes
+from kbkit.sources.web.crawler import PAGES, CrawlRun
+from kbkit.sources.web.downloads import Task
+from kbkit.sources.web.fetch import Response
+from kbkit.sources.web.outcomes import Validators
+from kbkit.sources.web.robots import Robots, directives
+from kbkit.sources.web.urls import canonical
+
+_TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
+
+
+class CrawlProvider(Protocol):
+    """Fetches pages of the web and reads them."""
+
+    def crawl(self, url: str, limit: int) -> Iterator[SourceEvent]:
+        """Read a site from a page on; what becomes of each page is an event.
+
+        Args:
+            url: The page to start from.
+            limit: Most documents.
+
+        Raises:
+            SourceError: Nothing can be had at all, and not because of the site.
+        """
+        ...
+
+    def page(self, url: str) -> SourceEvent:
+        """Read one page.
+
+        Raises:
+            SourceError: Nothing can be had at all, and not because of the site.
+        """
+        ...
+
+
+def open_provider(spec: CrawlSource | PageSource, context: SourceContext) -> CrawlProvider:
+    """The provider that a recipe, or else the setting, names."""
+    if (spec.provider or context.provider) == "firecrawl":
+        from kbkit.sources.web.firecrawl import FirecrawlProvider
+
+        return FirecrawlProvider(spec, context)
+    return TrafilaturaProvider(spec, context)
+
+
+class Crawl:
+    """A site, followed along its links and sitemaps.
+
+    Args:
+        spec: The part of the recipe that describes it.
+    """
+
+    type = "crawl"
+    exhaustive = False
+
+    def __init__(self, spec: CrawlSource) -> None:
+        self._spec = spec
+
+    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
+        """Crawl. A start page that cannot be had is an event like any other page.
+
+        Raises:
+            SourceError: The provider cannot be used.
+        """
+        yield from open_provider(self._spec, context).crawl(self._spec.url, self._spec.limit)
+
+
+class Page:
+    """One page of the web.
+
+    Args:
+        spec: The part of the recipe that describes it.
+    """
+
+    type = "page"
+    exhaustive = False
+
+    def __init__(self, spec: PageSource) -> None:
+        self._spec = spec
+
+    def events(self, context: SourceContext) -> Iterator[SourceEvent]:
+        """Read the page; whatever happens is one event.
+
+        Raises:
+            SourceError: The provider cannot be used.
+        """
+        yield open_provider(self._spec, context).page(self._spec.url)
+
+
+class TrafilaturaProvider:
+    """kbkit's own crawler, on this machine.
+
+    Args:
+        spec: The part of the recipe that describes the source.
+        context: What the pipeline gives.
+    """
+
+    def __init__(self, spec: CrawlSource | PageSource, context: SourceContext) -> None:
+        self._spec = spec
+        self._context = context
+
+    def crawl(self, url: str, limit: int) -> Iterator[SourceEvent]:
+        """Crawl; bounds other than the limit are those of the recipe."""
+        spec = self._spec
+        if isinstance(spec, CrawlSource):
+            spec = spec.model_copy(update={"url": url, "limit": limit})
+        else:
+            shared = spec.model_dump(exclude={"type", "url"})
+            spec = CrawlSource(url=url, limit=limit, **shared)
+        run = CrawlRun(spec, self._context)
+        try:
+            yield from run.events()
+        finally:
+            run.close()
+
+    def page(self, url: str) -> SourceEvent:
+        """Read one page of HTML, Markdown or plain text."""
+        given, url = url, canonical(url)
+        if not url:
+            return SourceEvent(given, Outcome.FAILED, reason="malformed address")
+        earlier = self._context.memory.page(url)
+        validators = Validators(self._spec)
+        etag, last_modified = validators.sent(earlier)
+        with outcomes.fetcher_for(self._spec, self._context) as fetcher:
+            robots = Robots(fetcher, self._context.user_agent)
+
+            def check(address: str) -> Response | None:
+                return outcomes.forbidden(robots, address)
+
+            response = check(url) or fetcher.get(
+                url, etag=etag, last_modified=last_modified, check=check
+            )
+        task = Task(url, earlier=earlier)
+        uri = canonical(response.url) or url
+        if response.outcome is Outcome.FETCHED and validators.same(earlier, response, uri):
+            response = replace(response, outcome=Outcome.UNCHANGED)
+        if response.outcome is not Outcome.FETCHED:
+            return outcomes.without(task, response)
+        visit = outcomes.visited(task, response, validators.written(response))
+        if refused := outcomes.refused(response, PAGES | _TEXTS):
+            return SourceEvent(uri, Outcome.SKIPPED, reason=refused, visit=visit)
+        page = _read(response, uri)
+        reason = page.reason
+        if directives(response.robots, robots.token) & {"noindex", "none"}:
+            reason = "noindex: its X-Robots-Tag asks not to index it"
+        if reason or not page.content:
+            outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
+            if page.failed:
+                visit = replace(visit, etag="", last_modified="")
+            return SourceEvent(uri, outcome, reason=reason or "no text", visit=visit)
+        document = outcomes.document(self._spec, uri, page, response)
+        return SourceEvent(uri, Outcome.FETCHED, document, visit=replace(visit, document_uri=uri))
+
+
+def _read(response: Response, uri: str) -> Extracted:
+    if response.media_type in _TEXTS:
+        text = read_text(decode(response.body, response.charset, markup=False), uri)
+        return Extracted(text.title, text.content)
+    from kbkit.sources.html.page_task import PageTask, read_page
+
+    page: Extracted = read_page(PageTask(uri, response.body, response.charset, (), measure=True))
+    return page

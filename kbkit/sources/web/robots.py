@@ -1,0 +1,113 @@
+"""robots.txt by RFC 9309: what may be fetched, how fast, and where the sitemaps are."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from kbkit.sources.base import Outcome
+from kbkit.sources.web.fetch import Fetcher
+from kbkit.sources.web.urls import origin
+
+_MOST_BYTES = 512 * 1024  # RFC 9309 asks for at least 500 KiB
+_LONGEST_DELAY = 60.0
+_WITH_VALUES = frozenset(
+    {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why something may not be fetched."""
+
+    outcome: Outcome
+    reason: str
+
+
+def directives(header: str, token: str) -> frozenset[str]:
+    """What X-Robots-Tag headers ask of a crawler.
+
+    Args:
+        header: The values of all such headers, in lower case, one a line.
+        token: The crawler's name; what is asked of other crawlers does not count.
+
+    Returns:
+        Directives such as ``noindex``, ``nofollow`` and ``none``.
+    """
+    asked = set()
+    for line in header.split("\n"):
+        ours = True
+        for part in line.split(","):
+            name, colon, value = (piece.strip() for piece in part.partition(":"))
+            if colon and name not in _WITH_VALUES:
+                ours = name in ("*", token.lower())
+                name = value
+            if ours and name:
+                asked.add(name)
+    return frozenset(asked)
+
+
+class Robots:
+    """The rules of every host a crawl meets; safe to use from several threads.
+
+    Args:
+        fetcher: Fetches the files.
+        user_agent: How the crawler introduces itself; the part before ``/`` selects the group.
+    """
+
+    def __init__(self, fetcher: Fetcher, user_agent: str) -> None:
+        self._fetcher = fetcher
+        self.token = user_agent.partition("/")[0].strip() or "kbkit"
+        self._rules: dict[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def verdict(self, url: str) -> Verdict | None:
+        """Say why an address may not be fetched, or ``None`` when it may."""
+        rules = self._of(origin(url))
+        if isinstance(rules, Verdict):
+            return rules
+        if rules is None or rules.can_fetch(url, self.token):
+            return None
+        return Verdict(Outcome.SKIPPED, "robots.txt forbids it")
+
+    def delay(self, url: str) -> float:
+        """Seconds between two requests that the host asks for; at most a minute counts."""
+        rules = self._of(origin(url))
+        if rules is None or isinstance(rules, Verdict):
+            return 0.0
+        delay = rules.crawl_delay(self.token)
+        if delay is None:
+            rate = rules.request_rate(self.token)
+            delay = rate.seconds / rate.requests if rate and rate.requests else 0.0
+        seconds = float(delay)
+        if math.isnan(seconds):
+            return 0.0
+        return min(max(seconds, 0.0), _LONGEST_DELAY)
+
+    def sitemaps(self, url: str) -> list[str]:
+        """Addresses of the sitemaps that the host's robots.txt names."""
+        rules = self._of(origin(url))
+        return [] if rules is None or isinstance(rules, Verdict) else list(rules.sitemaps)[:100]
+
+    def _of(self, host: str) -> Any:
+        """A Protego object, a verdict on the whole host, or ``None`` when all is allowed."""
+        with self._lock:
+            if host not in self._rules:
+                self._rules[host] = self._read(host)
+            return self._rules[host]
+
+    def _read(self, host: str) -> Any:
+        response = self._fetcher.get(f"{host}/robots.txt", max_bytes=_MOST_BYTES, truncate=True)
+        if response.outcome is Outcome.FETCHED:
+            from protego import Protego
+
+            return Protego.parse(response.body.decode("utf-8", errors="replace"))
+        if 400 <= response.status < 500 and response.status != 429:
+            return None  # "unavailable": everything is allowed
+        if response.status == 0:
+            # not robots.txt is at fault but the way to the host
+            return Verdict(response.outcome, response.reason)
+        reason = f"robots.txt cannot be read ({response.reason}), which forbids everything"
+        return Verdict(Outcome.FAILED, reason)

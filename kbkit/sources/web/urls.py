@@ -1,0 +1,271 @@
+"""Addresses: one canonical form each, what a crawl may follow, and traps it keeps out of.
+
+courlan, which trafilatura brings, sorts parameters, keeps fragments and escapes as they came, and
+refuses what looks like no article (``/tag/y/``). Documentation is made of such pages, and the
+order of parameters can matter; hence a form of our own that follows RFC 3986.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from urllib.parse import urljoin, urlsplit
+
+from kbkit.sources.base import Outcome, SourceEvent
+from kbkit.sources.web.fetch import refused_url
+
+_PORTS = {"http": 80, "https": 443}
+_UNRESERVED = re.compile(r"%([0-9A-Fa-f]{2})")
+_UNSAFE = re.compile(r"[^\w.~!$&'()*+,;=:@/?%\-\[\]]|[^\x00-\x7f]")
+# parameters that name a visit or a campaign, never a page
+_NOISE = re.compile(
+    r"^(utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|phpsessid|jsessionid|aspsessionid\w*|sid|"
+    r"session_?id|zenid|oscsid|_ga|ref_src|replytocom)$",
+    re.IGNORECASE,
+)
+_PATH_SESSION = re.compile(r";jsessionid=[^/?#]*", re.IGNORECASE)
+_NOT_PAGES = re.compile(
+    r"\.(?:7z|avi|avif|bin|bmp|bz2|css|csv|deb|dmg|docx?|eot|epub|exe|gif|gz|ico|inv|iso|jar|jpe?g|"
+    r"js|json|map|mjs|mov|mp[34]|mpe?g|msi|odt|ogg|otf|pdf|png|pptx?|ps|py|rar|rpm|svg|tar|tgz|"
+    r"tiff?|ttf|txt|wasm|wav|webm|webp|whl|woff2?|xlsx?|xml|xz|zip|zst)$",
+    re.IGNORECASE,
+)
+_LONGEST = 2000
+_DEEPEST = 24  # path segments
+_REMEMBERED = 20_000  # refused addresses of one reason; bounds memory
+_FIRST_YEAR = 1970
+_DATES = 500  # dates that one kind of page may have
+_DATED = re.compile(
+    r"(?<!\d)((?:19|2\d)\d\d)[-/_](\d{1,2})(?:[-/_]\d{1,2})?(?!\d)"
+    r"|\byear=(\d{4})(?:&month=(\d{1,2})\b)?(?:&day=\d{1,2}\b)?"
+    r"|\b(?:month|week|day|date)=(-?[\d/.-]{1,12})"
+)
+
+
+def canonical(url: str, base: str = "") -> str:
+    """Bring an address into the one form that kbkit compares and stores.
+
+    Scheme and host in lower case (international names in ASCII), no default port, no fragment,
+    no dot segments, escapes in upper case and only where needed, no parameters that name a
+    session or a campaign. The order of the other parameters is kept.
+
+    Args:
+        url: An address, absolute or relative to ``base``.
+        base: Where a relative address starts.
+
+    Returns:
+        The canonical address, or ``""`` when it is malformed or neither http nor https.
+    """
+    try:
+        url = url.strip().replace("\t", "").replace("\n", "").replace("\r", "")
+        joined = urljoin(base, url) if base else url
+        parts = urlsplit(joined)
+        if parts.scheme.lower() not in _PORTS or len(joined) > _LONGEST * 2:
+            return ""
+        host = (parts.hostname or "").rstrip(".")
+        if not host.isascii():
+            host = host.encode("idna").decode("ascii")
+        port = parts.port
+    except (ValueError, UnicodeError):
+        return ""
+    if not host:
+        return ""
+    scheme = parts.scheme.lower()
+    authority = f"[{host}]" if ":" in host else host
+    if port is not None and port != _PORTS[scheme]:
+        authority += f":{port}"
+    if parts.username is not None:
+        # kept, so that the fetcher refuses it and the report says why
+        authority = parts.netloc.rpartition("@")[0] + "@" + authority
+    path = _escaped(_without_dots(_PATH_SESSION.sub("", parts.path))) or "/"
+    pairs = [pair for pair in parts.query.split("&") if pair]
+    query = "&".join(_escaped(pair) for pair in pairs if not _NOISE.match(pair.partition("=")[0]))
+    return f"{scheme}://{authority}{path}" + (f"?{query}" if query else "")
+
+
+def _escaped(text: str) -> str:
+    def decoded(match: re.Match[str]) -> str:
+        character = chr(int(match.group(1), 16))
+        if character.isascii() and (character.isalnum() or character in "-._~"):
+            return character
+        return "%" + match.group(1).upper()
+
+    def encoded(match: re.Match[str]) -> str:
+        return "".join(f"%{byte:02X}" for byte in match.group(0).encode("utf-8", "replace"))
+
+    text = re.sub(r"%(?![0-9A-Fa-f]{2})", "%25", text)
+    return _UNSAFE.sub(encoded, _UNRESERVED.sub(decoded, text))
+
+
+def _without_dots(path: str) -> str:
+    """Remove dot segments (RFC 3986, section 5.2.4)."""
+    if "/." not in path:
+        return path
+    kept: list[str] = []
+    for segment in path.split("/")[1:]:
+        if segment == "..":
+            if kept:
+                kept.pop()
+        elif segment != ".":
+            kept.append(segment)
+    if path.endswith(("/.", "/..")):
+        kept.append("")
+    return "/" + "/".join(kept)
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port of a canonical address."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def folder(url: str) -> str:
+    """The address up to and with the last slash of its path."""
+    path = urlsplit(url).path
+    return origin(url) + path[: path.rfind("/") + 1]
+
+
+def twin(url: str) -> str:
+    """The other address of a folder's index page: ``x/`` for ``x/index.html`` and back."""
+    if "?" in url:
+        return ""
+    head, _, name = url.rpartition("/")
+    if name in ("index.html", "index.htm"):
+        return head + "/"
+    return "" if name else url + "index.html"
+
+
+def matches(path: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
+    """Say whether globs let a path through; ``*`` also matches slashes."""
+    if any(fnmatch.fnmatchcase(path, glob) for glob in exclude):
+        return False
+    return not include or any(fnmatch.fnmatchcase(path, glob) for glob in include)
+
+
+@dataclass(slots=True)
+class Scope:
+    """Which addresses belong to a crawl: same origin, at or below the folder of the start."""
+
+    start: str
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    queries: int = 200
+    prefix: str = ""
+    _variants: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.prefix = self.prefix or folder(self.start)
+
+    def follow_start(self, target: str) -> None:
+        """The start page was redirected: its new place becomes the scope if it lies outside."""
+        if not target.startswith(self.prefix):
+            moved = origin(target) + urlsplit(self.prefix).path
+            self.prefix = moved if target.startswith(moved) else folder(target)
+
+    def holds(self, url: str) -> bool:
+        """Say whether a canonical address lies in scope, whatever the globs say."""
+        return url.startswith(self.prefix)
+
+    def wants(self, url: str) -> bool:
+        """Say whether a page is to be read: in scope and let through by the globs."""
+        return self.holds(url) and matches(urlsplit(url).path, self.include, self.exclude)
+
+    def link(self, href: str, base: str) -> str:
+        """The canonical form of a link worth following, or ``""``."""
+        url = canonical(href, base)
+        if not url or not self.holds(url) or refused_url(url):
+            return ""
+        path = urlsplit(url).path
+        if _NOT_PAGES.search(path) or len(url) > _LONGEST:
+            return ""
+        return url
+
+    def refusal(self, url: str) -> str:
+        """Say why a canonical address in scope is not followed, or ``""``.
+
+        Endless sites are told by their addresses: very deep ones, folders that repeat, one page
+        with ever more queries, and calendars. Counts what it sees, so ask once an address.
+        """
+        if not self.holds(url):
+            return "outside the crawl"
+        if not self.wants(url):
+            return "left out by include and exclude"
+        parts = urlsplit(url)
+        segments = [segment for segment in parts.path.split("/") if segment]
+        if len(segments) > _DEEPEST:
+            return f"more than {_DEEPEST} folders deep; looks endless"
+        if _repeats(segments):
+            return "repeats its folders again and again; looks endless"
+        if reason := self._calendar(parts.path, parts.query):
+            return reason
+        if parts.query:
+            self._variants[parts.path] += 1
+            if self._variants[parts.path] > self.queries:
+                return f"more than {self.queries} queries of one page (queries); looks endless"
+        return ""
+
+    def _calendar(self, path: str, query: str) -> str:
+        text = f"{path}?{query}" if query else path
+        match = _DATED.search(text)
+        if match is None:
+            return ""
+        year, month = match.group(1) or match.group(3), match.group(2) or match.group(4)
+        if match.group(1) and not 1 <= int(month) <= 12:
+            return ""  # a number, not a date
+        if year and month and not _FIRST_YEAR <= int(year) <= datetime.now(UTC).year + 1:
+            return "a date far in the past or the future; looks like an endless calendar"
+        kind = text[: match.start()] + "<date>" + text[match.end() :]
+        self._variants[kind] += 1
+        if self._variants[kind] > _DATES:
+            return f"more than {_DATES} dates of one page; looks like an endless calendar"
+        return ""
+
+
+def _repeats(segments: list[str]) -> bool:
+    """Say whether one folder comes five times, or a row of folders three times in a row."""
+    if segments and max(Counter(segments).values()) > 4:
+        return True
+    for length in (2, 3, 4):
+        for start in range(len(segments) - 3 * length + 1):
+            first = segments[start : start + length]
+            if len(set(first)) > 1 and first * 3 == segments[start : start + 3 * length]:
+                return True
+    return False
+
+
+class Refusals:
+    """Addresses that were not followed: summed up by reason, since there may be thousands."""
+
+    def __init__(self) -> None:
+        self._urls: dict[str, dict[str, None]] = {}
+        self._more: Counter[str] = Counter()
+        self._good: set[str] = set()
+
+    def __contains__(self, url: str) -> bool:
+        """Whether an address was refused for good."""
+        return url in self._good
+
+    def add(self, url: str, reason: str, *, for_good: bool = True) -> None:
+        """Count an address; one that is not refused for good may still be read after all."""
+        urls = self._urls.setdefault(reason, {})
+        if url in urls:
+            return
+        if len(urls) >= _REMEMBERED:
+            self._more[reason] += 1
+            return
+        urls[url] = None
+        if for_good:
+            self._good.add(url)
+
+    def events(self, read: Collection[str]) -> Iterator[SourceEvent]:
+        """One event a reason, without the addresses that were read after all."""
+        for reason, urls in self._urls.items():
+            left = [url for url in urls if url not in read]
+            count = len(left) + self._more[reason]
+            if left:
+                others = f" ({count:,} addresses, this is the first)" if count > 1 else ""
+                yield SourceEvent(left[0], Outcome.SKIPPED, reason=reason + others)

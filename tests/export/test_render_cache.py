@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from kbkit.export.mkdocs.render_cache import RenderedPages
+from kbkit.markdown.rendering import render
+
+TEXT = "# T {#t}\n\n[in](in.md#a), [out](http://x.example), ![p](p.svg)\n\n```python\nx = 1\n```"
+LINKS = {"in.md#a": "in.html#a"}
+PICTURES = {"p.svg": "<svg/>"}
+
+
+def rendered(folder, text=TEXT, links=LINKS, pictures=PICTURES, document=False, path="a.md"):
+    """A page, and whether it was taken from what was kept."""
+    pages = RenderedPages(folder)
+    page = pages.render(path, text, links.get, pictures.get, document=document)
+    pages.close()
+    return page, pages.taken == 1
+
+
+def test_a_page_is_rendered_once(tmp_path):
+    first, taken = rendered(tmp_path / "cache")
+    assert not taken
+    assert first == render(TEXT, LINKS.get, picture=PICTURES.get)
+    assert rendered(tmp_path / "cache") == (first, True)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"text": TEXT + "."},
+        {"links": {"in.md#a": "elsewhere.html#a"}},
+        {"links": {}},
+        {"pictures": {"p.svg": "<svg>2</svg>"}},
+        {"document": True},
+    ],
+)
+def test_a_page_made_of_something_else_is_rendered_again(tmp_path, other):
+    rendered(tmp_path)
+    page, taken = rendered(tmp_path, **other)
+    assert not taken
+    values = {"text": TEXT, "links": LINKS, "pictures": PICTURES, "document": False} | other
+    assert page == render(
+        values["text"],
+        values["links"].get,
+        picture=values["pictures"].get,
+        document=values["document"],
+    )
+
+
+def test_pages_that_are_gone_are_forgotten(tmp_path):
+    rendered(tmp_path, path="a.md")
+    rendered(tmp_path, path="b.md")
+    with sqlite3.connect(tmp_path / "pages.sqlite") as database:
+        assert database.execute("select path from pages").fetchall() == [("b.md",)]
+
+
+@pytest.mark.parametrize("name", ["pages.sqlite", "rows"])
+def test_what_is_damaged_is_made_anew(tmp_path, name):
+    first, _ = rendered(tmp_path)
+    if name == "rows":
+        with sqlite3.connect(tmp_path / "pages.sqlite") as database:
+            database.execute("update pages set page = x'00'")
+    else:
+        (tmp_path / name).write_bytes(b"no database" * 100)
+    assert rendered(tmp_path) == (first, False)
+    assert rendered(tmp_path) == (first, True)
+
+
+def test_where_nothing_can_be_kept_pages_are_rendered_all_the_same(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    first, _ = rendered(None)
+    assert rendered(tmp_path / "file" / "cache") == (first, False)
+
+
+def test_two_builds_at_once_do_not_wait_for_each_other(tmp_path):
+    one, other = RenderedPages(tmp_path), RenderedPages(tmp_path)
+    for pages in (one, other):
+        pages.render("a.md", TEXT, LINKS.get, PICTURES.get, document=False)
+    other.close()
+    one.close()
+    assert rendered(tmp_path)[1]
+
+
+def test_git_ignores_what_is_kept(tmp_path):
+    rendered(tmp_path / "cache")
+    assert (tmp_path / "cache" / ".gitignore").read_text() == "*\n"

@@ -1,0 +1,72 @@
+"""A process of its own brings Chroma level, or does not, and nothing is missing either way."""
+
+import json
+from contextlib import suppress
+
+import psutil
+import pytest
+
+import kbkit
+
+DOCUMENTS, SECTIONS = 30, 110
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory):
+    """Enough chunks for the process to be started."""
+    path = tmp_path_factory.mktemp("lines") / "many.jsonl"
+    with path.open("w") as out:
+        for n in range(DOCUMENTS):
+            text = "\n\n".join(
+                f"## Part {n}-{i}\n\nThis is nr{n}x{i}. {'More words. ' * 20}"
+                for i in range(SECTIONS)
+            )
+            out.write(json.dumps({"uri": f"d:{n}", "title": f"Number {n}", "text": text}) + "\n")
+    return kbkit.JsonlSource(path=str(path))
+
+
+def children():
+    """The processes that follow; others, and ended ones, may be left of other tests."""
+    found = []
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):
+            if "kbkit.ingest.chroma_writer" in " ".join(child.cmdline()):
+                found.append(child)
+    return found
+
+
+def test_the_index_is_level_at_the_end_without_being_opened_here(lines, workspace):
+    kb = workspace.create("many")
+    seen = set()
+    report = kb.ingest(lines, on_progress=lambda _: seen.update(child.pid for child in children()))
+    assert report.chunks_added == DOCUMENTS * SECTIONS
+    assert len(seen) == 1
+    assert children() == []
+    assert kb.describe().pending == 0
+    assert not workspace._resources.vectors._chroma.collections
+    assert kb.search("nr7x77", mode="dense", limit=1)[0].title == "Number 7"
+
+
+def test_a_child_that_is_killed_costs_time_only(lines, workspace):
+    kb = workspace.create("many")
+    killed = []
+
+    def kill(_):
+        if not killed:
+            for child in children():
+                child.kill()
+                killed.append(child.pid)
+
+    kb.ingest(lines, on_progress=kill)
+    assert killed
+    assert kb.describe().pending == 0
+    assert kb.describe().chunks == DOCUMENTS * SECTIONS
+    collection = workspace._resources.vectors._chroma.collections[kb.id]
+    assert collection.count() == DOCUMENTS * SECTIONS
+
+
+def test_little_starts_nothing(workspace):
+    kb = workspace.create("few")
+    kb.add("One", "One sentence.")
+    assert children() == []
+    assert kb.describe().pending == 0

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbkit.markdown.disarming import prepare
+from kbkit.markdown.rendering import render
+
+
+def html(markdown: str) -> str:
+    return render(markdown, {"in.md": "in.html"}.get).html
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "<iframe src='https://evil.example'></iframe>",
+        "[x](javascript:alert(1))",
+        "[x](data:text/html,<script>)",
+        "![x](https://evil.example/pixel.png)",
+        "![x](javascript:alert(1))",
+        "[![x](https://evil.example/pixel.png)](https://evil.example)",
+        "text {: onclick=alert(1) }",
+        "## x {: onmouseover=alert(1) }",
+        '## x {#"onmouseover="alert(1)}',
+        '[x](https://h "\\" onmouseover=\\"alert(1)")',
+        '```x" onclick="alert(1)\n</code></pre><script>alert(1)</script>\n```',
+        "```mermaid\ngraph TD\n```",
+        '| a |\n|:-:|\n| <b onclick="x"> |',
+        "<style>*{display:none}</style>",
+        '<form action="https://evil.example"><input></form>',
+    ],
+)
+def test_nothing_active_comes_out(markdown):
+    out = html(markdown)
+    tags = re.findall(r"<([a-z0-9]+)((?:\s[^<>]*)?)>", out)
+    assert not {name for name, _ in tags} & {"script", "img", "iframe", "style", "form", "input"}
+    assert not any(re.search(r"\son\w+\s*=", re.sub(r'"[^"]*"', "", rest)) for _, rest in tags)
+    assert not re.search(r'href="(?!https://|#)', out)
+    assert 'class="mermaid' not in out
+
+
+@given(st.text(alphabet="`<>[](){}#\n -|~=*_\\:!abon.1'\"&;/", max_size=100))
+def test_only_known_tags_come_out(markdown):
+    known = {"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code",
+             "em", "strong", "s", "hr", "br", "table", "thead", "tbody", "tr", "th", "td", "a",
+             "div", "span"}  # fmt: skip
+    assert set(re.findall(r"</?([a-zA-Z0-9]+)", html(markdown))) <= known
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    ["[" * 50_000, "](" * 25_000, "# x" + " " * 50_000 + "{#a", "# " + "[](a" * 12_500,
+     "".join("`" * n + " " for n in range(300)), ">" * 50_000, "![[" * 16_000, "**a" * 16_000],
+    ids=lambda bomb: bomb[:4],
+)  # fmt: skip
+@pytest.mark.timeout(20)
+def test_text_made_to_take_long_does_not(bomb):
+    html(prepare(bomb, title="t", rewrite=str).text)
+
+
+def test_links_to_pages_are_resolved_and_others_marked():
+    assert 'href="in.html"' in html("[a](in.md)")
+    assert "<a href" not in html("[a](unknown.md)").replace('<a href="#', "")
+    assert 'rel="noopener nofollow"' in html("[a](https://example.org)")
+
+
+def test_images_are_links():
+    out = html("![A diagram](https://example.org/a.png)")
+    assert '<a href="https://example.org/a.png" rel="noopener nofollow">A diagram</a>' in out
+
+
+def test_anchors_of_headings_stay():
+    rendered = render("# One {#a.b}\n\n## `Two` {#two}\n\n## Two\n\n## Two", lambda _: None)
+    assert re.findall(r'<h\d id="([^"]+)"', rendered.html) == ["a.b", "two", "two_2", "two_3"]
+    assert rendered.anchors == {"a.b", "two", "two_2", "two_3"}
+    assert [entry["name"] for entry in rendered.toc[0]["children"]] == ["Two"] * 3
+
+
+@pytest.mark.parametrize("anchor", ["__config", "__search", "__drawer", "__toc"])
+def test_a_heading_cannot_stand_in_for_an_element_of_the_theme(anchor):
+    assert anchor not in render(f"# x {{#{anchor}}}", lambda _: None).anchors
+
+
+def test_names_of_methods_stay_anchors():
+    assert render("# x {#__init__}", lambda _: None).anchors == {"__init__"}
+
+
+def test_code_is_coloured_for_readers_and_plain_for_search():
+    rendered = render("```python\nfor x in '</code>': pass\n```", lambda _: None)
+    assert '<span class="k">for</span>' in rendered.html
+    assert "<span class" not in rendered.plain
+    assert 'class="language-python highlight"' in rendered.html
+    text = unescape(re.sub(r"<[^>]+>", "", rendered.html))
+    assert text.strip() == "for x in '</code>': pass"
+
+
+def test_several_code_blocks_keep_their_places():
+    markdown = "```python\none = 1\n```\n\n    indented = 2\n\n```unknown-language\nthree\n```\n"
+    text = re.sub(r"<[^>]+>", "", html(markdown))
+    assert re.findall(r"one = 1|indented = 2|three", text) == ["one = 1", "indented = 2", "three"]
+
+
+def test_documentation_markdown_is_read_as_commonmark():
+    out = html(
+        "1. one\n   - nested\n\n     ```\n     code\n     ```\n2. two\n\n"
+        "| a | b |\n|--:|---|\n| 1 | ~~x~~ |\n"
+    )
+    assert out.index("<ol>") < out.index("<ul>") < out.index("<pre>") < out.index("two")
+    assert '<th style="text-align:right">a</th>' in out
+    assert "<s>x</s>" in out
+
+
+def test_where_a_page_comes_from_is_left_out_of_the_search():
+    rendered = render("# T\n\nsource\n\ntext", lambda _: None, document=True)
+    assert 'data-search-exclude="1">source' in rendered.plain
+    assert "<p>text</p>" in rendered.plain

@@ -1,0 +1,560 @@
+import asyncio
+import json
+import subprocess
+import sys
+
+import pytest
+
+import kbkit
+from kbkit.models import Hits, Mode
+from kbkit.panels import SearchPanel
+from kbkit.panels.events import tell
+from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.stores import encoders
+
+
+def status(panel):
+    return panel.cards.state["status"]
+
+
+def problem(panel):
+    return panel.cards.state["problem"]
+
+
+def notice(panel):
+    return panel.cards.state["notice"]
+
+
+def shown(panel):
+    return panel.cards.state["cards"]
+
+
+def do(panel, event, place=0, **more):
+    """What the page sends when a reader does something with a card."""
+    card = shown(panel)[place]["id"] if shown(panel) else "none"
+    panel.cards._received(panel.cards, {"event": event, "card": card, **more}, [])
+
+
+def press_enter(panel):
+    panel.query_box._handle_msg(
+        {"content": {"data": {"method": "custom", "content": {"event": "submit"}}}, "buffers": []}
+    )
+
+
+def test_starts_empty_and_says_what_there_is(workspace):
+    panel = SearchPanel(workspace)
+    assert shown(panel) == []
+    assert "2 knowledge bases: 4 documents" in status(panel)
+    assert panel.kb_box.label == "All"
+    assert notice(panel)["title"] == "What would you like to know?"
+
+
+def test_the_status_line_says_what_was_done_instead(scratch):
+    kb = scratch["garden"]
+    config = kb.config().model_dump(mode="json")
+    config["retrieval"]["query_encoder"] = "fitted"  # and nothing is fitted
+    kb.reconfigure(KnowledgeBaseConfig.model_validate(config))
+    with scratch._resources.database.write() as connection:
+        encoders.remove(connection, kb.id)
+    panel = SearchPanel(kb)
+    panel.query_box.value = "roses"
+    assert status(panel).startswith("1 hit for “roses” in ")
+    assert "ms. garden: its model embedded the query, since no query" in status(panel)
+
+
+def test_typing_finds_cards_in_order(workspace):
+    panel = SearchPanel(workspace["manual"])
+    panel.query_box.value = "read a csv file"
+    assert [card["name"] for card in shown(panel)] == ["Reading CSV files", "Opening files"]
+    assert [card["rank"] for card in shown(panel)] == [1, 2]
+    assert [hit.title for hit in panel.hits] == ["Reading CSV files", "Opening files"]
+    assert panel.query == "read a csv file"
+    assert status(panel).startswith("2 hits for “read a csv file” in ")
+    assert ["CSV", True] in shown(panel)[0]["snippet"] or ("CSV", True) in shown(panel)[0][
+        "snippet"
+    ]
+
+
+def test_a_workspace_is_searched_whole_or_in_part(workspace):
+    panel = SearchPanel(workspace)
+    panel.query_box.value = "file"
+    assert {hit.kb for hit in panel.hits} == {"manual", "notes"}
+    assert "kb" in [badge["kind"] for badge in shown(panel)[0]["badges"]]
+    panel.kb_box.value = "notes"
+    assert {hit.kb for hit in panel.hits} == {"notes"}
+    assert "kb" not in [badge["kind"] for badge in shown(panel)[0]["badges"]]
+
+
+def test_one_knowledge_base_has_no_selector(workspace):
+    panel = SearchPanel(workspace["notes"])
+    assert panel.kb_box is None
+    assert status(panel).startswith("notes: 2 documents in ")
+
+
+def test_the_mode_is_used(workspace):
+    panel = SearchPanel(workspace["manual"])
+    panel.query_box.value = "csv"
+    panel.mode_box.value = "lexical"
+    assert panel.mode is Mode.LEXICAL
+    assert [hit.title for hit in panel.hits] == ["Reading CSV files"]
+    assert all(hit.parts.dense == 0 for hit in panel.hits)
+
+
+def test_setting_the_query_searches_at_once(workspace):
+    async def in_a_cell():
+        panel = SearchPanel(workspace["manual"])
+        panel.query = "  open   a file "
+        return panel
+
+    panel = asyncio.run(in_a_cell())
+    assert panel.query_box.value == "  open   a file "
+    assert panel.query == panel.hits.query == "open a file"
+    assert panel.hits[0].title == "Opening files"
+
+
+def test_search_returns_the_hits(workspace):
+    hits = SearchPanel(workspace).search("bread")
+    assert isinstance(hits, Hits)
+    assert hits[0].title == "Baking bread"
+
+
+def test_hits_can_be_observed(workspace):
+    panel = SearchPanel(workspace)
+    seen = []
+    panel.observe(lambda change: seen.append(change["new"].query), "hits")
+    panel.query_box.value = "bread"
+    panel.query_box.value = "file"
+    assert seen == ["bread", "file"]
+
+
+def test_typing_waits_for_a_pause_and_the_latest_query_wins(workspace):
+    async def typing():
+        panel = SearchPanel(workspace["manual"], debounce=0.05)
+        seen = []
+        panel.observe(lambda change: seen.append(change["new"].query), "hits")
+        for text in ("r", "read", "read c", "read csv"):
+            panel.query_box.value = text
+            await asyncio.sleep(0.005)
+        assert seen == []
+        await asyncio.sleep(0.3)
+        return seen
+
+    assert asyncio.run(typing()) == ["read csv"]
+
+
+def test_enter_does_not_wait(workspace):
+    async def typing():
+        panel = SearchPanel(workspace["manual"], debounce=60)
+        panel.query_box.value = "read csv"
+        assert not panel.hits
+        press_enter(panel)
+        return len(panel.hits)
+
+    assert asyncio.run(typing()) == 2
+
+
+def test_a_closed_panel_does_not_search(workspace):
+    async def leave():
+        panel = SearchPanel(workspace["manual"], debounce=0.01)
+        panel.query_box.value = "read csv"
+        panel.close()
+        await asyncio.sleep(0.05)
+        return panel
+
+    assert not asyncio.run(leave()).hits
+
+
+def test_emptying_the_box_clears_the_panel(workspace):
+    panel = SearchPanel(workspace)
+    panel.search("bread")
+    panel.query_box.value = "   "
+    assert shown(panel) == []
+    assert not panel.hits
+    assert panel.error is None
+
+
+def test_nothing_found_says_so(workspace):
+    panel = SearchPanel(workspace["manual"])
+    panel.mode_box.value = "lexical"
+    panel.search("zebra <b>")
+    assert "No hits" in status(panel)
+    assert notice(panel)["title"] == "Nothing found for “zebra <b>”"
+
+
+def test_hostile_documents_stay_short_text_without_links(workspace):
+    panel = SearchPanel(workspace["notes"])
+    panel.search("read a file onerror script")
+    do(panel, "context", reach=1)
+    assert shown(panel)[0]["name"].startswith("<script>boom()</script>")
+    assert shown(panel)[0]["link"] == ""
+    assert len(json.dumps(shown(panel)[0])) < 40_000
+
+
+def test_stars_are_stored_and_found_again(scratch):
+    panel = SearchPanel(scratch, rater="ann")
+    panel.search("Roses and water")
+    do(panel, "rate", score=4)
+    rows = scratch["garden"].ratings()
+    assert rows[["target", "score", "query", "rater"]].values.tolist() == [
+        [panel.hits[0].chunk.id, 4, "Roses and water", "ann"]
+    ]
+    assert status(panel) == "Stored: 4 stars, very useful, for “Roses”"
+    do(panel, "rate", score=4)  # says nothing new
+    assert len(scratch["garden"].ratings()) == 1
+
+    again = SearchPanel(scratch, rater="ann")
+    again.search("roses and  WATER")
+    assert shown(again)[0]["stars"] == 4
+    again.search("roses")
+    assert shown(again)[0]["stars"] == 0
+    assert shown(again)[0]["rated"] == "you: 4 of 5 for “Roses and water”"
+
+    other = SearchPanel(scratch, rater="bob")
+    other.search("Roses and water")
+    assert shown(other)[0]["stars"] == 0
+    assert shown(other)[0]["rated"] == "average 4.0 of 1 reader"
+
+
+def test_the_rater_comes_from_the_environment(scratch, monkeypatch):
+    monkeypatch.setenv("KBKIT_RATER", "carla")
+    panel = SearchPanel(scratch["garden"])
+    panel.search("roses")
+    do(panel, "rate", score=5)
+    assert scratch["garden"].ratings()["rater"].tolist() == ["carla"]
+
+
+def test_a_rating_can_be_changed_and_taken_back(scratch):
+    panel = SearchPanel(scratch["garden"])
+    panel.search("roses")
+    assert not shown(panel)[0]["undo"]
+    do(panel, "rate", score=2)
+    do(panel, "rate", score=5)
+    assert scratch["garden"].ratings()["score"].tolist() == [2, 5]
+    do(panel, "undo")
+    assert (shown(panel)[0]["stars"], shown(panel)[0]["undo"]) == (2, True)
+    do(panel, "undo")
+    assert (shown(panel)[0]["stars"], shown(panel)[0]["undo"]) == (0, False)
+    assert scratch["garden"].ratings().empty
+    assert status(panel) == "Taken back: the rating of “Roses”"
+    do(panel, "undo")
+    assert panel.error is None
+
+
+def test_a_rating_that_is_gone_cannot_be_undone(scratch):
+    panel = SearchPanel(scratch["garden"])
+    panel.search("roses")
+    do(panel, "rate", score=2)
+    scratch["garden"].unrate(next(scratch["garden"].iter_ratings()).id)
+    do(panel, "undo")
+    assert "no rating" in problem(panel)
+    assert not shown(panel)[0]["undo"]
+
+
+def test_undo_belongs_to_the_result_and_the_query_it_was_given_to(scratch):
+    scratch["garden"].add("Tulips", "Tulips sleep as bulbs in winter.")
+    panel = SearchPanel(scratch["garden"], limit=1)
+    panel.search("roses")
+    do(panel, "rate", score=3)
+    panel.search("tulips")
+    assert (shown(panel)[0]["stars"], shown(panel)[0]["undo"]) == (0, False)
+    panel.search("roses")
+    assert (shown(panel)[0]["stars"], shown(panel)[0]["undo"]) == (3, True)
+
+
+def test_a_rating_that_cannot_be_stored_is_not_shown(scratch):
+    panel = SearchPanel(scratch)
+    panel.search("roses")
+    scratch.delete("garden")
+    do(panel, "rate", score=5)
+    assert shown(panel)[0]["stars"] == 0
+    assert "garden" in problem(panel)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {},
+        {"event": "rate"},
+        {"event": "rate", "card": "no/such", "score": 3},
+        {"event": "rate", "card": 7, "score": 3},
+        {"event": "more", "card": None},
+        {"event": "context", "card": [1], "reach": 10**9},
+        "text",
+    ],
+)
+def test_messages_of_another_page_do_no_harm(scratch, message):
+    panel = SearchPanel(scratch)
+    panel.search("roses")
+    panel.cards._received(panel.cards, message, [])
+    assert scratch["garden"].ratings().empty
+    assert len(shown(panel)) == 1
+
+
+@pytest.mark.parametrize("score", [0, 6, 2.5, "4"])
+def test_only_scores_of_1_to_5_are_stored(scratch, score):
+    panel = SearchPanel(scratch)
+    panel.search("roses")
+    do(panel, "rate", score=score)
+    assert panel.error is not None
+    assert scratch["garden"].ratings().empty
+
+
+def test_a_result_is_shown_among_its_neighbours(scratch):
+    parts = ["Soil", "Water", "Light", "Frost", "Harvest"]
+    scratch["garden"].add("Figs", "\n\n".join(f"## {part}\n\n{part} for figs." for part in parts))
+    panel = SearchPanel(scratch)
+    panel.search("light for figs")
+    assert panel.hits[0].chunk.heading_path[-1] == "Light"
+    do(panel, "context", reach=1)
+    context = shown(panel)[0]["context"]
+    headings = [">Water<", ">Light<", ">Frost<"]
+    for passage, heading in zip(context["passages"], headings, strict=True):
+        assert heading in passage["html"]
+        assert passage["path"] == ""  # its own text says it
+    assert [passage["own"] for passage in context["passages"]] == [False, True, False]
+    assert "Frost for figs" in context["passages"][2]["html"]
+    assert context["more"]
+    do(panel, "context", reach=3)
+    context = shown(panel)[0]["context"]
+    assert (len(context["passages"]), context["more"]) == (5, False)
+    do(panel, "context", reach=0)
+    assert shown(panel)[0]["context"] is None
+
+
+def test_more_like_a_result_and_back(workspace):
+    panel = SearchPanel(workspace)
+    panel.search("read a csv file")
+    do(panel, "more")
+    assert panel.hits.query == "Reading CSV files › Reader"
+    assert shown(panel)[0]["name"] == "Opening files"
+    assert "1 hit like “Reading CSV files › Reader” in" in status(panel)
+    origin = panel.cards.state["origin"]
+    assert origin["back"] == "Back to “read a csv file”"
+    assert origin["like"] == "Passages like “Reading CSV files › Reader”"
+    do(panel, "more")
+    assert panel.cards.state["origin"]["back"] == "Back"
+    assert panel.cards.state["depth"] == 2
+    do(panel, "back")
+    do(panel, "back")
+    assert panel.cards.state["origin"] is None
+    assert panel.hits.query == "read a csv file"
+    do(panel, "back")
+    assert panel.error is None
+
+
+def test_ratings_of_what_is_like_a_result_name_no_query(scratch):
+    scratch["garden"].add("Lilies", "Lilies need sun, water and patience too.")
+    panel = SearchPanel(scratch)
+    panel.search("roses")
+    do(panel, "more")
+    do(panel, "rate", score=2)
+    assert scratch["garden"].ratings()["query"].tolist() == [""]
+
+
+def test_what_is_selected_stays_over_searches(workspace):
+    panel = SearchPanel(workspace)
+    seen = []
+    panel.observe(lambda change: seen.append(len(change["new"])), "selection")
+    panel.search("read a csv file")
+    do(panel, "select", on=True)
+    assert panel.selection.query == "read a csv file"
+    panel.search("bread")
+    do(panel, "select", on=True)
+    assert [hit.title for hit in panel.selection] == ["Reading CSV files", "Baking bread"]
+    assert panel.selection.query == ""
+    assert list(panel.selection.to_frame()["title"]) == ["Reading CSV files", "Baking bread"]
+    assert panel.cards.state["selected"] == 2
+    do(panel, "select", on=False)
+    assert not shown(panel)[0]["selected"]
+    do(panel, "clear")
+    assert seen == [1, 2, 1, 0]
+
+
+def test_filters_offer_what_there_is(scratch):
+    scratch["garden"].add("Figs", "Figs need sun.", source="https://a.example/trees/figs.html",
+                          document_type="manual", tags=["tree", "fruit"])  # fmt: skip
+    panel = SearchPanel(scratch)
+    panel.search("sun")
+    assert len(panel.hits) == 2
+    assert panel.filter_box.controls == {}  # they are made when somebody wants them
+    panel.filter_box.toggle.value = True
+    controls = panel.filter_box.controls
+    assert "manual (1)" in [label for label, _ in controls["document_type"].options]
+    assert controls["tags"].options == ("fruit", "tree")
+    assert controls["path"].options == ("trees/*",)
+    controls["tags"].value = "fruit"
+    assert controls["tags"].value == ""
+    assert [hit.title for hit in panel.hits] == ["Figs"]
+    assert "with 1 filter in" in status(panel)
+    controls["path"].value = "nowhere/*"
+    assert not panel.hits
+    assert notice(panel)["text"] == "Try other words, or remove a filter."
+    chips = panel.filter_box._chips.children
+    assert [chip.description for chip in chips] == [
+        "tag fruit ✕",
+        "path nowhere/* ✕",
+        "all filters ✕",
+    ]
+    chips[2].click()
+    assert len(panel.hits) == 2
+    assert controls["path"].value == ""
+    controls["after"].value = dict(controls["after"].options)["Past week"]
+    assert len(panel.hits) == 2
+    assert controls["after"].label == "Past week"
+
+
+def test_filters_can_be_set_from_python(scratch):
+    panel = SearchPanel(scratch)
+    panel.search("sun")
+    panel.filters = {"document_type": ["faq", "manual"], "before": "2020-01-01"}
+    assert not panel.hits
+    panel.filter_box.toggle.value = True
+    assert panel.filter_box.controls["document_type"].label == "faq or manual"
+    with pytest.raises(kbkit.KbkitError, match="colour not known"):
+        panel.filters = {"colour": "red"}
+    panel.filters = None
+    assert len(panel.hits) == 1
+
+
+def test_panels_of_one_workspace_stay_in_step(scratch):
+    one, two = SearchPanel(scratch, rater="ann"), SearchPanel(scratch["garden"], rater="ann")
+    one.search("roses")
+    two.search("roses")
+    do(one, "rate", score=4)
+    assert shown(two)[0]["stars"] == 4
+    scratch.create("kitchen").add("Roses", "Roses taste well in jam.")
+    tell(scratch.path, "documents")
+    assert {hit.kb for hit in one.hits} == {"garden", "kitchen"}
+    assert {hit.kb for hit in two.hits} == {"garden"}
+
+
+def test_what_another_thread_did_is_shown_in_the_thread_of_the_panel(scratch):
+    async def watch():
+        panel = SearchPanel(scratch)
+        panel.search("roses")
+        scratch["garden"].add("Rose water", "Roses in water.")
+        await asyncio.to_thread(tell, scratch.path, "documents")
+        await asyncio.sleep(0.01)
+        return len(panel.hits)
+
+    assert asyncio.run(watch()) == 2
+
+
+def test_a_look_shows_what_another_process_did(scratch):
+    panel = SearchPanel(scratch, rater="ann")
+    panel.search("roses")
+    serial = panel.cards.state["serial"]
+    with kbkit.open(scratch.path) as other:
+        other["garden"].rate(panel.hits[0].chunk.id, 3, query="roses", rater="ann")
+        do(panel, "look")
+        assert shown(panel)[0]["stars"] == 3
+        other["garden"].add("Rose water", "Roses in water.")
+        do(panel, "look")
+    assert len(panel.hits) == 2
+    assert panel.cards.state["serial"] == serial  # the reader's place is kept
+
+
+def test_searches_that_take_long_wait_for_a_pause(workspace):
+    panel = SearchPanel(workspace["manual"])
+    panel._adapt(2.0)  # as the first of a process may
+    assert panel._debouncer.delay > 0
+    panel._adapt(0.01)
+    assert panel._debouncer.delay == 0
+    panel._adapt(0.3)
+    panel._adapt(0.3)
+    assert panel._debouncer.delay == 0.3
+
+
+def test_a_known_error_is_one_line_and_keeps_what_was_found(scratch):
+    panel = SearchPanel(scratch["garden"])
+    panel.search("roses")
+    scratch.delete("garden")
+    assert [hit.title for hit in panel.search("water")] == ["Roses"]
+    assert isinstance(panel.error, kbkit.KbkitError)
+    assert "deleted" in problem(panel)
+    assert "Traceback" not in problem(panel)
+
+
+def test_the_next_search_clears_an_error(scratch):
+    empty = scratch.create("empty")
+    panel = SearchPanel(scratch)
+    panel.query_box.value = "roses"
+    scratch.delete("garden")
+    scratch.delete(empty.name)
+    panel.query_box.value = "water"
+    assert panel.error is not None
+    scratch.create("garden").add("Roses", "Roses need sun.")
+    panel.query_box.value = "roses"
+    assert panel.error is None
+    assert "1 hit for" in status(panel)
+
+
+def test_an_unexpected_error_is_one_line_too(scratch, capfd):
+    panel = SearchPanel(scratch["garden"])
+    (scratch.path / "catalog.db").rename(scratch.path / "elsewhere.db")
+    scratch.close()
+    panel.search("roses")
+    assert panel.error is not None
+    assert problem(panel)
+    assert "\n" not in problem(panel)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_empty_workspace_is_no_error_until_asked(tmp_path):
+    with kbkit.open(tmp_path) as empty:
+        panel = SearchPanel(empty)
+        assert panel.error is None
+        assert "no knowledge base yet" in status(panel)
+        panel.search("x")
+        assert isinstance(panel.error, kbkit.KbkitError)
+
+
+def test_the_selector_keeps_up_with_the_workspace(scratch):
+    panel = SearchPanel(scratch)
+    scratch.create("kitchen").add("Bread", "Flour and water.")
+    panel.search("water")
+    assert [name for name, _ in panel.kb_box.options] == ["All", "garden", "kitchen"]
+    panel.kb_box.value = "kitchen"
+    scratch.delete("kitchen")
+    panel.search("water again")
+    assert panel.kb_box.label == "All"
+    assert [hit.kb for hit in panel.hits] == ["garden"]
+
+
+def test_refresh_shows_what_is_new(scratch):
+    panel = SearchPanel(scratch["garden"])
+    panel.search("water")
+    assert len(panel.hits) == 1
+    scratch["garden"].add("Lilies", "Lilies float on water.")
+    panel.refresh()
+    assert len(panel.hits) == 2
+
+
+@pytest.mark.parametrize("query", ["x" * 100_000, "\x00", "'; DROP TABLE chunks; --", "*", '"'])
+def test_odd_queries_do_no_harm(workspace, query):
+    panel = SearchPanel(workspace)
+    panel.query_box.value = query
+    assert panel.error is None
+
+
+def test_limit_is_the_number_of_cards(workspace):
+    panel = SearchPanel(workspace, limit=1)
+    panel.search("file")
+    assert len(shown(panel)) == len(panel.hits) == 1
+
+
+def test_importing_the_package_does_not_import_ipywidgets():
+    code = "import sys, kbkit.panels; sys.exit('ipywidgets' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_rating_can_be_taken_back_once(scratch):
+    garden = scratch["garden"]
+    chunk = next(garden.iter_chunks())
+    first = garden.rate(chunk.id, 2)
+    last = garden.rate(chunk.id, 5)
+    garden.unrate(last.id)
+    assert list(garden.iter_ratings([chunk.id])) == [first]
+    assert list(garden.iter_ratings(["other"])) == []
+    with pytest.raises(kbkit.KbkitError, match=f"no rating with id {last.id}"):
+        garden.unrate(last.id)

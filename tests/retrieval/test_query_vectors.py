@@ -1,0 +1,300 @@
+"""Queries are embedded by the model, by the fitted encoder, or not at all, and it is said which."""
+
+import html
+from typing import ClassVar
+
+import pytest
+from llama_index.core import Document
+from llama_index.core.base.embeddings.base import BaseEmbedding
+
+import kbkit
+from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError
+from kbkit.recipes import KnowledgeBaseConfig, RetrievalSpec
+from kbkit.retrieval.encoder_fitting import is_due
+from kbkit.stores import encoders, registry
+from kbkit.testing import HashEmbedder
+
+SUBJECTS = ("tea", "milk", "bread", "kettle", "oven", "flour", "water", "sugar", "salt", "butter")
+MODEL = {"type": "llama-index", "model": f"{__name__}:Model"}
+FITTED = RetrievalSpec(query_encoder="fitted")
+
+
+class Model(BaseEmbedding):
+    """A model behind a network that may be down, whose key may be missing."""
+
+    kind: str = ""
+    state: ClassVar[str] = "up"
+    asked: ClassVar[list[str]] = []
+
+    def __init__(self, **arguments):
+        if Model.state == "no key":
+            raise ValueError("no API key found")
+        super().__init__(**arguments)
+
+    def _get_query_embedding(self, query):
+        Model.asked.append(query)
+        if Model.state == "down":
+            raise ConnectionError("no route to host")
+        if Model.state == "broken":
+            raise RuntimeError("out of credit")
+        return HashEmbedder(32, self.kind).embed_query(query).tolist()
+
+    def _get_text_embedding(self, text):
+        return HashEmbedder(32, self.kind).embed_query(text).tolist()
+
+    async def _aget_query_embedding(self, query):
+        return self._get_query_embedding(query)
+
+
+@pytest.fixture(autouse=True)
+def up():
+    Model.state = "up"
+    Model.asked.clear()
+    yield
+    Model.state = "up"
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with kbkit.open(tmp_path / "kb") as opened:
+        yield opened
+
+
+def config(encoder="model", embedding=MODEL):
+    retrieval = {"query_encoder": encoder}
+    return KnowledgeBaseConfig.model_validate({"embedding": embedding, "retrieval": retrieval})
+
+
+def pages(*subjects):
+    return [
+        Document(text=f"# About {name}\n\nAll there is to know about {name}.", id_=name)
+        for name in subjects
+    ]
+
+
+def filled(workspace, encoder="model", name="drinks"):
+    kb = workspace.create(name, config=config(encoder))
+    kb.ingest(pages(*SUBJECTS))
+    return kb
+
+
+def forget(workspace, kb):
+    """Have no fitted encoder."""
+    with workspace._resources.database.write() as connection:
+        encoders.remove(connection, kb.id)
+
+
+def due(workspace, kb):
+    with workspace._resources.database.read() as connection:
+        return is_due(connection, registry.get_by_id(connection, kb.id))
+
+
+# --- fitted -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", ["up", "down", "no key"])
+def test_a_fitted_encoder_needs_no_model(workspace, state):
+    filled(workspace, "fitted")
+    Model.state = state
+    Model.asked.clear()
+    with kbkit.open(workspace.path) as fresh:
+        for mode in ("hybrid", "dense"):
+            hits = fresh["drinks"].search("know about kettle", mode=mode)
+            assert hits[0].title == "About kettle"
+            assert hits[0].parts.cosine > 0.5
+            assert hits.notes == ()
+    assert Model.asked == []
+
+
+def test_settings_of_one_search_choose_the_encoder(workspace):
+    kb = filled(workspace)
+    Model.asked.clear()
+    kb.search("kettle", settings=FITTED)
+    assert Model.asked == []
+    kb.search("kettle")
+    assert Model.asked == ["kettle"]
+
+
+def test_words_that_no_chunk_has_find_nothing_by_meaning(workspace):
+    kb = filled(workspace, "fitted")
+    assert len(kb.search("zeppelin", mode="dense")) == 0
+    assert len(kb.search("the of", mode="dense")) == 0
+
+
+def test_a_fit_in_another_process_is_noticed(workspace):
+    kb = filled(workspace, "fitted")
+    kb.add("Zeppelin", "# Zeppelin\n\nA zeppelin flies.")
+    assert len(kb.search("zeppelin", mode="dense")) == 0
+    with kbkit.open(workspace.path) as other:
+        other["drinks"].fit_query_encoder()
+    assert kb.search("zeppelin", mode="dense")[0].title == "Zeppelin"
+
+
+def test_without_a_fitted_encoder_the_model_is_asked_aloud(workspace):
+    kb = workspace.create("drinks", config=config("fitted"))
+    kb.add("Tea", "# Tea\n\nGreen tea.")
+    hits = kb.search("green tea")
+    assert hits[0].parts.cosine > 0
+    assert hits.notes == (
+        "drinks: its model embedded the query, since no query encoder is fitted yet",
+    )
+
+
+def test_an_encoder_of_another_model_is_not_used(workspace):
+    kb = filled(workspace, "fitted")
+    other = config("fitted", {**MODEL, "arguments": {"kind": "other"}})
+    kb.reconfigure(other)
+    assert kb.search("kettle", mode="dense")[0].title == "About kettle"
+    with workspace._resources.database.read() as connection:
+        found = encoders.state(connection, kb.id)
+    assert found.embedder == kb.describe().embedder
+    with workspace._resources.database.write() as connection:
+        stored = encoders.load(connection, kb.id)
+        encoders.save(
+            connection, kb.id, embedder="another", version=1, chunks=1,
+            terms=stored.terms, vectors=stored.vectors, report={},
+        )  # fmt: skip
+    assert "no query encoder" in kb.search("kettle").notes[0]
+
+
+# --- a model that cannot be had ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("state", "reason"), [
+    ("down", "no route to host"), ("no key", "no API key found"),
+])  # fmt: skip
+def test_the_fitted_encoder_stands_in_and_it_is_said(workspace, state, reason):
+    filled(workspace)
+    Model.state = state
+    with kbkit.open(workspace.path) as fresh:
+        for mode in ("hybrid", "dense"):
+            hits = fresh["drinks"].search("kettle", mode=mode)
+            assert hits[0].title == "About kettle"
+            assert hits[0].parts.cosine > 0
+            (note,) = hits.notes
+            assert note.startswith("drinks: its fitted query encoder embedded the query, since")
+            assert reason in note
+            assert hits.to_dicts()[0]["notes"] == [note]
+            assert html.escape(note) in hits._repr_html_()
+        assert fresh["drinks"].search("kettle", mode="lexical").notes == ()
+
+
+@pytest.mark.parametrize("state", ["down", "no key"])
+def test_without_one_hybrid_searches_words_and_dense_fails(workspace, state):
+    forget(workspace, filled(workspace))
+    Model.state = state
+    with kbkit.open(workspace.path) as fresh:
+        kb = fresh["drinks"]
+        hits = kb.search("kettle")
+        assert [hit.title for hit in hits] == ["About kettle"]
+        assert hits[0].parts.cosine == 0
+        assert "drinks: only words were searched, since" in hits.notes[0]
+        error = EmbedderUnreachableError if state == "down" else EmbedderError
+        with pytest.raises(error, match="Model"):
+            kb.search("kettle", mode="dense")
+
+
+def test_a_model_that_refuses_fails_loudly(workspace):
+    kb = filled(workspace)
+    Model.state = "broken"
+    for mode in ("hybrid", "dense"):
+        with pytest.raises(EmbedderError, match="out of credit"):
+            kb.search("kettle", mode=mode)
+
+
+def test_nobody_waits_twice_for_a_model_that_is_down(workspace):
+    kb = filled(workspace)
+    Model.asked.clear()
+    Model.state = "down"
+    first, second = kb.search("kettle"), kb.search("tea")
+    assert first.notes == second.notes != ()
+    assert Model.asked == ["kettle"]
+    Model.state = "up"
+    assert kb.search("milk", mode="dense").notes == ()  # who needs it asks at once
+    assert Model.asked == ["kettle", "milk"]
+
+
+def test_one_of_several_knowledge_bases_without_its_model(workspace):
+    filled(workspace)
+    workspace.create("static").add("Kettles", "# Kettles\n\nA kettle boils water.")
+    Model.state = "down"
+    hits = workspace.search("kettle")
+    assert {hit.kb for hit in hits} == {"drinks", "static"}
+    assert len(hits.notes) == 1
+
+
+# --- fitting ----------------------------------------------------------------------------------
+
+
+def test_an_encoder_is_fitted_again_when_a_fifth_has_changed(workspace):
+    kb = filled(workspace, "fitted")
+    assert not due(workspace, kb)
+    report = kb.ingest(pages("yeast", "honey"))
+    assert "fit" not in report.seconds
+    assert not due(workspace, kb)
+    report = kb.ingest(pages("jam"))
+    assert "fit" in report.seconds
+    assert kb.search("jam", mode="dense")[0].title == "About jam"
+    for name in ("tea", "milk", "bread"):
+        kb.delete_document(name)
+    assert due(workspace, kb)
+
+
+def test_an_encoder_that_an_earlier_kbkit_fitted_is_fitted_again(workspace):
+    kb = filled(workspace, "fitted")
+    with workspace._resources.database.write() as connection:
+        stored = encoders.load(connection, kb.id)
+        report = {name: value for name, value in stored.state.report.items() if name != "made_by"}
+        encoders.save(
+            connection, kb.id, embedder=stored.state.embedder, version=1, chunks=len(SUBJECTS),
+            terms=stored.terms, vectors=stored.vectors, report=report,
+        )  # fmt: skip
+    assert due(workspace, kb)
+    assert "fit" in kb.ingest(pages("yeast")).seconds
+    assert not due(workspace, kb)
+
+
+@pytest.mark.parametrize(("encoder", "embedding", "wanted"), [
+    ("model", {"type": "static"}, False), ("fitted", {"type": "static"}, True),
+    ("model", MODEL, True),
+])  # fmt: skip
+def test_who_gets_an_encoder(workspace, encoder, embedding, wanted):
+    kb = workspace.create("drinks", config=config(encoder, embedding))
+    assert not due(workspace, kb)  # there is nothing to fit it to
+    report = kb.ingest(pages(*SUBJECTS))
+    assert ("fit" in report.seconds) is wanted
+    with workspace._resources.database.read() as connection:
+        assert (encoders.state(connection, kb.id) is not None) is wanted
+
+
+def test_fitting_says_how_and_asks_local_models_only(workspace):
+    local = workspace.create("local", config=config("model", {"type": "static"}))
+    local.ingest(pages(*SUBJECTS))
+    report = local.fit_query_encoder()
+    assert report["chunks"] == len(SUBJECTS)
+    assert report["prior"] is True
+    assert filled(workspace).fit_query_encoder()["prior"] is False
+
+
+def test_static_vectors_of_words_help_the_encoder_of_many_chunks(workspace):
+    """Whatever the model: it is asked for nothing."""
+    kb = workspace.create("drinks", config=config())
+    parts = [
+        f"## Cup {number}\n\nAll there is to know about cup {number}." for number in range(500)
+    ]
+    kb.ingest(Document(text="\n\n".join(parts)))
+    Model.state = "down"
+    report = kb.fit_query_encoder()
+    assert report["chunks"] == 500
+    assert (report["words"], report["prior"]) == (True, False)
+
+
+def test_what_cannot_be_fitted_to_is_a_clear_error(workspace):
+    kb = workspace.create("drinks", config=config("fitted", {"type": "static"}))
+    with pytest.raises(ConfigError, match="no chunks"):
+        kb.fit_query_encoder()
+    report = kb.ingest(Document(text="the of and"))
+    assert report.new == 1
+    with pytest.raises(EmbedderError, match="term"):
+        kb.fit_query_encoder()
+    assert "no query encoder" in kb.search("tea").notes[0]

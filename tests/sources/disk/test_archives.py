@@ -1,0 +1,234 @@
+"""Mirrors in archives: the same pages as in the folder, and nothing but pages."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
+
+from kbkit.errors import SourceError
+from kbkit.recipes import MirrorSource
+from kbkit.sources import open_source
+from kbkit.sources.base import Outcome, SourceContext
+from kbkit.sources.disk import archives
+
+BASE = "https://docs.example/v1/"
+NAMES = ("index.html", "guide/start.html", "guide/end.htm")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, page) -> Path:
+    for name in NAMES:
+        path = tmp_path / "site" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page(name))
+    (tmp_path / "site" / "style.css").write_text("p {}")
+    return tmp_path
+
+
+def read(base: Path, path: str, **options) -> list:
+    options.setdefault("base_url", BASE)
+    spec = MirrorSource(path=path, **options)
+    return list(open_source(spec).events(SourceContext(base=base)))
+
+
+def contents(events: list) -> dict[str, str]:
+    return {event.uri: event.document.content for event in events if event.document}
+
+
+def pack(folder: Path, name: str, prefix: str = "") -> None:
+    files = [path for path in (folder / "site").rglob("*") if path.is_file()]
+    inside = [(path, prefix + path.relative_to(folder / "site").as_posix()) for path in files]
+    if name.endswith(".zip"):
+        with zipfile.ZipFile(folder / name, "w") as archive:
+            for path, member in inside:
+                archive.write(path, member)
+    else:
+        kind = name.rpartition(".")[2].replace("tgz", "gz").replace("tar", "")
+        with tarfile.open(folder / name, f"w:{kind}") as archive:
+            for path, member in inside:
+                archive.add(path, member)
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar", "a.tar.gz", "a.tgz", "a.tar.xz", "a.tar.bz2"])
+def test_archives_hold_what_the_folder_holds(folder, name) -> None:
+    pack(folder, name)
+    expected = contents(read(folder, "site"))
+    assert sorted(expected) == sorted(BASE + part for part in NAMES)
+    assert contents(read(folder, name)) == expected
+    assert sorted(contents(read(folder, name, include=("/guide/*",), exclude=("*end*",)))) == [
+        BASE + "guide/start.html"
+    ]
+    assert len(contents(read(folder, name, limit=2))) == 2
+
+
+@pytest.mark.parametrize("name", ["a.tgz", "a.zip"])
+def test_docsets(folder, name) -> None:
+    pack(folder, name, "Toy.docset/Contents/Resources/Documents/")
+    assert sorted(contents(read(folder, name))) == sorted(BASE + part for part in NAMES)
+    (folder / "Toy.docset" / "Contents" / "Resources").mkdir(parents=True)
+    (folder / "site").rename(folder / "Toy.docset" / "Contents" / "Resources" / "Documents")
+    assert sorted(contents(read(folder, "Toy.docset"))) == sorted(BASE + part for part in NAMES)
+
+
+HOSTILE = (
+    "../up.html",
+    "/etc/abs.html",
+    "a/../../b.html",
+    "C:/x.html",
+    "..\\w.html",
+    "li\nne.html",
+)
+
+
+def test_hostile_names_in_a_zip(tmp_path, page) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name in (*HOSTILE, "good.html"):
+            archive.writestr(name, page("x"))
+        link = zipfile.ZipInfo("link.html")
+        link.external_attr = 0o120777 << 16
+        archive.writestr(link, "/etc/passwd")
+    found = read(tmp_path, "a.zip")
+    assert list(contents(found)) == [BASE + "good.html"]
+    skipped = [event for event in found if event.outcome is Outcome.SKIPPED]
+    assert len(skipped) == len(HOSTILE) + 1
+    assert {event.reason for event in skipped} == {
+        "a name that leads out of the archive", "a name with control characters", "a link",
+    }  # fmt: skip
+    assert all(event.uri.startswith(BASE) for event in skipped)
+
+
+def test_hostile_members_of_a_tar(tmp_path, page) -> None:
+    with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
+        for name in (*HOSTILE, "good.html"):
+            body = page("x").encode()
+            member = tarfile.TarInfo(name)
+            member.size = len(body)
+            archive.addfile(member, io.BytesIO(body))
+        for name, kind in (("sym.html", tarfile.SYMTYPE), ("hard.html", tarfile.LNKTYPE),
+                           ("pipe.html", tarfile.FIFOTYPE)):  # fmt: skip
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = kind, "/etc/passwd"
+            archive.addfile(member)
+    found = read(tmp_path, "a.tar.gz")
+    assert list(contents(found)) == [BASE + "good.html"]
+    assert len([event for event in found if event.reason]) == len(HOSTILE) + 3
+
+
+def test_a_folder_is_not_left_by_links(folder) -> None:
+    (folder / "secret.html").write_text("<p>secret</p>")
+    (folder / "site" / "link.html").symlink_to(folder / "secret.html")
+    found = {event.uri: event.reason for event in read(folder, "site")}
+    assert found[BASE + "link.html"] == "a link that leads out of the folder"
+
+
+def test_bombs_are_bounded(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(archives, "MOST_BYTES", 1_000_000)
+    monkeypatch.setattr(archives, "TOTAL_BYTES", 5_000_000)
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("big.html", b"a" * 3_000_000)
+        archive.writestr("ok.html", "<p>Some words that are all there is to say here.</p>")
+    found = {event.uri: event.reason for event in read(tmp_path, "a.zip")}
+    assert found[BASE + "big.html"] == "larger than 1 MB"
+    with tarfile.open(tmp_path / "a.tgz", "w:gz") as archive:
+        member = tarfile.TarInfo("movie.mp4")
+        member.size = 50_000_000
+        archive.addfile(member, io.BytesIO(bytes(member.size)))
+    with pytest.raises(SourceError, match=r"more than 0\.005 GB"):
+        read(tmp_path, "a.tgz")
+
+
+def test_a_header_that_claims_gigabytes_is_refused(tmp_path) -> None:
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, 3_000_000_000
+    (tmp_path / "a.tar").write_bytes(header.tobuf() + bytes(10_240))
+    with pytest.raises(SourceError, match="a part larger than 100 MB"):
+        read(tmp_path, "a.tar")
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz", "a.tar", "a.tar.xz", "w.warc.gz"])
+def test_damaged_archives_are_one_clear_error_or_a_reason(folder, name) -> None:
+    if name == "w.warc.gz":
+        warc(folder / name, [(f"{BASE}{n}", "200", "<p>words</p>", "2026") for n in range(50)])
+    else:
+        pack(folder, name)
+    whole = (folder / name).read_bytes()
+    refused = []
+    for seed in range(40):
+        data = bytearray(whole)
+        if seed % 2:
+            del data[len(data) * seed // 40 :]
+        else:
+            for _ in range(1 + seed):
+                data[os.urandom(1)[0] * len(data) // 256] ^= 1 << seed % 8
+        (folder / name).write_bytes(data)
+        try:
+            read(folder, name)
+        except SourceError as error:
+            refused.append(str(error))
+    assert len(refused) > 5
+    assert not any("\n" in message for message in refused)
+
+
+@pytest.mark.parametrize("name", ["a.rar", "a.zip", "nowhere.zip"])
+def test_what_is_no_archive(tmp_path, name) -> None:
+    (tmp_path / "a.rar").write_text("x")
+    (tmp_path / "a.zip").write_text("x")
+    with pytest.raises(SourceError, match=r"not a folder|no such archive|no such folder"):
+        read(tmp_path, name)
+
+
+def warc(path: Path, records: list[tuple[str, str, str, str]], **headers: str) -> None:
+    with path.open("wb") as file:
+        writer = WARCWriter(file, gzip=path.suffix == ".gz")
+        for url, status, body, date in records:
+            http = StatusAndHeaders(
+                f"{status} OK",
+                [("Content-Type", headers.get("kind", "text/html; charset=utf-8"))],
+                protocol="HTTP/1.1",
+            )
+            writer.write_record(
+                writer.create_warc_record(
+                    url, "response", io.BytesIO(body.encode()), http_headers=http,
+                    warc_headers_dict={"WARC-Date": f"{date}-01-01T00:00:00Z"},
+                )
+            )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["w.warc", "w.warc.gz"])
+def test_warcs_know_their_addresses(tmp_path, page, name) -> None:
+    records = [
+        (BASE + "a.html", "200", page("New", text="The new text of a page, as it is now."), "2026"),
+        (BASE + "a.html", "200", page("Old", text="The old text of a page, as it was."), "2024"),
+        (BASE + "b.html", "200", page("Other"), "2026"),
+        (BASE + "gone.html", "404", page("Gone"), "2026"),
+        ("https://elsewhere.example/", "200", page("Else"), "2026"),
+    ]
+    warc(tmp_path / name, records)
+    found = contents(read(tmp_path, name, base_url=None))
+    assert sorted(found) == [BASE + "a.html", BASE + "b.html", "https://elsewhere.example/"]
+    assert "The new text" in found[BASE + "a.html"]
+    assert sorted(contents(read(tmp_path, name))) == [BASE + "a.html", BASE + "b.html"]
+    assert list(contents(read(tmp_path, name, exclude=("*/a*",)))) == [BASE + "b.html"]
+
+
+def test_a_warc_of_other_things_has_no_pages(tmp_path) -> None:
+    warc(tmp_path / "w.warc", [(BASE + "x", "200", "{}", "2026")], kind="application/json")
+    assert read(tmp_path, "w.warc") == []
+    (tmp_path / "bad.warc.gz").write_bytes(gzip.compress(b"GET / HTTP/1.1\r\n\r\n"))
+    with pytest.raises(SourceError, match="not a WARC"):
+        read(tmp_path, "bad.warc.gz")
+
+
+def test_only_a_warc_may_leave_its_address_out() -> None:
+    MirrorSource(path="x.warc.gz")
+    with pytest.raises(ValidationError, match="base_url is needed"):
+        MirrorSource(path="site")

@@ -1,0 +1,401 @@
+"""Snippets in the shape that real generators give them, and whole manuals where installed."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import tarfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from kbkit.markdown.writing import code_span, escape, fence, safe_url
+from kbkit.sources.decode import decode
+from kbkit.sources.html.extract import extract
+from kbkit.sources.html.fidelity import KINDS, Fidelity
+from kbkit.sources.html.page_reader import Reader
+from kbkit.sources.html.regions import SiteTemplate
+from kbkit.sources.html.tables import grid
+
+URL = "https://docs.example/guide/page.html"
+
+
+MANUAL = '<meta name="generator" content="MkDocs">'  # no article, whose furniture is pruned
+
+
+def markdown(body: str, head: str = MANUAL, regions=()) -> str:
+    prose = (
+        "<p>" + "This paragraph is here so that the page has some real prose in it. " * 3 + "</p>"
+    )
+    html = (
+        f"<html><head>{head}</head><body><main><h1>T</h1>{prose}{body}{prose}</main></body></html>"
+    )
+    text = extract(html, URL, regions).content
+    assert text.startswith("# T\n")
+    return text[4:].replace(re.sub("<[^>]+>", "", prose).strip(), "").strip()
+
+
+def test_headings_keep_level_and_anchor() -> None:
+    assert markdown('<h2 id="two">Two</h2>') == "## Two {#two}"
+    assert markdown('<section id="s"><h3>Three<a class="headerlink" href="#s">¶</a></h3></section>'
+                    ) == "### Three {#s}"  # fmt: skip
+    assert markdown('<h2>Old <code>x_y</code><a name="old"></a></h2>') == "## Old `x_y` {#old}"
+    assert markdown('<a name="before"></a><h4>Four</h4>') == "#### Four {#before}"
+    assert markdown('<span id="x y"></span><h2>Plain</h2>') == "## Plain"
+    assert markdown('<h2>Node<span><a class="mark" href="#n" id="n">#</a></span></h2>'
+                    ) == "## Node {#n}"  # fmt: skip
+    assert markdown('<h2><a href="/x">Linked</a> <em>title</em></h2>') == "## Linked title"
+
+
+def test_the_title_comes_from_the_heading_or_else_from_the_head() -> None:
+    head = "<title>Install - The Handbook</title>"
+    assert extract(f"<html><head>{head}</head><body><h1>Installing</h1><p>Text of it.</p>", URL
+                   ).title == "Installing"  # fmt: skip
+    page = extract(f"<html><head>{head}</head><body><p>Text of it.</p></body></html>", URL)
+    assert page.title == "Install"
+    assert page.content.startswith("# Install\n\nText of it.")
+
+
+CODE = "def f(x):\n\n    if x < 3 and x > 1:\n        return \"&amp;\"   \n\treturn '``` ```` '"
+
+
+def test_code_keeps_every_byte_and_its_language() -> None:
+    marked = CODE.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    spans = marked.replace("def", '<span class="k">def</span>')
+    assert markdown(f'<pre><code class="language-python">{spans}\n</code></pre>') == (
+        f"`````python\n{CODE}\n`````"
+    )
+    sphinx = '<div class="highlight-python3 notranslate"><div class="highlight"><pre><span></span>'
+    assert markdown(f"{sphinx}x = 1\n</pre></div></div>") == "```python\nx = 1\n```"
+    assert markdown("<pre>\n\n  two\n\n</pre>") == "```\n\n  two\n\n```"
+    assert markdown('<div class="language-rust highlight"><pre><code>fn x() {}</code></pre></div>'
+                    ) == "```rust\nfn x() {}\n```"  # fmt: skip
+    lines = "".join(f'<div class="token-line"><span>line {n}</span><br></div>' for n in (1, 2))
+    assert markdown(f'<pre class="language-js">{lines}</pre>') == "```js\nline 1\nline 2\n```"
+    assert markdown("<pre>a<div>b</div>\nc<div>d</div>e</pre>") == "```\nab\nc\nd\ne\n```".replace(
+        "ab", "ab"
+    ).replace("c\nd", "cd")
+
+
+def test_line_numbers_and_copy_buttons_go() -> None:
+    table = (
+        '<table class="highlighttable"><tr><td class="linenos"><div class="linenodiv"><pre>1\n2'
+        '</pre></div></td><td class="code"><div class="highlight"><pre>a = 1\nb = 2\n</pre></div>'
+        "</td></tr></table>"
+    )
+    assert markdown(table) == "```\na = 1\nb = 2\n```"
+    inline = '<pre><span class="linenos">1</span>a<button class="copybtn">Copy</button></pre>'
+    assert markdown(inline) == "```\na\n```"
+
+
+def test_api_signatures_become_headings_with_their_anchor() -> None:
+    api = """<section id="api"><h2>API</h2><dl class="py class"><dt class="sig sig-object py"
+    id="asyncio.Task"><em class="property"><span class="pre">class</span><span class="w"> </span>
+    </em><span class="sig-name">asyncio.Task</span>(<em class="sig-param">coro</em>, <em>*</em>)<a
+    class="headerlink" href="#asyncio.Task">¶</a></dt><dd><p>A task.</p>
+    <dl class="py method"><dt class="sig" id="asyncio.Task.done">done()</dt><dd><p>Over?</p></dd>
+    </dl></dd></dl><dl class="py function"><dt class="sig" id="asyncio.run">asyncio.run(main)</dt>
+    <dd><pre>run()</pre></dd></dl></section>"""
+    assert markdown(api) == (
+        "## API {#api}\n\n### `class asyncio.Task(coro, *)` {#asyncio.Task}\n\nA task.\n\n"
+        "#### done() {#asyncio.Task.done}\n\nOver?\n\n### asyncio.run(main) {#asyncio.run}\n\n"
+        "```\nrun()\n```"
+    )
+
+
+def test_definition_lists_keep_terms_and_definitions() -> None:
+    glossary = '<dl><dt id="term-x">Term</dt><dd><p>Means.</p></dd></dl>'
+    assert markdown(f"<h2>G</h2>{glossary}") == "## G\n\n### Term {#term-x}\n\nMeans."
+    plain = (
+        "<dl><dt><code>-v</code></dt><dd>Says more.<pre>x -v</pre></dd><dt>b</dt><dd>c</dd></dl>"
+    )
+    assert markdown(plain) == "-   `-v`: Says more.\n\n    ```\n    x -v\n    ```\n\n-   **b**: c"
+
+
+def test_tables_keep_every_cell_in_its_place() -> None:
+    table = (
+        "<table><caption>Sizes</caption><thead><tr><th>a|b</th><th colspan=2>c</th></tr></thead>"
+        "<tbody><tr><td rowspan=2><code>x|y</code></td><td>1<br>2</td><td><ul><li>p</li><li>q</li>"
+        "</ul></td></tr><tr><td></td><td>&lt;b&gt;</td></tr></tbody></table>"
+    )
+    assert markdown(table) == (
+        "**Sizes**\n\n| a\\|b | c | c |\n| --- | --- | --- |\n| `x\\|y` | 1 2 | • p • q |\n"
+        "| `x\\|y` |  | &lt;b> |"
+    )
+    layout = "<table><tr><td><h2>In</h2><pre>a\nb</pre></td></tr></table>"
+    assert "```\na\nb\n```" in markdown(layout)
+
+
+def test_spans_of_a_hostile_table_are_bounded() -> None:
+    from kbkit.sources.html.dom import parse
+
+    bomb = (
+        "<table><tr>" + '<td colspan="1000000000" rowspan="999999999">x</td>' * 50 + "</tr></table>"
+    )
+    table = parse(bomb).find(".//table")
+    rows = grid(table)
+    assert rows is None or len(rows) * len(rows[0]) <= 50_000
+
+
+def test_lists_keep_their_nesting_and_the_code_in_them() -> None:
+    nested = (
+        "<ol start=3><li><p>one</p><pre>x\n\n  y</pre></li><li>two<ul><li>a</li><li>b <b>c</b></li>"
+        "</ul></li></ol>"
+    )
+    assert markdown(nested) == (
+        "3.  one\n\n    ```\n    x\n\n      y\n    ```\n\n4.  two\n    -   a\n    -   b **c**"
+    )
+    assert markdown("<ul><li><pre>x</pre></li></ul>") == "-   \xa0\n\n    ```\n    x\n    ```"
+    tasks = (
+        '<ul><li><input type="checkbox" checked> done</li><li><input type="checkbox"> not</li></ul>'
+    )
+    assert markdown(tasks) == "-   [x] done\n-   [ ] not"
+
+
+def test_admonitions_survive() -> None:
+    note = '<div class="admonition note"><p class="admonition-title">Note</p><p>Mind.</p></div>'
+    assert markdown(note) == "> **Note**\n>\n> Mind."
+
+
+def test_links_and_images_become_absolute_and_harmless() -> None:
+    assert markdown('<p><a href="../x y(1).html#p">t [1]</a></p>') == (
+        "[t \\[1\\]](https://docs.example/x%20y%281%29.html#p)"
+    )
+    assert markdown('<p><a href="javascript:alert(1)">bad</a></p>') == "bad"
+    assert markdown('<p><a href=" jAvA\nscript:alert(1)">bad</a></p>') == "bad"
+    assert markdown('<p><a href="data:text/html,x">bad</a></p>') == "bad"
+    assert markdown('<p><img src="i.png" alt="A plot"></p>') == (
+        "![A plot](https://docs.example/guide/i.png)"
+    )
+    assert markdown('<p><img src="data:image/png;base64,AAAA" alt="A plot"></p>') == "A plot"
+    assert markdown('<p><a href="/f"><code>f()</code></a></p>') == "[`f()`](https://docs.example/f)"
+    assert safe_url("vbscript:x", URL) == ""
+    assert safe_url('/"onmouseover="x', URL) == "https://docs.example/%22onmouseover=%22x"
+
+
+def test_links_start_from_the_base() -> None:
+    page = extract('<base href="/other/"><p><a href="x">x</a> and some more text</p>', URL)
+    assert page.links == ("https://docs.example/other/x",)
+
+
+def test_text_that_looks_like_markup_stays_text() -> None:
+    assert (
+        markdown("<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>")
+        == "&lt;script>alert(1)&lt;/script>"
+    )
+    assert markdown("<p># not a heading</p>") == "\\# not a heading"
+    assert markdown("<p>1. not a list<br>- nor this</p>") == "1\\. not a list  \n\\- nor this"
+    assert markdown("<p>2*3*4 = 24, a < b, snake_case, _x_</p>") == (
+        "2\\*3\\*4 = 24, a < b, snake_case, \\_x\\_"
+    )
+    assert markdown("<p>[x](javascript:alert(1))</p>") == "[x\\](javascript:alert(1))"
+    assert markdown("<p>[x]<b></b>(javascript:alert(1))</p>").count("\\]") == 1
+    assert markdown("<p>text {: onclick=x }</p>") == "text \\{: onclick=x }"
+    assert markdown("<p>&amp;lt;b&amp;gt; &amp; c</p>") == "&amp;lt;b&amp;gt; & c"
+    assert escape("C:\\dir \\* \\") == "C:\\dir \\\\\\* \\\\"
+
+
+def test_a_hostile_page_comes_out_harmless() -> None:
+    hostile = (
+        "<script>alert(1)</script><style>x</style><iframe src=//evil></iframe><svg onload=x>s</svg>"
+        '<p onclick="x">kept<img src=x onerror=alert(1) alt="&lt;img src=x onerror=1&gt;"></p>'
+        "<h2>&lt;img src=x&gt;</h2><form action=//evil><input value=secret><textarea>t</textarea>"
+        "<p>in a form</p></form><object data=x>o</object><math><mi>&lt;script&gt;</mi></math>"
+        "<div style='display:none'>hidden</div><div hidden>hidden</div><noscript>n</noscript>"
+        "<table><tr><td>&lt;script&gt;</td><td>|x|</td></tr><tr><td>a</td></tr></table>"
+        "<pre>```\n&lt;script&gt;\n````</pre><code>` &lt;script&gt; ``</code>"
+    )
+    text = markdown(hostile)
+    outside = re.sub(r"(`{3,})[^`].*?\n\1|(`+).*?\2", "", text, flags=re.DOTALL)
+    assert not re.search(r"<[A-Za-z/!?]", outside), outside
+    assert "kept" in text
+    assert "in a form" in text
+    for gone in ("alert(1)", "onload", "onerror=alert", "secret", "hidden", "evil"):
+        assert gone not in text, gone
+
+
+def test_code_spans_and_fences_hold_any_backticks() -> None:
+    assert code_span("a `b` c") == "`` a `b` c ``"
+    assert fence("```\nx\n````").startswith("`````\n")
+
+
+def test_navigation_goes() -> None:
+    furniture = (
+        "<nav><a href=/x>Next</a></nav><div class='toc'><ul><li>On this page</li></ul></div>"
+        "<div class='breadcrumbs'>Home » Guide</div><a class='headerlink' href='#x'>¶</a>"
+        "<div role='navigation'>Previous</div><div class='contents topic'>Contents</div>"
+    )
+    assert markdown(furniture) == ""
+
+
+def test_pages_without_content_say_so() -> None:
+    assert extract("", URL).reason == "empty page"
+    assert extract("   ", URL).reason == "empty page"
+    assert extract("<html><body><script>x()</script></body></html>", URL).reason == "no text"
+    deep = extract("<b>" * 50_000 + "text", URL)
+    assert deep.reason or deep.content
+
+
+def test_any_bytes_come_to_an_end() -> None:
+    dice = random.Random(7)
+    pieces = [
+        "<table>",
+        "<tr>",
+        "<td rowspan=9>",
+        "<pre>",
+        "</pre>",
+        "<dl>",
+        "<dt id=x>",
+        "<dd>",
+        "<ul>",
+        "<li>",
+        "<h1>",
+        "</",
+        "<!--",
+        "]]>",
+        "&#x110000;",
+        "&lt",
+        "\x00",
+        "`" * 9,
+        "<a href='http://[::1'>",
+        "<base href='http://['>",
+        "<p>",
+        "<code>",
+        "\u202e",
+        "text ",
+    ]
+    for _ in range(150):
+        extract("".join(dice.choices(pieces, k=60)), URL)
+
+
+def test_the_template_is_what_the_pages_of_a_site_share() -> None:
+    template = SiteTemplate()
+    frame = (
+        "<html><body class='page-{n}'><div class='top'>Menu Home About</div><div id='wrap'>"
+        "<div class='content'><div class='section' id='s{n}'><h1>Page {n}</h1>{text}</div></div>"
+        "<div class='side'>News of the day</div></div></body></html>"
+    )
+    text = "<p>" + "A sentence that carries the content of this page, plainly. " * 5 + "</p>"
+    for number in range(8):
+        template.vote(extract(frame.format(n=number, text=text), URL).ballot)
+    assert template.settled
+    assert [region.signature for region in template.regions] == [("div", "", "content", "")]
+    short = extract(frame.format(n=99, text="<pre>x = 1</pre>"), URL, template.regions)
+    assert short.content == "# Page 99 {#s99}\n\n```\nx = 1\n```\n"
+    other = extract("<html><body><article><h1>Other</h1>" + text + "</article>", URL,
+                    template.regions)  # fmt: skip
+    assert other.ballot
+    assert "carries the content" in other.content
+
+
+ARTICLE = """<html><head><title>Snow and dogs | The Paper</title></head><body>
+<div class="teasers"><a href="/a">Cats in winter</a> <a href="/b">The new stadium</a></div>
+<article><h1>Snow and dogs</h1>{text}<div class="box"><p><a href="/c">Read also: ten tips for the
+garden</a></p></div>{text2}<ul><li>Take <a href="/boots">boots</a> with you when it is cold.</li>
+<li>Dry the dog well after every walk in the snow.</li></ul>
+<form><p>Your mail address for our letter</p><button>Go</button></form></article>
+<div class="related"><h3>More from us</h3><p>Stadium opens on Sunday</p></div></body></html>"""
+
+
+def test_articles_keep_what_trafilatura_kept_and_their_links_at_the_end() -> None:
+    text = "".join(
+        f"<p>Walk number {n} through deep snow was a joy for the old dog, said <a href='/x{n}'>its "
+        f"owner {n}</a>, who had come along with the <b>whole</b> family.</p>"
+        for n in range(6)
+    )
+    second = text.replace("Walk", "Later, walk").replace("joy", "burden")
+    page = extract(ARTICLE.format(text=text, text2=second), "https://paper.example/dogs")
+    assert page.article
+    assert page.title == "Snow and dogs"
+    assert page.content.startswith("# Snow and dogs\n\nWalk number 0 through deep snow was a joy")
+    assert "said its owner 3, who had come along with the **whole** family." in page.content
+    assert "[its owner 3](https://paper.example/x3)" in page.content
+    assert "Dry the dog well after every walk in the snow." in page.content
+    for gone in ("Stadium", "stadium", "mail address", "Cats in winter", "More from us"):
+        assert gone not in page.content, gone
+
+
+def test_sites_of_articles_teach_no_template() -> None:
+    template = SiteTemplate()
+    for _ in range(16):
+        template.vote((), article=True)
+    assert template.settled
+    assert template.regions == ()
+
+
+def fold(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_articles_lose_nothing_against_plain_trafilatura() -> None:
+    folder = Path(__file__).parents[4] / "shared/eval/articles"
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not here")
+    trafilatura = pytest.importorskip("trafilatura")
+    expected = json.loads((folder / "expected.json").read_text("utf-8"))[:60]
+    right: dict[str, Counter[str]] = {"kbkit": Counter(), "plain": Counter()}
+    with tarfile.open(folder / "pages.tar.gz") as pages:
+        for page in expected:
+            html = decode(pages.extractfile(page["file"]).read(), "")
+            plain = trafilatura.extract(html, output_format="markdown", include_comments=False)
+            texts = {"kbkit": extract(html, page["url"]).content, "plain": plain or ""}
+            for name, text in texts.items():
+                found = fold(text)
+                for kind in ("with", "without"):
+                    held = sum(fold(segment) in found for segment in page[kind])
+                    right[name][kind] += held
+                    right[name]["of " + kind] += len(page[kind])
+    score = {
+        name: 2 * n["with"] / (n["with"] + n["without"] + n["of with"]) for name, n in right.items()
+    }
+    assert score["kbkit"] >= score["plain"] - 0.01, score
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<!doctype html><title>T</title><main><h1>A</h1><p>First words.</p></main><p>Last words.",
+        "<meta charset=utf-8><title>T</title><article><h1>A</h1>First words.</article> Last words.",
+        "<head><title>T</title><style></style><main><h1>A</h1>First words.</main>Last words.",
+        "<title>T</title><main><h1>A</h1>First words.</main><div>Last words.</div>",
+    ],
+)
+def test_a_page_without_a_body_is_read_from_where_its_head_ends(html: str) -> None:
+    content = extract(html, "https://x.org/").content
+    assert content.startswith("# A\n")
+    assert re.search(r"First words\.\s+Last words\.\s*$", content)
+
+
+MANUALS = {
+    "python": ("/usr/share/doc/python3.11/html", "//div[@role='main']"),
+    "django": ("/usr/share/doc/python-django-doc/html", "//div[@id='bd']//div[@class='yui-b']"),
+    "flask": ("/usr/share/doc/python-flask-doc/html", "//div[@role='main']"),
+    "policy": ("/usr/share/doc/debian-policy/policy.html", "//div[@role='main']"),
+    "sqlite": ("/usr/share/doc/sqlite3", "//body"),
+    "nodejs": ("/usr/share/doc/nodejs/api", "//div[@id='apicontent']"),
+}
+
+
+@pytest.mark.parametrize("name", MANUALS)
+def test_what_real_manuals_keep(name: str) -> None:
+    folder, content = Path(MANUALS[name][0]), MANUALS[name][1]
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not installed (Debian's documentation package)")
+    pages = [path for path in sorted(folder.rglob("*.html")) if path.stat().st_size < 200_000]
+    random.Random(3).shuffle(pages)
+    fidelity = Fidelity()
+    reader = Reader(processes=1)
+    for path in pages[:25]:
+        url = f"https://docs.example/{path.relative_to(folder).as_posix()}"
+        reader.submit(path, url, path.read_bytes(), "")
+    while reader.pending:
+        if not reader.busy:
+            reader.settle()
+        reading = reader.poll(1)
+        if reading and reading.final and reading.page.content:
+            fidelity.add(reading.key.read_text("utf-8", "replace"), reading.page.content, content)
+    assert fidelity.wanted["code"] > 5
+    for kind in KINDS:
+        assert fidelity.share(kind) >= 0.97, (str(fidelity), fidelity.lost[kind][:5])

@@ -1,0 +1,253 @@
+"""Where pages, files and packages state their licence."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import json
+import re
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kbkit.models import Licence, PageVisit
+from kbkit.recipes import CrawlSource, PackageSource, PageSource
+from kbkit.sources import open_source
+from kbkit.sources.base import Outcome, SourceContext
+from kbkit.sources.formats import parse
+from kbkit.sources.formats.xmp import licence_of
+from kbkit.sources.html.extract import extract
+from kbkit.sources.html.licences import of_rights
+from kbkit.sources.openapi.source import documents
+from kbkit.sources.package.repository import origin_of
+from kbkit.sources.web.fetch import Response
+from kbkit.sources.web.outcomes import Validators
+
+_spec = importlib.util.spec_from_file_location(
+    "samples", Path(__file__).parents[1] / "formats/samples.py"
+)
+samples = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(samples)
+
+CC = "https://creativecommons.org/licenses/by/4.0/"
+
+
+def stated(head="", body="", url="https://h/docs/a.html"):
+    page = f"<html><head><title>T</title>{head}</head><body><main><h1>T</h1><p>Words of a page."
+    return extract(f"{page}</p></main>{body}</body></html>", url).licence
+
+
+def ld(**values):
+    return f'<script type="application/ld+json">{json.dumps(values)}</script>'
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "licence"),
+    [
+        (f'<link rel="license" href="{CC}">', "", Licence("CC-BY-4.0", CC)),
+        ('<link rel="license" href="../terms">', "", Licence("", "https://h/terms")),
+        ("", f'<a rel="license noopener" href="{CC}">Some rights</a>', Licence("CC-BY-4.0", CC)),
+        ('<meta name="dcterms.license" content="MIT License">', "", Licence("MIT")),
+        ('<meta name="DC.rights" content="Copyright 2020 A">', "",
+         Licence("", "", "Copyright 2020 A")),
+        ('<meta name="copyright" content="A GmbH">', "", Licence("", "", "A GmbH")),
+        (ld(license=CC), "", Licence("CC-BY-4.0", CC)),
+        (ld(**{"@graph": [{"@type": "WebPage", "license": {"name": "Mine", "url": "/l"}}]}), "",
+         Licence("Mine")),
+        (ld(copyrightHolder={"name": "A"}, copyrightYear=2020), "", Licence("", "", "© 2020 A")),
+        ("", "<footer>© 2020 Ann. Built with B</footer>", Licence("", "", "© 2020 Ann.")),
+        ("", f'<div class="footer">Text under <a href="{CC}">CC</a></div>',
+         Licence("CC-BY-4.0", CC)),
+        ("", "<footer>Licensed under the <a href='/l'>MIT License</a>.</footer>",
+         Licence("MIT", "https://h/l")),
+    ],
+)  # fmt: skip
+def test_each_way_in_which_pages_state_a_licence(head, body, licence):
+    assert stated(head, body) == licence
+
+
+def test_what_is_meant_for_programs_counts_before_the_foot():
+    foot = "<footer>© 2020 Ann<br>Licensed under the MIT License.</footer>"
+    assert stated(f'<link rel="license" href="{CC}">', foot) == Licence(
+        "CC-BY-4.0", CC, "© 2020 Ann"
+    )
+
+
+def test_several_licences_of_a_page_are_all_named():
+    both = f'<a rel="license" href="{CC}">x</a><a rel="license" href="https://spdx.org/licenses/MIT">y</a>'
+    assert stated("", both).name == "CC-BY-4.0, MIT"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '<figure><p class="copyright">© Somebody, a picture</p></figure>',
+        '<p class="copyright">Foto: © Getty Images</p>',
+        "<footer>Copyright</footer>",
+        "<footer>© 2020</footer>",
+        '<p>The program is licensed under the MIT License. <a href="https://mit.edu">MIT</a></p>',
+        ld(**{"@type": "ImageObject", "license": CC}),
+        '<a rel="license" href="javascript:alert(1)"></a>',
+        '<script type="application/ld+json">{"license": [</script>',
+        '<script type="application/ld+json">' + "[" * 100_000 + "</script>",
+        '<link rel="license" href="http://[">',
+    ],
+)
+def test_what_states_no_licence_of_the_page(body):
+    assert stated("", body) == Licence()
+
+
+def test_a_hostile_statement_is_bounded():
+    found = stated(f'<meta name="copyright" content="{"x" * 1_000_000}">',
+                   f'<a rel="license" href="/l">{"<b>y</b>" * 50_000}</a>')  # fmt: skip
+    assert len(found.name) <= 200
+    assert len(found.attribution) <= 300
+
+
+@pytest.mark.parametrize(
+    ("text", "licence"),
+    [
+        ("MIT License", Licence("MIT")),
+        (CC, Licence("CC-BY-4.0", CC)),
+        (f"© A, see {CC}.", Licence("CC-BY-4.0", CC, f"© A, see {CC}.")),
+        ("© A. Licensed under CC BY 4.0.",
+         Licence("CC-BY-4.0", "", "© A. Licensed under CC BY 4.0.")),
+        ("© 2020 A", Licence("", "", "© 2020 A")),
+        ("", Licence()),
+    ],
+)  # fmt: skip
+def test_rights_in_free_text(text, licence):
+    assert of_rights(text) == licence
+
+
+def test_books_state_rights():
+    book = (
+        '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/">'
+        f"<metadata><dc:title>B</dc:title><dc:rights>© 2020 A</dc:rights>"
+        f'<link rel="cc:license" href="{CC}"/></metadata><manifest><item id="a" href="a.xhtml" '
+        'media-type="application/xhtml+xml"/></manifest><spine><itemref idref="a"/></spine>'
+        "</package>"
+    )
+    container = '<container><rootfiles><rootfile full-path="b.opf"/></rootfiles></container>'
+    page = "<html><body><h1>C</h1><p>Words.</p></body></html>"
+    data = samples.zipped({"META-INF/container.xml": container, "b.opf": book, "a.xhtml": page})
+    (part,) = parse("b.epub", data)
+    assert Licence.of(part.metadata) == Licence("CC-BY-4.0", CC, "© 2020 A")
+
+
+def test_word_documents_state_rights_in_their_properties():
+    properties = (
+        '<Properties xmlns:vt="x"><property fmtid="{D}" pid="2" name="License">'
+        "<vt:lpwstr>CC BY 4.0</vt:lpwstr></property></Properties>"
+    )
+    core = '<c:core xmlns:dc="d" xmlns:c="c"><dc:rights>© 2020 A</dc:rights></c:core>'
+    with zipfile.ZipFile(io.BytesIO(samples.docx())) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    added = {"docProps/custom.xml": properties, "docProps/core.xml": core}
+    (part,) = parse("a.docx", samples.zipped(members | added))
+    assert Licence.of(part.metadata) == Licence("CC-BY-4.0", "", "© 2020 A")
+
+
+def packet(about, kind="application/pdf"):
+    return (
+        '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF '
+        'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" '
+        'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:cc="http://creativecommons.org/ns#" '
+        f'xmlns:xmpRights="http://ns.adobe.com/xap/1.0/rights/"><rdf:Description><dc:format>{kind}'
+        f"</dc:format>{about}</rdf:Description></rdf:RDF></x:xmpmeta>"
+    ).encode()
+
+
+def test_the_packet_of_a_pdf_states_rights_and_not_that_of_a_picture():
+    each = "<rdf:li>© 2020 A</rdf:li><rdf:li>© 2020 B</rdf:li>"
+    rights = f"<dc:rights><rdf:Alt>{each}</rdf:Alt></dc:rights>"
+    whole = packet(f'{rights}<cc:license rdf:resource="{CC}"/>')
+    picture = packet("<dc:rights>© Photographer 2019</dc:rights>", "image/jpeg")
+    assert licence_of(b"%PDF-" + whole + picture) == Licence("CC-BY-4.0", CC, "© 2020 A")
+    assert licence_of(b"%PDF-" + picture) == Licence()
+    marked = packet("<xmpRights:WebStatement>https://h/terms</xmpRights:WebStatement>")
+    assert licence_of(whole + marked) == Licence("", "https://h/terms")
+    assert licence_of(b"<x:xmpmeta" * 100_000 + b"pdf:") == Licence()
+
+
+def test_api_descriptions_state_their_licence_on_each_document():
+    values = {"openapi": "3.1.0", "info": {"title": "A", "version": "1", "license":
+              {"name": "Apache 2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0.html"}},
+              "paths": {"/a": {"get": {"summary": "Get it"}}}}  # fmt: skip
+    found = {Licence.of(document.metadata) for document in documents(values, "api.yaml")}
+    assert found == {
+        Licence("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0.html")
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("package", "name"), [("nh3", "MIT"), ("lxml", "BSD-3-Clause")])
+def test_packages_state_their_licence_in_their_metadata(package, name):
+    assert origin_of(package).licence.name == name
+
+
+def test_each_document_of_a_package_has_its_licence():
+    events = list(open_source(PackageSource(name="iniconfig")).events(SourceContext()))
+    assert {event.document.metadata["license"] for event in events} == {"MIT"}
+
+
+def test_the_whole_text_of_a_licence_in_the_metadata_is_no_name():
+    assert "Copyright" not in origin_of("altair").licence.name
+
+
+def crawled(site, **options):
+    spec = CrawlSource(url=site.url + "/", allow_private=True, sitemap=False, **options)
+    context = SourceContext(user_agent="kbkit/test", timeout=5)
+    return {event.uri.removeprefix(site.url): Licence.of(event.document.metadata)
+            for event in open_source(spec).events(context) if event.document}  # fmt: skip
+
+
+def test_a_crawl_keeps_what_pages_and_headers_state(site, page):
+    site.pages["/"] = page("Home", "/a", "/b", "/c", head=f'<link rel=license href="{CC}">')
+    site.pages["/a"] = page("A")
+    site.headers["/a"] = {"Link": '</x>; rel="next", </terms>; rel="license"'}
+    site.pages["/b"] = page("B", head='<meta name="dcterms.license" content="MIT">')
+    site.headers["/b"] = {"Link": '</terms>; rel="license"'}
+    site.pages["/c"] = page("C")
+    site.headers["/c"] = {"Link": "<javascript:alert(1)>; rel=license"}
+    assert crawled(site) == {
+        "/": Licence("CC-BY-4.0", CC),
+        "/a": Licence("", site.url + "/terms"),
+        "/b": Licence("MIT"),
+        "/c": Licence(),
+    }
+
+
+def test_what_a_recipe_states_holds_where_pages_state_nothing(site, page):
+    site.pages["/"] = page("Home", "/a", head=f'<link rel=license href="{CC}">')
+    site.pages["/a"] = page("A", head='<meta name="copyright" content="A GmbH">')
+    assert crawled(site, license="mit", attribution="© Us") == {
+        "/": Licence("CC-BY-4.0", CC, "© Us"),
+        "/a": Licence("MIT", "", "A GmbH"),
+    }
+
+
+def test_unchanged_pages_are_read_again_when_the_recipe_states_another_licence():
+    first, second = (Validators(PageSource(url="https://h/", license=name)) for name in ("A", "B"))
+    visit = PageVisit("https://h/", etag=first.written(Response("https://h/", Outcome.FETCHED)))
+    assert first.sent(replace(visit, last_modified="x"))[1] == "x"
+    assert second.sent(replace(visit, last_modified="x"))[1] == ""
+
+
+@pytest.mark.parametrize(
+    ("place", "licence"),
+    [
+        ("python3.11/html/library/json.html",
+         Licence("PSF-2.0", "", "© Copyright 2001-2026, Python Software Foundation.")),
+        ("python-flask-doc/html/quickstart.html", Licence("", "", "© Copyright 2023 Pallets.")),
+        ("sqlite3/lang_select.html", Licence()),
+    ],
+)  # fmt: skip
+def test_real_documentation(place, licence):
+    path = Path("/usr/share/doc") / place
+    if not path.is_file():
+        pytest.skip(f"{path} is not installed")
+    found = extract(path.read_text("utf-8"), "https://docs.example.org/a.html").licence
+    years = re.compile(r"-20\d\d,")  # of a later release
+    assert replace(found, attribution=years.sub("-2026,", found.attribution)) == licence

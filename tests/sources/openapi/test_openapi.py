@@ -1,0 +1,367 @@
+"""API descriptions as documents: what must be there, what must not hurt."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+import pytest
+import yaml
+
+from kbkit.errors import SourceError
+from kbkit.models import DocumentType
+from kbkit.recipes import OpenApiSource
+from kbkit.sources import open_source
+from kbkit.sources.base import Outcome, SourceContext
+from kbkit.sources.json_yaml import load_values
+from kbkit.sources.openapi.source import documents, is_openapi
+
+PETS = """
+openapi: 3.1.0
+info:
+  title: Pet Store
+  version: 1.2.0
+  description: |
+    # About
+    Everything about pets. <script>alert(1)</script>
+
+    ```
+    a fence that never ends
+servers:
+  - url: https://{region}.pets.example/v1
+    description: Live
+    variables: {region: {default: eu, enum: [eu, us]}}
+tags: [{name: pets, description: All **pets**.}]
+security: [{key: []}, {oauth: ["pets:read"]}]
+paths:
+  /pets/{petId}:
+    parameters:
+      - $ref: '#/components/parameters/petId'
+    get:
+      operationId: showPet
+      summary: Info for one pet
+      description: "Says all | there is.\\n\\nSetext\\n======\\n\\nMore <b>words</b>."
+      tags: [pets]
+      parameters:
+        - name: expand
+          in: query
+          required: true
+          description: "what | to\\nexpand"
+          schema: {type: array, items: {type: string, enum: [owner, tags]}}
+      responses:
+        200:
+          description: A pet.
+          headers: {X-Rate: {schema: {type: integer}, description: Calls left}}
+          content:
+            application/json: {schema: {$ref: '#/components/schemas/Pet'}}
+            text/xml: {example: <pet/>}
+        default: {$ref: '#/components/responses/Error'}
+    put:
+      deprecated: true
+      security: []
+      requestBody:
+        required: true
+        content:
+          application/json:
+            schema:
+              oneOf: [{$ref: '#/components/schemas/Cat'}, {$ref: '#/components/schemas/Pet'}]
+              discriminator: {propertyName: kind}
+      responses: {"204": {description: Stored.}}
+      callbacks:
+        stored: {'{$request.body#/url}': {post: {summary: It was stored}}}
+webhooks:
+  petCame:
+    post:
+      summary: A pet came
+      requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/Pet'}}}}
+      responses: {"200": {description: Seen.}}
+components:
+  parameters:
+    petId: {name: petId, in: path, required: true, schema: {type: string, format: uuid}}
+  responses:
+    Error: {description: What went wrong.}
+  securitySchemes:
+    key: {type: apiKey, in: header, name: X-Key, description: Ask us.}
+    oauth:
+      type: oauth2
+      flows: {clientCredentials: {tokenUrl: https://pets.example/t, scopes: {"pets:read": Read}}}
+  schemas:
+    Pet:
+      type: object
+      description: An animal.
+      required: [id]
+      properties:
+        id: {type: integer, format: int64, readOnly: true}
+        name: {type: [string, "null"], maxLength: 20, description: Its name}
+        parent: {$ref: '#/components/schemas/Pet'}
+        children: {type: array, items: {$ref: '#/components/schemas/Pet'}}
+    Cat:
+      allOf:
+        - $ref: '#/components/schemas/Pet'
+        - {type: object, required: [lives], properties: {lives: {type: integer, default: 9}}}
+"""
+
+
+def made(text: str = PETS, uri: str = "https://pets.example/api.yaml") -> dict:
+    return {document.uri: document for document in documents(load_values(text), uri)}
+
+
+def events(spec: OpenApiSource, base) -> list:
+    return list(open_source(spec).events(SourceContext(base=base)))
+
+
+GET = "https://pets.example/api.yaml#/paths/~1pets~1%7BpetId%7D/get"
+PUT = "https://pets.example/api.yaml#/paths/~1pets~1%7BpetId%7D/put"
+
+
+def test_one_document_an_endpoint_a_schema_and_the_overview() -> None:
+    found = made()
+    base = "https://pets.example/api.yaml"
+    assert list(found) == [
+        base,
+        GET,
+        PUT,
+        f"{base}#/webhooks/petCame/post",
+        f"{base}#/components/schemas/Pet",
+        f"{base}#/components/schemas/Cat",
+    ]
+    assert {document.document_type for document in found.values()} == {DocumentType.API_SPEC}
+    assert found[GET].tags == ("pets",)
+    assert found[GET].title == "GET /pets/{petId}: Info for one pet"
+    assert found[GET].metadata == {
+        "api": "Pet Store", "version": "1.2.0", "part": "endpoint", "method": "GET",
+        "path": "/pets/{petId}", "operation_id": "showPet",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "# GET /pets/{petId}: Info for one pet\n\n```http\nGET /pets/{petId}\n```\n",
+        "Says all | there is.\n\n## Setext\n\nMore &lt;b>words&lt;/b>.",
+        "| `petId` | path | string, uuid | yes |  |",
+        "| `expand` | query | array of string | yes | what \\| to expand One of `owner`, `tags`. |",
+        "### 200 OK\n\nA pet.\n\nHeaders:\n\n-   `X-Rate` (integer): Calls left",
+        "#### `application/json`\n\n`Pet`. An animal.\n\n-   `id` (integer, int64, required)",
+        "-   `name` (string or null): Its name Longest length `20`.",
+        "-   `children` (array of `Pet`)",
+        "#### `text/xml`\n\n```xml\n<pet/>\n```",
+        "### default (any other status)\n\nWhat went wrong.",
+        "One of these:\n\n-   `key` (API key in the header `X-Key`)\n"
+        "-   `oauth` (OAuth 2) with `pets:read`",
+        "curl -X GET 'https://eu.pets.example/v1/pets/123e4567-e89b-12d3-a456-426614174000"
+        "?expand=owner' \\\n  -H 'X-Key: API_KEY'\n```",
+    ],
+)
+def test_an_endpoint_says(part: str) -> None:
+    assert part in made()[GET].content
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "> **Deprecated**",
+        "## Request body (required)\n\n### `application/json`\n\none of `Cat`, `Pet`",
+        "One of: told apart by `kind`",
+        "        -   `lives` (integer, required): Default: `9`.",
+        '-H \'Content-Type: application/json\' \\\n  -d \'{\n  "name": "string"',
+        "-   `stored`: `POST {$request.body#/url}`: It was stored",
+        "| `petId` | path |",
+    ],
+)
+def test_a_request_says(part: str) -> None:
+    content = made()[PUT].content
+    assert part in content
+    assert "## Authentication" not in content  # security: [] takes the root's away
+    assert '"id"' not in content  # it is read only
+
+
+def test_the_overview() -> None:
+    content = made()["https://pets.example/api.yaml"].content
+    for part in (
+        "# Pet Store\n\n-   Version: 1.2.0",
+        "-   `https://{region}.pets.example/v1`: Live\n    -   `region` (default `eu`, one of",
+        "-   `key` (API key in the header `X-Key`): Ask us.",
+        "        -   `pets:read`: Read",
+        "### pets\n\nAll **pets**.\n\n-   `GET /pets/{petId}`: Info for one pet",
+        "-   `PUT /pets/{petId}` (deprecated)",
+        "## Webhooks\n\n-   `POST petCame`: A pet came",
+        "## Schemas\n\n-   `Pet`\n-   `Cat`",
+    ):
+        assert part in content, part
+
+
+def test_hostile_descriptions_stay_in_their_place() -> None:
+    from markdown_it import MarkdownIt
+
+    content = made()["https://pets.example/api.yaml"].content
+    assert "<script" not in content
+    headings = [
+        token.content
+        for opened, token in zip(*[MarkdownIt().parse(content)[i:] for i in (0, 1)], strict=False)
+        if opened.type == "heading_open"
+    ]
+    assert headings[:3] == ["Pet Store", "About", "Servers"]
+
+
+def test_html_descriptions_become_markdown() -> None:
+    text = PETS.replace(
+        "A pet.", "'<p>Returns a <code>pet</code>, see <a href=\"https://x.example/\">x</a>.</p>'"
+    )
+    assert "Returns a `pet`, see [x](https://x.example/)." in made(text)[GET].content
+
+
+def test_open_api_3_0_and_json() -> None:
+    values = yaml.safe_load(PETS)
+    values["openapi"] = "3.0.3"
+    del values["webhooks"]
+    pet = values["components"]["schemas"]["Pet"]["properties"]
+    pet["name"] = {"type": "string", "nullable": True, "minimum": 1, "exclusiveMinimum": True}
+    found = made(json.dumps(values))
+    assert "-   `name` (string or null): At least `1`." in found[GET].content
+    assert len(found) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("swagger: '2.0'\npaths: {}", "Swagger 2.0 is not read; convert it"),
+        ("openapi: 4.0.0\npaths: {}", "OpenAPI 4.0.0 is not read"),
+        ("a: 1", "no OpenAPI description"),
+        ("openapi: [", "not YAML, line "),
+        ("", "no OpenAPI description"),
+    ],
+)
+def test_what_is_no_description_is_one_clear_error(tmp_path, text, says) -> None:
+    (tmp_path / "api.yaml").write_text(text)
+    with pytest.raises(SourceError, match=says):
+        events(OpenApiSource(path="api.yaml"), tmp_path)
+
+
+def test_recognition() -> None:
+    assert is_openapi(load_values(PETS))
+    assert not is_openapi({"swagger": "2.0", "paths": {}})
+    assert not is_openapi({"openapi": "3.1.0"})
+    assert not is_openapi([1])
+
+
+def test_references_to_other_files(tmp_path) -> None:
+    (tmp_path / "api" / "parts").mkdir(parents=True)
+    (tmp_path / "secret.yaml").write_text("Secret: {description: top}")
+    (tmp_path / "api" / "parts" / "pet.yaml").write_text(
+        "Pet: {type: object, properties: {toy: {$ref: 'toy.json#/Toy'}}}"
+    )
+    (tmp_path / "api" / "parts" / "toy.json").write_text('{"Toy": {"description": "A ball."}}')
+    spec = {
+        "openapi": "3.1.0",
+        "paths": {},
+        "components": {
+            "schemas": {
+                "A": {"$ref": "parts/pet.yaml#/Pet"},
+                "B": {"$ref": "../secret.yaml#/Secret"},
+                "C": {"$ref": "https://other.example/x.yaml#/X"},
+                "D": {"$ref": "#/components/schemas/D"},
+                "E": {"$ref": "#/nowhere"},
+            }
+        },
+    }
+    (tmp_path / "api" / "api.json").write_text(json.dumps(spec))
+    found = events(OpenApiSource(path="api/api.json"), tmp_path)
+    pages = {event.document.uri: event.document.content for event in found if event.document}
+    assert "-   `toy` (`Toy`): A ball." in pages["api/api.json#/components/schemas/A"]
+    assert "top" not in pages["api/api.json#/components/schemas/B"]
+    reasons = "\n".join(event.reason for event in found if event.outcome is Outcome.SKIPPED)
+    for part in ("leads out of the description's folder", "which is not fetched", "in a circle",
+                 "#/nowhere: leads nowhere"):  # fmt: skip
+        assert part in reasons
+    # given as values without a file, no reference to a file is followed
+    bare = {d.uri: d.content for d in documents(spec, "api.json")}
+    assert "toy" not in bare["api.json#/components/schemas/A"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        "a: " + "{a: " * 1000,
+        "\n".join(" " * n + "a:" for n in range(1000)),
+        "a: &a [x, x]\n" + "\n".join(f"{b}: &{b} [{', '.join(['*' + a] * 10)}]"
+                                     for a, b in zip("abcdefghi", "bcdefghij", strict=True)),
+        "a: &a {x: *a}",
+        "? [a, b]\n: c",
+        "{" + '"a":{' * 1000,
+    ],
+)  # fmt: skip
+def test_bombs_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"deep|more than|names nothing|key|not YAML"):
+        load_values(text)
+
+
+def test_yaml_is_read_as_json_values() -> None:
+    text = """
+    base: &base {a: 1, b: 2}
+    merged: {<<: *base, b: 3}
+    200: yes
+    day: 2026-01-31
+    quoted: "1"
+    numbers: [0x10, 1e3, -2, 1_000, .5, ~, true]
+    """
+    assert load_values(textwrap.dedent(text)) == {
+        "base": {"a": 1, "b": 2},
+        "merged": {"a": 1, "b": 3},
+        "200": "yes",
+        "day": "2026-01-31",
+        "quoted": "1",
+        "numbers": [16, 1000.0, -2, "1_000", 0.5, None, True],
+    }
+
+
+def test_variants_of_variants_take_no_time() -> None:
+    schema: dict = {"type": "string"}
+    for _ in range(30):
+        schema = {"oneOf": [schema] * 20}
+    spec = {"openapi": "3.1.0", "paths": {}, "components": {"schemas": {"A": schema}}}
+    assert len(list(documents(spec, "x"))) == 2
+
+
+def test_by_address_with_tags_and_limit(site, tmp_path) -> None:
+    site.pages["/v1/openapi.yaml"] = PETS
+    spec = OpenApiSource(
+        url=site.url + "/v1/openapi.yaml", allow_private=True, tags=("ours",), limit=2
+    )
+    found = events(spec, tmp_path)
+    assert [event.uri for event in found] == [
+        site.url + "/v1/openapi.yaml",
+        site.url + "/v1/openapi.yaml#/paths/~1pets~1%7BpetId%7D/get",
+    ]
+    assert found[1].document.tags == ("ours", "pets")
+
+
+@pytest.mark.parametrize("path", ["/missing.yaml", "/private.yaml"])
+def test_an_address_that_cannot_be_read_takes_nothing_away(site, tmp_path, path) -> None:
+    site.pages["/robots.txt"] = "User-agent: *\nDisallow: /private.yaml"
+    site.pages["/private.yaml"] = PETS
+    with pytest.raises(SourceError, match=r"404|robots"):
+        events(OpenApiSource(url=site.url + path, allow_private=True), tmp_path)
+
+
+def test_private_addresses_are_refused(site, tmp_path) -> None:
+    site.pages["/api.yaml"] = PETS
+    with pytest.raises(SourceError, match="loopback"):
+        events(OpenApiSource(url=site.url + "/api.yaml"), tmp_path)
+    assert site.asked == []
+
+
+@pytest.mark.parametrize("name", ["api.yaml", "api.json"])
+def test_files_recognise_descriptions(tmp_path, name) -> None:
+    from kbkit.recipes import FilesSource
+
+    text = PETS if name.endswith("yaml") else json.dumps(load_values(PETS))
+    (tmp_path / name).write_text(text)
+    found = list(open_source(FilesSource(path=name)).events(SourceContext(base=tmp_path)))
+    expected = events(OpenApiSource(path=name), tmp_path)
+    assert [event.uri for event in found] == [event.uri for event in expected]
+    assert [event.document.content for event in found] == [
+        event.document.content for event in expected
+    ]
+    assert {event.document.document_type for event in found} == {DocumentType.API_SPEC}

@@ -1,0 +1,280 @@
+"""Packages are read from their source, never imported."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+
+import pytest
+
+from kbkit.errors import SourceError
+from kbkit.models import DocumentType
+from kbkit.recipes import PackageSource
+from kbkit.sources import open_source
+from kbkit.sources.base import SourceContext
+from kbkit.sources.package.docstrings import rst
+from kbkit.sources.package.repository import repository
+
+FILES = {
+    "__init__.py": '''
+        """A toy.
+
+        See :class:`Engine` and ``run``.
+        """
+        raise SystemExit("imported!")
+        from toykit._impl import Engine, helper
+        from toykit import tools
+        __all__ = ["Engine", "helper", "tools"]
+    ''',
+    "_impl.py": '''
+        """Private home of public things."""
+        class _Base:
+            def inherited(self, x: int) -> int:
+                """From the private base."""
+        class Engine(_Base):
+            """Runs things.
+
+            Parameters
+            ----------
+            speed : int, default 3
+                How fast.
+
+            Examples
+            --------
+            >>> Engine(3).run("a<b>c")
+            'done'
+            """
+            power: int = 1
+            """How strong."""
+            def __init__(self, speed: int = 3, *, quiet=False) -> None: ...
+            def run(self, what: str, /, *args, **options) -> str:
+                """Run it. %s
+
+                :param what: the thing
+                :returns: how it went
+                """
+            def short(self):
+                """Brief."""
+            def undocumented(self): ...
+            def _private(self):
+                """Not shown."""
+            @property
+            def heat(self) -> float:
+                """How hot it is."""
+        def helper(a, b=1):
+            """Help.
+
+            Args:
+                a: The first.
+                b (int): The second.
+
+            Returns:
+                Nothing of note.
+
+            Example::
+
+                helper(1)
+            """
+    ''' % ("Words about running. " * 30),
+    "tools/__init__.py": '"""Tools."""\n'
+    'from toykit._impl import Engine\ndef hammer():\n    """Hit <it>."""\n',
+    "tools/deep.py": '"""Deep tools."""\ndef saw():\n    """Cut."""\n',
+    "other.py": '"""Not in __all__, so not public."""\ndef hidden():\n    """No."""\n',
+    "tests/test_it.py": '"""Tests."""\ndef test_it():\n    """No."""\n',
+}  # fmt: skip
+
+
+@pytest.fixture
+def toykit(tmp_path, monkeypatch):
+    for name, text in FILES.items():
+        path = tmp_path / "toykit" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def documents(name: str, **options) -> dict:
+    events = open_source(PackageSource(name=name, **options)).events(SourceContext())
+    return {event.document.title: event.document for event in events}
+
+
+def test_public_objects_are_found_under_their_shortest_path(toykit) -> None:
+    found = documents("toykit")
+    assert sorted(found) == [
+        "toykit",
+        "toykit.Engine",
+        "toykit.Engine.run",
+        "toykit.helper",
+        "toykit.tools",
+        "toykit.tools.deep",
+        "toykit.tools.deep.saw",
+        "toykit.tools.hammer",
+    ]
+    assert "toykit" not in sys.modules
+
+
+def test_a_class_is_written_with_its_methods(toykit) -> None:
+    document = documents("toykit")["toykit.Engine"]
+    assert document.uri == "python:toykit.Engine"
+    assert document.document_type is DocumentType.REFERENCE
+    assert document.metadata["file"] == "toykit/_impl.py"
+    assert document.metadata["line"] == 6
+    assert document.content.startswith(
+        "# toykit.Engine {#toykit.Engine}\n\n"
+        "```python\nclass toykit.Engine(speed: int = 3, *, quiet=False)\n```\n"
+    )
+    for part in (
+        "**Parameters**\n\n-   `speed` (`int`): How fast.",
+        "**Examples**\n\n```pycon\n>>> Engine(3).run(\"a<b>c\")\n'done'\n```",
+        "-   `power` (`int`): How strong.",
+        "-   `toykit.Engine.run`: Run it.",
+        "### toykit.Engine.short {#toykit.Engine.short}",
+        "### toykit.Engine.heat {#toykit.Engine.heat}\n\nProperty, `float`, read only.\n\n"
+        "How hot it is.",
+        "toykit.Engine.inherited(x: int) -> int",
+    ):
+        assert part in document.content, part
+    assert "private(" not in document.content
+    assert "undocumented" not in document.content
+
+
+def test_styles_of_docstrings(toykit) -> None:
+    found = documents("toykit")
+    run = found["toykit.Engine.run"].content
+    assert "toykit.Engine.run(what: str, /, *args, **options) -> str" in run
+    assert "**Parameters**\n\n-   `what` (`str`): the thing" in run
+    helper = found["toykit.helper"].content
+    assert "-   `a`: The first.\n-   `b` (`int`): The second." in helper
+    assert "```\nhelper(1)\n```" in helper
+    assert "Hit &lt;it>." in found["toykit.tools.hammer"].content
+    assert "See `Engine` and `run`." in found["toykit"].content
+
+
+def test_markup_that_is_broken_over_lines_is_read() -> None:
+    text = (
+        "See the :ref:`user\n    guide <a-guide>`, `here\n    <https://x.example/a?\n    b=c#d>`__"
+        " and ``one\n    two`` where :math:`0 < a`.\n\n>>> a = '``'\n>>> b = '``'\n\n"
+        "A ``lonely\n\nmark``."
+    )
+    assert rst(text) == (
+        "See the `user guide`, [here](https://x.example/a?b=c#d) and `one two` where `0 < a`.\n\n"
+        "```pycon\n>>> a = '``'\n>>> b = '``'\n```\n\nA ``lonely\n\nmark``."
+    )
+
+
+def test_one_module_of_a_package(toykit) -> None:
+    assert sorted(documents("toykit.tools")) == [
+        "toykit.tools", "toykit.tools.Engine", "toykit.tools.Engine.run", "toykit.tools.deep",
+        "toykit.tools.deep.saw", "toykit.tools.hammer",
+    ]  # fmt: skip
+    assert len(documents("toykit", limit=2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("no_such_package", "pip install no-such-package"), ("toykit.nothing", "no module"),
+     ("toykit.Engine", "not a package or module")],
+)  # fmt: skip
+def test_what_is_not_there_is_one_clear_error(toykit, name, says) -> None:
+    with pytest.raises(SourceError, match=says):
+        documents(name)
+
+
+def test_all_of_pandas_is_read() -> None:
+    found = documents("pandas")
+    assert len(found) > 1200
+    assert {"pandas.DataFrame", "pandas.DataFrame.merge", "pandas.read_csv"} <= set(found)
+    assert not any(title.startswith(("pandas.core", "pandas.tests")) for title in found)
+    merge = found["pandas.DataFrame.merge"].content
+    assert "**Examples**" in merge
+    assert "```pycon\n>>> df1 = pd.DataFrame(" in merge
+    assert "-   `right` (`DataFrame or named Series`): Object to merge with." in merge
+
+
+SHAPES = '''
+"""Shapes."""
+from dataclasses import dataclass, field
+from typing import overload
+@dataclass(frozen=True)
+class Point:
+    """A point."""
+    x: int
+    tags: list[str] = field(default_factory=list)
+    """Labels."""
+    def norm(self) -> float:
+        """Length."""
+class Point3(Point):
+    """Three."""
+    @property
+    def depth(self) -> int:
+        """How deep."""
+    @depth.setter
+    def depth(self, value): ...
+    @property
+    def color(self):
+        """Its colour."""
+    @overload
+    def get(self, key: int) -> int: ...
+    @overload
+    def get(self, key: str, default: str = ...) -> str: ...
+    def get(self, key, default=None):
+        """Get it."""
+'''
+
+
+def test_overloads_properties_fields_and_bases(tmp_path, monkeypatch) -> None:
+    (tmp_path / "shapekit.py").write_text(SHAPES)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = documents("shapekit")
+    point, three = found["shapekit.Point"].content, found["shapekit.Point3"].content
+    assert "class shapekit.Point(x: int, tags: list[str] = list())" in point
+    assert "-   `tags` (`list[str]`): Labels." in point
+    for part in (
+        "```python\nshapekit.Point3.get(key: int) -> int\n"
+        "shapekit.Point3.get(key: str, default: str = ...) -> str\n```",
+        "Property, `int`, can be set.\n\nHow deep.",
+        "Property, read only.\n\nIts colour.",
+        "## Inherited\n\n-   `Point`: `norm`, `tags`, `x`",
+    ):
+        assert part in three, part
+    assert "default=None" not in three
+    assert three.endswith("\n\nSource: `shapekit.py`, line 13\n")
+
+
+def test_the_source_is_linked_as_far_as_it_is_known(toykit, tmp_path) -> None:
+    info = tmp_path / "toykit-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: toykit\nVersion: 1.2\n"
+        "Project-URL: Funding, https://github.com/sponsors/toy\n"
+        "Project-URL: Source Code, https://github.com/toys/toykit.git\n"
+    )
+    (info / "top_level.txt").write_text("toykit\n")
+    (info / "RECORD").write_text("toykit/__init__.py,,\n")
+    document = documents("toykit")["toykit.helper"]
+    assert document.metadata["repository"] == "https://github.com/toys/toykit"
+    assert document.content.endswith(
+        "Source: `toykit/_impl.py`, line 36, in [toykit 1.2](https://github.com/toys/toykit)\n"
+    )
+    commit = "a" * 40
+    (info / "direct_url.json").write_text(
+        '{"url": "https://gitlab.com/toys/toykit", "vcs_info": '
+        f'{{"vcs": "git", "commit_id": "{commit}"}}}}'
+    )
+    document = documents("toykit")["toykit.helper"]
+    assert document.metadata["repository"] == f"https://gitlab.com/toys/toykit/-/tree/{commit}"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://github.com/encode/httpx/blob/master/CHANGELOG.md", "encode/httpx"),
+        ("https://github.com/sponsors/someone", ""),
+        ("https://github.com/only-an-owner", ""),
+        ("https://evilgithub.com/a/b", ""),
+        ("javascript://github.com/a/b", ""),
+        ("https://github.com/a/b)[x](javascript:y", ""),
+    ],
+)
+def test_repositories(url, expected) -> None:
+    assert repository(url) == (f"https://github.com/{expected}" if expected else "")

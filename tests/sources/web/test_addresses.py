@@ -1,0 +1,164 @@
+"""Every way we know to write an address that must not be fetched."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from kbkit.errors import ForbiddenAddressError
+from kbkit.sources.base import Outcome
+from kbkit.sources.web.addresses import refusal, resolve
+from kbkit.sources.web.fetch import Fetcher
+
+FORMS = [
+    "http://127.0.0.1/",
+    "http://127.1/",
+    "http://127.0.1/",
+    "http://2130706433/",
+    "http://0x7f000001/",
+    "http://0x7f.0.0.1/",
+    "http://0177.0.0.1/",
+    "http://017700000001/",
+    "http://127.255.255.254/",
+    "http://0.0.0.0/",
+    "http://0/",
+    "http://localhost/",
+    "http://localhost./",
+    "http://LOCALHOST/",
+    "http://10.0.0.1/",
+    "http://172.16.0.1/",
+    "http://192.168.1.1/",
+    "http://100.64.0.1/",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://2852039166/",
+    "http://168.63.129.16/",
+    "http://100.100.100.200/",
+    "http://192.0.0.192/",
+    "http://198.18.0.1/",
+    "http://224.0.0.1/",
+    "http://240.0.0.1/",
+    "http://255.255.255.255/",
+    "http://[::1]/",
+    "http://[::]/",
+    "http://[0:0:0:0:0:0:0:1]/",
+    "http://[::ffff:127.0.0.1]/",
+    "http://[::ffff:7f00:1]/",
+    "http://[::ffff:169.254.169.254]/",
+    "http://[::127.0.0.1]/",
+    "http://[64:ff9b::7f00:1]/",
+    "http://[64:ff9b::169.254.169.254]/",
+    "http://[64:ff9b:1::10.0.0.1]/",
+    "http://[2002:7f00:1::]/",
+    "http://[2002:a9fe:a9fe::1]/",
+    "http://[2001:0:7f00:1::]/",
+    "http://[fe80::1]/",
+    "http://[fc00::1]/",
+    "http://[fd00:ec2::254]/",
+    "http://[fec0::1]/",
+    "http://[ff02::1]/",
+    "http://[2001:db8::1]/",
+    "http://[fe80::5efe:127.0.0.1]/",
+    "http://user@127.0.0.1/",
+    "http://example.com@127.0.0.1/",
+    "http://user:secret@example.com/",
+    "http://127.0.0.1:22/",
+    "https://127.0.0.1/",
+    "file:///etc/passwd",
+    "ftp://127.0.0.1/",
+    "gopher://127.0.0.1:6379/_INFO",
+    "dict://127.0.0.1:11211/stat",
+    "data:text/html,hello",
+    "javascript:alert(1)",
+    "http:///etc/passwd",
+    "http://127.0.0.1:0/",
+    "http://127.0.0.1:99999/",
+    "//127.0.0.1/",
+    "http://127.0.0.1\\@example.com/",
+]
+
+
+@pytest.mark.parametrize("url", FORMS)
+def test_refused_without_a_connection(url: str) -> None:
+    with Fetcher(user_agent="kbkit", timeout=2) as fetcher:
+        response = fetcher.get(url)
+    assert response.outcome in (Outcome.SKIPPED, Outcome.FAILED)
+    assert response.status == 0
+    assert response.reason
+    assert "\n" not in response.reason
+    assert "cannot connect" not in response.reason or "resolve" in response.reason
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["8.8.8.8", "1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "::ffff:8.8.8.8",
+     "64:ff9b::808:808", "2002:808:808::1"],
+)  # fmt: skip
+def test_public_addresses_pass(address: str) -> None:
+    assert refusal(address, allow_private=False) == ""
+
+
+def test_allow_private_opens_private_networks_and_no_more() -> None:
+    assert refusal("127.0.0.1", allow_private=True) == ""
+    assert refusal("::ffff:10.0.0.1", allow_private=True) == ""
+    assert refusal("fe80::1%eth0", allow_private=True) == ""
+    for never in ("0.0.0.0", "::", "224.0.0.1", "255.255.255.255", "::ffff:0.0.0.0"):
+        assert refusal(never, allow_private=True), never
+
+
+def test_names_that_lead_to_private_addresses_are_refused() -> None:
+    with pytest.raises(ForbiddenAddressError, match="loopback"):
+        resolve("localhost", 80, allow_private=False)
+    assert "127.0.0.1" in resolve("localhost", 80, allow_private=True)
+
+
+def test_the_checked_address_is_the_one_connected_to(site, monkeypatch) -> None:
+    """A name that changes its address between check and connection gains nothing."""
+    answers = iter(["127.0.0.1"])
+    asked = []
+
+    def resolver(host: str, port: int, **_: object) -> list[tuple]:
+        asked.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (next(answers), port))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", _only_for("rebind.test", resolver))
+    site.pages["/"] = "<p>inside</p>"
+    port = site.server.server_port
+    with Fetcher(user_agent="kbkit", allow_private=True) as fetcher:
+        response = fetcher.get(f"http://rebind.test:{port}/")
+    assert response.body == b"<p>inside</p>"
+    assert asked == ["rebind.test"]
+    assert site.requests[0][1]["Host"] == f"rebind.test:{port}"
+
+
+def _only_for(name: str, resolver):
+    real = socket.getaddrinfo
+
+    def resolve_it(host, port, *args, **options):
+        return resolver(host, port) if host == name else real(host, port, *args, **options)
+
+    return resolve_it
+
+
+def test_a_redirect_to_a_private_address_is_refused(site, monkeypatch) -> None:
+    """The first host counts as public here; the second does not."""
+    import kbkit.sources.web.addresses as addresses
+
+    real = addresses.refusal
+    monkeypatch.setattr(
+        addresses,
+        "refusal",
+        lambda address, **options: "" if address == "127.0.0.1" else real(address, **options),
+    )
+
+    def redirect(handler) -> None:
+        handler.send_response(302)
+        handler.send_header("Location", "http://169.254.169.254/latest/meta-data/")
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    site.pages["/"] = redirect
+    with Fetcher(user_agent="kbkit", timeout=2) as fetcher:
+        response = fetcher.get(site.url + "/")
+    assert response.outcome is Outcome.SKIPPED
+    assert "169.254.169.254, a link-local address" in response.reason

@@ -1,0 +1,231 @@
+"""The Firecrawl provider, against a server on loopback that speaks the paths and shapes of v2."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from kbkit.errors import SourceError
+from kbkit.recipes import CrawlSource, PageSource
+from kbkit.sources import open_source
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+
+pytest.importorskip("firecrawl")
+
+SITE = "https://docs.example.org/"
+PAGE = (
+    "<html><head><title>{0}</title></head><body><nav><a href='/x'>Menu</a></nav><main>"
+    "<h1 id='top'>{0}</h1><p>This page is about {0}, and says so in a whole sentence.</p>"
+    "<pre><code class='language-python'>if x:\n    y = '&lt;b&gt;'\n</code></pre></main>"
+    "</body></html>"
+)
+
+
+def item(path: str, status: int = 200, **content: str) -> dict[str, object]:
+    about = {"sourceURL": SITE + path, "url": SITE + path, "statusCode": status, "title": path}
+    return {"metadata": about, **(content or {"rawHtml": PAGE.format(path or "home")})}
+
+
+class Service:
+    """Plays Firecrawl: one crawl of a few pages, in parts, and scrapes."""
+
+    def __init__(self) -> None:
+        self.items = [item(""), item("a"), item("b")]
+        self.asked: list[tuple[str, str, dict[str, object]]] = []
+        self.keys: set[str] = set()
+        self.refuse: list[int] = []
+        self.parts = 2
+        self.state = "completed"
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.answer({})
+
+            def do_DELETE(self) -> None:
+                self.answer({})
+
+            def do_POST(self) -> None:
+                length = int(self.headers["Content-Length"])
+                self.answer(json.loads(self.rfile.read(length)))
+
+            def answer(self, body: dict[str, object]) -> None:
+                service.asked.append((self.command, self.path, body))
+                service.keys.add(self.headers.get("Authorization", ""))
+                status, value = service.reply(self.command, self.path)
+                data = json.dumps(value).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def reply(self, method: str, path: str) -> tuple[int, dict[str, object]]:
+        if self.refuse:
+            status = self.refuse.pop(0)
+            return status, {"success": False, "error": "no <b>way</b>"}
+        if method == "DELETE":
+            return 200, {"status": "cancelled"}
+        if path == "/v2/scrape":
+            return 200, {"success": True, "data": self.items[0]}
+        if path == "/v2/crawl":
+            return 200, {"success": True, "id": "job1", "url": f"{self.url}/v2/crawl/job1"}
+        skip = int(path.partition("?skip=")[2] or 0)
+        end = skip + self.parts
+        answer: dict[str, object] = {
+            "success": True, "status": self.state, "total": len(self.items),
+            "completed": len(self.items), "creditsUsed": 3,
+            "expiresAt": "2030-01-01T00:00:00.000Z", "data": self.items[skip:end],
+        }  # fmt: skip
+        if end < len(self.items):
+            # the host of another: the client must not carry the key there
+            answer["next"] = f"http://api.elsewhere.invalid/v2/crawl/job1?skip={end}"
+        return 200, answer
+
+
+@pytest.fixture
+def service(monkeypatch) -> Iterator[Service]:
+    played = Service()
+    thread = threading.Thread(target=played.server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    monkeypatch.setenv("FIRECRAWL_API_URL", played.url)
+    monkeypatch.setenv("FIRECRAWL_API_KEY", "fc-key")
+    monkeypatch.setattr("kbkit.sources.web.firecrawl._POLL", 0.01)
+    yield played
+    played.server.shutdown()
+    played.server.server_close()
+
+
+def crawl(**options) -> list[SourceEvent]:
+    spec = CrawlSource(url=SITE, provider="firecrawl", **options)
+    return list(open_source(spec).events(SourceContext(timeout=5)))
+
+
+def scrape(**options) -> SourceEvent:
+    spec = PageSource(url=SITE, provider="firecrawl", **options)
+    (event,) = open_source(spec).events(SourceContext(timeout=5))
+    return event
+
+
+def test_a_crawl_comes_in_parts_and_is_read_as_faithfully_as_our_own(service) -> None:
+    events = crawl(limit=7, depth=2, delay=1.5, sitemap=False)
+    assert [event.uri for event in events] == [SITE, SITE + "a", SITE + "b"]
+    content = events[1].document.content
+    assert "# a {#top}" in content
+    assert "```python\nif x:\n    y = '<b>'\n```" in content
+    assert "Menu" not in content
+    method, path, body = service.asked[0]
+    assert (method, path) == ("POST", "/v2/crawl")
+    assert body["url"] == SITE
+    assert (body["limit"], body["maxDiscoveryDepth"], body["delay"]) == (7, 2, 2)
+    assert body["sitemap"] == "skip"
+    assert body["scrapeOptions"]["formats"] == ["rawHtml", "markdown"]
+    assert service.keys == {"Bearer fc-key"}
+
+
+def test_the_setting_chooses_the_provider(service) -> None:
+    source = open_source(PageSource(url=SITE))
+    (event,) = source.events(SourceContext(timeout=5, provider="firecrawl"))
+    assert event.outcome is Outcome.FETCHED
+    assert service.asked[0][1] == "/v2/scrape"
+
+
+def test_markdown_without_html_is_disarmed(service) -> None:
+    hostile = (
+        "# Hello there\n\nSome text <script>alert(1)</script> with a "
+        "[good](/y) and a [bad](javascript:alert(1)) link, <img src=x onerror=alert(1)>.\n\n"
+        "```sh\nls -l\n```\n"
+    )
+    service.items = [item("", markdown=hostile)]
+    content = scrape().document.content
+    assert "[bad](javascript:" not in content
+    assert f"[good]({SITE}y)" in content
+    assert "<script" not in content
+    assert "<img" not in content
+    assert "```sh\nls -l\n```" in content
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"), [(404, Outcome.GONE), (410, Outcome.GONE), (500, Outcome.FAILED)]
+)
+def test_what_the_site_answered_counts(service, status, outcome) -> None:
+    service.items = [item("", status)]
+    assert scrape().outcome is outcome
+
+
+def test_hostile_answers_are_bounded(service) -> None:
+    elsewhere, inside, big, nameless = item("a"), item("a"), item("big"), item("c")
+    elsewhere["metadata"]["url"] = "https://other.example.net/"
+    inside["metadata"]["url"] = "http://127.0.0.1/admin"
+    nameless["metadata"] = {}
+    big["rawHtml"] = "<p>" + "word " * 1000
+    service.items = [item(""), elsewhere, inside, nameless, big]
+    events = crawl(max_bytes=2000)
+    assert [event.outcome for event in events] == [Outcome.FETCHED] + [Outcome.SKIPPED] * 4
+    assert "outside" in events[1].reason
+    assert "loopback" in events[2].reason
+    assert "larger" in events[4].reason
+
+
+def test_the_limit_holds_and_the_rest_is_cancelled(service) -> None:
+    assert len(crawl(limit=1)) == 1
+    assert service.asked[-1][:2] == ("DELETE", "/v2/crawl/job1")
+
+
+@pytest.mark.parametrize("status", [401, 402, 500])
+def test_a_service_that_refuses_is_explained(service, status) -> None:
+    service.refuse = [status] * 3
+    with pytest.raises(SourceError, match="Firecrawl: "):
+        crawl()
+
+
+def test_a_busy_service_is_asked_again(service) -> None:
+    service.refuse = [429, 429]
+    assert len(crawl()) == 3
+    service.refuse = [429] * 9
+    with pytest.raises(SourceError, match="too often"):
+        crawl()
+
+
+def test_a_page_that_the_service_cannot_fetch_is_an_event(service) -> None:
+    service.refuse = [403]
+    assert scrape().outcome is Outcome.FAILED
+    service.refuse = [402]
+    with pytest.raises(SourceError, match="credits"):
+        scrape()
+
+
+def test_a_crawl_that_fails_there_fails_here(service) -> None:
+    service.state = "failed"
+    with pytest.raises(SourceError, match="failed after 3 pages"):
+        crawl()
+
+
+def test_a_service_that_is_not_there(service, monkeypatch) -> None:
+    monkeypatch.setenv("FIRECRAWL_API_URL", "http://127.0.0.1:9")
+    with pytest.raises(SourceError, match="Firecrawl"):
+        scrape()
+
+
+def test_private_addresses_are_not_told(service) -> None:
+    spec = PageSource(url="http://127.0.0.1:8000/secret", provider="firecrawl")
+    (event,) = open_source(spec).events(SourceContext())
+    assert event.outcome is Outcome.SKIPPED
+    assert service.asked == []
+
+
+def test_nothing_is_sent_without_a_key(monkeypatch) -> None:
+    monkeypatch.delenv("FIRECRAWL_API_KEY", raising=False)
+    monkeypatch.delenv("FIRECRAWL_API_URL", raising=False)
+    with pytest.raises(SourceError, match="FIRECRAWL_API_KEY"):
+        scrape()
