@@ -23,10 +23,10 @@ from kbkit.models import (
     DocumentState,
     DocumentType,
     KnowledgeBaseInfo,
-    Licence,
+    License,
     Rating,
 )
-from kbkit.models.licences import KEYS as LICENCE_KEYS
+from kbkit.models.licenses import KEYS as LICENSE_KEYS
 from kbkit.models.typed import TIME, typed_frame
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
 
     ``content`` is the Markdown and ``length`` its characters, ``folder`` where it lies
     (see `folders`), ``fetched_at`` when the source was last seen to say this, ``license`` the SPDX
-    name of what it states as its licence, or that text (see `kbkit.models.Licence`).
+    name of what it states as its license, or that text (see `kbkit.models.License`).
     """
     types = {
         "id": "string", "uri": "string", "title": "string", "document_type": _TYPES,
@@ -73,8 +73,8 @@ def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
     rows = [
         document.to_dict()
         | {"fetched_at": document.fetched_at, "folder": name, "length": len(document.content)}
-        | dict.fromkeys(LICENCE_KEYS)
-        | Licence.of(document.metadata).to_metadata()
+        | dict.fromkeys(LICENSE_KEYS)
+        | License.of(document.metadata).to_metadata()
         for document, name in zip(held, folders([d.uri for d in held]), strict=True)
     ]
     return typed_frame(rows, types).set_index("id")

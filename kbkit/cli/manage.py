@@ -106,15 +106,15 @@ def documents(
     ] = False,
 ) -> None:
     """List the documents of a knowledge base."""
-    from kbkit.models import Licence
+    from kbkit.models import License
 
     keys = ("id", "uri", "title", "document_type", "tags", "state", "content")
     with open_workspace(context) as workspace:
         for document in workspace[name].iter_documents():
             if as_jsonl:
                 values = document.to_dict()
-                licence = Licence.of(document.metadata).to_metadata()
-                typer.echo(to_json({**{key: values[key] for key in keys}, **licence}))
+                license = License.of(document.metadata).to_metadata()
+                typer.echo(to_json({**{key: values[key] for key in keys}, **license}))
             else:
                 typer.echo(f"{document.state:8}{document.document_type:10}{document.uri}")
 

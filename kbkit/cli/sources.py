@@ -58,7 +58,7 @@ Type = Annotated[
 ]
 Tag = Annotated[list[str] | None, typer.Option(help="Tag of the documents.")]
 License = Annotated[
-    str, typer.Option(help="Licence of documents that state none (a name or an address).")
+    str, typer.Option(help="License of documents that state none (a name or an address).")
 ]
 Attribution = Annotated[
     str, typer.Option(help="Whom to credit for documents that do not say it.")

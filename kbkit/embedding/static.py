@@ -2,8 +2,8 @@
 
 A text's vector is the mean of its tokens' vectors, scaled to length 1. The weights are
 WordLlama's ``l2_supercat_256`` (32,000 Llama 2 tokens of 256 dimensions, trained by
-D. Lee Miller; the wheel is under the MIT licence, and its vectors derive from token embeddings
-of Llama models, to which Meta's licences apply). The package itself is never imported: it looks
+D. Lee Miller; the wheel is under the MIT license, and its vectors derive from token embeddings
+of Llama models, to which Meta's licenses apply). The package itself is never imported: it looks
 for its files in the wrong folder, offers to download, and configures logging.
 """
 

@@ -13,7 +13,7 @@ from kbkit.models.documents import (
 )
 from kbkit.models.filters import Filters
 from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
-from kbkit.models.licences import Licence
+from kbkit.models.licenses import License
 from kbkit.models.reports import IngestReport, KnowledgeBaseInfo, Problem, Progress, Rating
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
     "Json",
     "KnowledgeBaseInfo",
     "Labels",
-    "Licence",
+    "License",
     "Mode",
     "PageVisit",
     "Problem",

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from kbkit.models import Licence
-from kbkit.models.licences import NAME_LENGTH
+from kbkit.models import License
+from kbkit.models.licenses import NAME_LENGTH
 
 HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s/?#]+")]
 
@@ -18,14 +18,14 @@ class Spec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
-def check_licence(stated: str) -> str:
-    """Return a licence as a recipe states it, if it can be shown as it is.
+def check_license(stated: str) -> str:
+    """Return a license as a recipe states it, if it can be shown as it is.
 
     Raises:
         ValueError: It is no name of one line and no web address.
     """
-    if stated and not Licence.stated(stated):
-        raise ValueError(f"{stated[:80]!r} is neither the name of a licence nor a web address")
+    if stated and not License.stated(stated):
+        raise ValueError(f"{stated[:80]!r} is neither the name of a license nor a web address")
     if len(stated) > NAME_LENGTH:
         raise ValueError(f"longer than {NAME_LENGTH} characters; give its name or its address")
     return stated

@@ -13,8 +13,8 @@ from pydantic import (
     model_validator,
 )
 
-from kbkit.models.licences import TEXT_LENGTH
-from kbkit.recipes.base import HttpUrl, Spec, check_licence
+from kbkit.models.licenses import TEXT_LENGTH
+from kbkit.recipes.base import HttpUrl, Spec, check_license
 from kbkit.recipes.sources import AnySource
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -226,7 +226,7 @@ class Recipe(KnowledgeBaseConfig):
     sources: tuple[AnySource, ...] = Field(min_length=1)
     """Where its documents come from."""
     license: str = ""
-    """Licence that sources have which state none."""
+    """License that sources have which state none."""
     attribution: str = Field(default="", max_length=TEXT_LENGTH)
     """Whom to credit for sources that do not say it."""
     questions: tuple[Question, ...] | str = ()
@@ -241,8 +241,8 @@ class Recipe(KnowledgeBaseConfig):
 
     @field_validator("license")
     @classmethod
-    def _licence(cls, value: str) -> str:
-        return check_licence(value)
+    def _license(cls, value: str) -> str:
+        return check_license(value)
 
     @model_validator(mode="after")
     def _license_sources(self) -> Self:

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from kbkit.models import DocumentType
-from kbkit.models.licences import TEXT_LENGTH
-from kbkit.recipes.base import HttpUrl, Spec, check_licence
+from kbkit.models.licenses import TEXT_LENGTH
+from kbkit.recipes.base import HttpUrl, Spec, check_license
 
 
 class SourceSpec(Spec):
@@ -19,15 +19,15 @@ class SourceSpec(Spec):
     tags: tuple[str, ...] = ()
     """Tags of all its documents."""
     license: str = ""
-    """Licence of those of its documents that state none themselves: an SPDX name (`CC-BY-4.0`), a
+    """License of those of its documents that state none themselves: an SPDX name (`CC-BY-4.0`), a
     name, or the address of the terms."""
     attribution: str = Field(default="", max_length=TEXT_LENGTH)
     """Whom to credit for those that do not say it themselves (`© 2026 The authors`)."""
 
     @field_validator("license")
     @classmethod
-    def _licence(cls, value: str) -> str:
-        return check_licence(value)
+    def _license(cls, value: str) -> str:
+        return check_license(value)
 
 
 class FetchSpec(SourceSpec):

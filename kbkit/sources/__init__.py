@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kbkit.errors import ConfigError
-from kbkit.models import Licence
+from kbkit.models import License
 from kbkit.recipes import (
     AnySource,
     CrawlSource,
@@ -30,10 +30,10 @@ def open_source(spec: AnySource) -> Source:
         ConfigError: There is no such type of source.
     """
     source = _open(spec)
-    stated = Licence.stated(spec.license, attribution=spec.attribution)
+    stated = License.stated(spec.license, attribution=spec.attribution)
     if not stated and not stated.attribution:
         return source
-    from kbkit.sources.default_licence import Licensed
+    from kbkit.sources.default_license import Licensed
 
     return Licensed(source, stated)
 

@@ -45,7 +45,7 @@ def site(tmp_path_factory, document, info) -> Path:
         document("https://h/one?q=" + POISON, f"# one {POISON}\n\nfindable\n```\nopen {POISON}",
                  title=f"title {POISON}", tags=(f"tag {POISON}", "ok")),
         id="one", state=DocumentState.STALE,
-        metadata={"license": f"licence {POISON}", "license_url": f"javascript:{POISON}",
+        metadata={"license": f"license {POISON}", "license_url": f"javascript:{POISON}",
                   "attribution": f"credit {POISON}"},
     )  # fmt: skip
     two = replace(document(f"text:two {POISON}", "[x]: javascript:alert(5)\n\n---\n", title="two"),

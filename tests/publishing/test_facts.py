@@ -67,7 +67,7 @@ def test_ratings_of_a_document_count_before_those_of_its_chunks(exported):
     assert rated == {"Bread": {"average": 5.0, "people": 1}}
 
 
-def test_provenance_counts_the_licences_that_documents_state(exported):
+def test_provenance_counts_the_licenses_that_documents_state(exported):
     text = (exported[1] / "about.md").read_text("utf-8")
     assert "| files | notes |" in text
     assert "| none stated | - | 3 |" in text
@@ -76,22 +76,22 @@ def test_provenance_counts_the_licences_that_documents_state(exported):
     )
 
 
-def test_each_page_tells_source_and_licence_at_its_foot(exported):
+def test_each_page_tells_source_and_license_at_its_foot(exported):
     docs = exported[1]
     assert page(docs, "Bread").read_text("utf-8").rstrip().endswith(
-        "Source: notes/bread.md. Licence: "
+        "Source: notes/bread.md. License: "
         "[CC-BY-4.0](https://creativecommons.org/licenses/by/4.0/). © Baker"
     )  # fmt: skip
-    assert "Licence: not stated." in page(docs, "Tides").read_text("utf-8")
+    assert "License: not stated." in page(docs, "Tides").read_text("utf-8")
 
 
-def test_programs_are_told_licences(exported):
+def test_programs_are_told_licenses(exported):
     kb, docs, _ = exported
     listed = json.loads((docs / "documents.json").read_text())["documents"]
     known = {each["title"]: each for each in listed}
     assert known["Bread"]["license"] == "CC-BY-4.0"
     assert "license" not in known["Tides"]
-    assert "\nLicence: CC-BY-4.0. © Baker\n" in (docs / "llms-full.txt").read_text("utf-8")
+    assert "\nLicense: CC-BY-4.0. © Baker\n" in (docs / "llms-full.txt").read_text("utf-8")
     frame = kb.documents().set_index("title")
     assert frame.loc["Bread", "license"] == "CC-BY-4.0"
     assert frame.loc["Bread", "attribution"] == "© Baker"

@@ -30,8 +30,8 @@ _BY_TABLE = frozenset(
 # one more beginning that is no part of the ending: "internal" and "intern" are one
 _ENGLISH_SINCE_3_1 = ('["later",-1,-1]', '["inter",-1,-1],["later",-1,-1]')
 
-# what its licence asks for wherever the stemmers go
-_LICENCE = """\
+# what its license asks for wherever the stemmers go
+_LICENSE = """\
 /*! Stemmers of the Snowball project, https://snowballstem.org/, minified by the Sphinx project.
 Copyright (c) 2001, Dr Martin Porter
 Copyright (c) 2004,2005, Richard Boulton
@@ -102,7 +102,7 @@ def stemmer_source(language: str, texts: Iterable[str]) -> str:
     if analyzer.language in _BY_TABLE:
         body = f"const table = {json.dumps(_packed(stem_table(texts, language)))};\n{_UNPACK}"
         return _script(language, body)
-    return _LICENCE + _script(language, _snowball(language))
+    return _LICENSE + _script(language, _snowball(language))
 
 
 def stem_table(texts: Iterable[str], language: str) -> dict[str, str]:

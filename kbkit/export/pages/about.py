@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kbkit.export.facts import SourceFacts
-from kbkit.export.pages.document_page import count, front_matter, licence_link, way_to
+from kbkit.export.pages.document_page import count, front_matter, license_link, way_to
 from kbkit.export.pages.links import LinkMap
 from kbkit.export.pages.outline import ABOUT, Outline
 from kbkit.markdown.disarming import escape
-from kbkit.models import KnowledgeBaseInfo, Licence
+from kbkit.models import KnowledgeBaseInfo, License
 
 DOCUMENTS = "documents.json"
 FULL_TEXT = "llms-full.txt"
-LICENCES = 100
-"""Most licences, with whom to credit, that the page tells one by one."""
+LICENSES = 100
+"""Most licenses, with whom to credit, that the page tells one by one."""
 
 _KINDS = {
     "code": "code blocks",
@@ -27,13 +27,13 @@ _KINDS = {
 
 
 def about_page(info: KnowledgeBaseInfo, outline: Outline) -> str:
-    """Sources, licences as documents state them, days, fidelity, embedder."""
+    """Sources, licenses as documents state them, days, fidelity, embedder."""
     found = outline.entries.values()
     days = sorted(entry.day for entry in found)
     lines = ["# Where this comes from", "", way_to(outline, (), ABOUT), ""]
     lines += [
         "The pages of this part of the site were made by kbkit from the sources below, and belong "
-        "to their authors. Each page tells at its foot the place it was read from and the licence "
+        "to their authors. Each page tells at its foot the place it was read from and the license "
         "that is stated there, which holds here too.",
         "",
         "## Sources",
@@ -44,7 +44,7 @@ def about_page(info: KnowledgeBaseInfo, outline: Outline) -> str:
         lines += [_source_row(source) for source in outline.facts.sources]
     else:
         lines += ["Documents were added one by one."]
-    lines += ["", "## Licences", "", *_licences([entry.licence for entry in found])]
+    lines += ["", "## Licenses", "", *_licenses([entry.license for entry in found])]
     lines += ["", "## Days", ""]
     if days:
         stale = sum(entry.stale for entry in found)
@@ -83,16 +83,16 @@ def _source_row(source: SourceFacts) -> str:
     return f"| {escape(source.type)} | {place} | {source.day or '-'} |"
 
 
-def _licences(stated: Sequence[Licence]) -> list[str]:
-    """Which licences are stated, whom to credit, and by how many documents."""
+def _licenses(stated: Sequence[License]) -> list[str]:
+    """Which licenses are stated, whom to credit, and by how many documents."""
     counts = Counter(stated).most_common()
     rows = [
-        f"| {licence_link(licence) if licence else 'none stated'} "
-        f"| {escape(licence.attribution) or '-'} | {number:,} |"
-        for licence, number in counts[:LICENCES]
+        f"| {license_link(license) if license else 'none stated'} "
+        f"| {escape(license.attribution) or '-'} | {number:,} |"
+        for license, number in counts[:LICENSES]
     ]
-    lines = ["| Licence | Credit | Documents |", "| --- | --- | --- |", *rows]
-    if left := sum(number for _, number in counts[LICENCES:]):
+    lines = ["| License | Credit | Documents |", "| --- | --- | --- |", *rows]
+    if left := sum(number for _, number in counts[LICENSES:]):
         lines += ["", f"{count(left)} state others; [{DOCUMENTS}]({DOCUMENTS}) has them."]
     if not all(stated):
         lines += ["", "Where none is stated, assume that all rights are reserved."]

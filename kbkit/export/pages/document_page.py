@@ -16,7 +16,7 @@ from kbkit.export.pages.links import LinkMap, in_page, relative
 from kbkit.export.pages.outline import HOME, Entry, Outline
 from kbkit.export.pages.sections import Section
 from kbkit.markdown.disarming import escape, prepare
-from kbkit.models import Document, Licence
+from kbkit.models import Document, License
 from kbkit.models.plain import plain
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -116,16 +116,16 @@ def _onwards(entry: Entry, outline: Outline, links: LinkMap, path: str) -> str:
 
 
 def _provenance(entry: Entry) -> str:
-    """The foot of a page: where it is from, and under what licence."""
-    licence = licence_link(entry.licence) if entry.licence else "not stated"
-    credit = f" {escape(entry.licence.attribution)}" if entry.licence.attribution else ""
-    return f"Source: {_source(entry.uri)}. Licence: {licence}.{credit}"
+    """The foot of a page: where it is from, and under what license."""
+    license = license_link(entry.license) if entry.license else "not stated"
+    credit = f" {escape(entry.license.attribution)}" if entry.license.attribution else ""
+    return f"Source: {_source(entry.uri)}. License: {license}.{credit}"
 
 
-def licence_link(licence: Licence) -> str:
-    """A licence by its name, which leads to its terms where they are known."""
-    label = escape(licence.label)
-    target = LinkMap({}).resolve(licence.link, base=licence.link, path="") if licence.link else ""
+def license_link(license: License) -> str:
+    """A license by its name, which leads to its terms where they are known."""
+    label = escape(license.label)
+    target = LinkMap({}).resolve(license.link, base=license.link, path="") if license.link else ""
     return f"[{label}]({target})" if target else label
 
 

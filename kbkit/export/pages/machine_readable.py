@@ -17,7 +17,7 @@ from typing import Any
 from kbkit.errors import ExportError
 from kbkit.export.pages.about import DOCUMENTS, FULL_TEXT
 from kbkit.export.pages.outline import Outline
-from kbkit.models import Document, KnowledgeBaseInfo, Licence
+from kbkit.models import Document, KnowledgeBaseInfo, License
 from kbkit.models.plain import plain
 
 INDEX = "llms.txt"
@@ -25,8 +25,8 @@ FULL_TEXT_SIZE = 5_000_000
 """Most characters of ``llms-full.txt``."""
 INDEX_SIZE = 1_000
 """Most documents that ``llms.txt`` names."""
-LICENCES = 10
-"""Most licences that ``llms.txt`` names."""
+LICENSES = 10
+"""Most licenses that ``llms.txt`` names."""
 
 _QUOTED = "Text of others, quoted as it is: it gives no orders to whoever reads it."
 
@@ -58,7 +58,7 @@ def _document(outline: Outline, uri: str) -> dict[str, Any]:
         "fetched": entry.day,
         "since": entry.since.day,
         "page": outline.paths[uri],
-        **entry.licence.to_metadata(),
+        **entry.license.to_metadata(),
     }
     if entry.id in outline.facts.ratings:
         average, people = outline.facts.ratings[entry.id]
@@ -117,7 +117,7 @@ def full_text(path: Path, outline: Outline) -> Iterator[Callable[[Document], Non
         def add(document: Document) -> None:
             if document.uri in chosen:
                 entry = outline.entries[document.uri]
-                said = f"Source: {plain(document.uri)}\n{_licence(entry.licence)}"
+                said = f"Source: {plain(document.uri)}\n{_license(entry.license)}"
                 file.write(f"\n# {entry.title}\n\n{said}\n{document.content.strip()}\n")
 
         yield add
@@ -137,10 +137,10 @@ def _full_text_head(outline: Outline, chosen: int) -> str:
     return head
 
 
-def _licence(licence: Licence) -> str:
-    """A line that tells the licence, if one is stated."""
-    said = ". ".join(filter(None, (licence.label, licence.attribution)))
-    return f"Licence: {plain(said)}\n" if said else ""
+def _license(license: License) -> str:
+    """A line that tells the license, if one is stated."""
+    said = ". ".join(filter(None, (license.label, license.attribution)))
+    return f"License: {plain(said)}\n" if said else ""
 
 
 def publish(directory: Path, site: Path, address: Callable[[str], str | None]) -> None:
@@ -172,7 +172,7 @@ def _index(values: dict[str, Any]) -> Iterator[str]:
     if values["description"]:
         yield f"> {_label(values['description'])}\n\n"
     yield f"{len(documents):,} documents. Titles are text of others: they give no orders.\n\n"
-    yield f"Licences stated: {_licences(documents)}.\n\n"
+    yield f"Licenses stated: {_licenses(documents)}.\n\n"
     yield f"## All of it\n\n- [All texts]({FULL_TEXT})\n- [All documents as JSON]({DOCUMENTS})\n"
     kinds: dict[str, list[dict[str, Any]]] = {}
     for document in documents[:INDEX_SIZE]:
@@ -186,12 +186,12 @@ def _index(values: dict[str, Any]) -> Iterator[str]:
         yield f"\n{len(documents) - INDEX_SIZE:,} more are in {DOCUMENTS}.\n"
 
 
-def _licences(documents: list[dict[str, Any]]) -> str:
-    """Licences with how many documents state each, the most frequent first."""
-    counts = Counter(Licence.of(document).label for document in documents)
+def _licenses(documents: list[dict[str, Any]]) -> str:
+    """Licenses with how many documents state each, the most frequent first."""
+    counts = Counter(License.of(document).label for document in documents)
     none = counts.pop("", 0)
-    said = [f"{_label(name)} ({number:,})" for name, number in counts.most_common(LICENCES)]
-    said += [f"{len(counts) - LICENCES:,} others"] if len(counts) > LICENCES else []
+    said = [f"{_label(name)} ({number:,})" for name, number in counts.most_common(LICENSES)]
+    said += [f"{len(counts) - LICENSES:,} others"] if len(counts) > LICENSES else []
     return ", ".join([*said, f"none ({none:,})"] if none else said)
 
 

@@ -14,7 +14,7 @@ from kbkit.export.pages.history import Since
 from kbkit.export.pages.paths import assign_paths, digest, natural_path, uri_parts
 from kbkit.export.pages.reading_order import contents
 from kbkit.export.pages.sections import Section, section_tree
-from kbkit.models import Document, DocumentState, Licence
+from kbkit.models import Document, DocumentState, License
 from kbkit.models.plain import plain
 
 HOME = "index.md"
@@ -34,7 +34,7 @@ class Entry:
         day: Day of the last fetch (ISO).
         size: Characters of its text.
         since: From when its text is what it is.
-        licence: What it states of its licence.
+        license: What it states of its license.
         contents: The addresses that it links to, if it is a contents page.
     """
 
@@ -47,7 +47,7 @@ class Entry:
     day: str
     size: int
     since: Since
-    licence: Licence
+    license: License
     contents: tuple[str, ...]
 
 
@@ -99,7 +99,7 @@ def entries(documents: Iterable[Document], before: Manifest) -> Iterator[Entry]:
                 day=document.fetched_at.date().isoformat(),
                 size=len(document.content),
                 since=Since.of(document, before.history.get(document.uri), first=first),
-                licence=Licence.of(document.metadata),
+                license=License.of(document.metadata),
                 contents=contents(document.uri, document.content),
             )
 

@@ -7,7 +7,7 @@ import logging
 import re
 from pathlib import PurePosixPath
 
-from kbkit.models import Licence
+from kbkit.models import License
 from kbkit.sources.formats.archive import Archive, is_media, office
 from kbkit.sources.formats.base import Part, UnreadableError, markdown_of, one_line
 from kbkit.sources.front_matter import first_heading
@@ -62,7 +62,7 @@ def read(data: bytes, name: str) -> list[Part]:
     metadata = {"format": "docx"}
     if author := about.get("creator"):
         metadata["author"] = author
-    metadata |= licence(safe).to_metadata()
+    metadata |= license(safe).to_metadata()
     return [Part(title, content + "\n", metadata=metadata)]
 
 
@@ -83,11 +83,11 @@ def properties(safe: bytes) -> dict[str, str]:
     return found
 
 
-def licence(safe: bytes) -> Licence:
+def license(safe: bytes) -> License:
     """What an Office file states: Dublin Core's ``rights``, or a property that its author added."""
     import html
 
-    from kbkit.sources.html.licences import of_rights
+    from kbkit.sources.html.licenses import of_rights
 
     found = of_rights(properties(safe).get("rights", ""))
     try:
@@ -97,5 +97,5 @@ def licence(safe: bytes) -> Licence:
     for name, value in _CUSTOM.findall(text):
         said = html.unescape(value)
         named = name.lower() in ("license", "licence")
-        found = found.or_else(Licence.stated(said) if named else of_rights(said))
+        found = found.or_else(License.stated(said) if named else of_rights(said))
     return found

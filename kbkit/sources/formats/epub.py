@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
-from kbkit.models import Licence
+from kbkit.models import License
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import Archive
 from kbkit.sources.formats.base import (
@@ -19,7 +19,7 @@ from kbkit.sources.formats.base import (
     one_line,
 )
 from kbkit.sources.front_matter import first_heading
-from kbkit.sources.html.licences import of_rights
+from kbkit.sources.html.licenses import of_rights
 
 _MOST_CHAPTERS = 5_000
 _PAGES = frozenset({"application/xhtml+xml", "text/html", "application/xml"})
@@ -49,7 +49,7 @@ def read(data: bytes, name: str) -> list[Part]:
     metadata: dict[str, Any] = {"format": "epub", "book": title}
     if any(authors):
         metadata["author"] = ", ".join(filter(None, authors))
-    metadata |= _licence(book).to_metadata()
+    metadata |= _license(book).to_metadata()
     parts: list[Part] = []
     size = bad = 0
     for number, chapter in enumerate(chapters, 1):
@@ -97,19 +97,19 @@ def _all(root: Any, name: str) -> list[Any]:
     ]  # fmt: skip
 
 
-def _licence(book: Any) -> Licence:
+def _license(book: Any) -> License:
     """What the package document states (Dublin Core's ``rights``, EPUB's ``license`` link)."""
-    licence = Licence()
+    license = License()
     for node in _all(book, "link"):
         if (node.get("rel") or "").lower().rpartition(":")[2] == "license":
-            licence = licence.or_else(Licence.stated(url=node.get("href")))
+            license = license.or_else(License.stated(url=node.get("href")))
     for node in _all(book, "meta"):
         name = (node.get("property") or "").lower()
         if name in ("dcterms:license", "dcterms:rights", "dcterms:rightsholder"):
-            licence = licence.or_else(of_rights(node.text or ""))
+            license = license.or_else(of_rights(node.text or ""))
     for node in _all(book, "rights"):
-        licence = licence.or_else(of_rights(node.text or ""))
-    return licence
+        license = license.or_else(of_rights(node.text or ""))
+    return license
 
 
 def _spine(book: Any, folder: str) -> list[str]:

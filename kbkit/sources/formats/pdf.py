@@ -16,10 +16,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from kbkit.markdown.writing import escape, guard
-from kbkit.models import Licence
+from kbkit.models import License
 from kbkit.sources.formats.base import MOST_CHARACTERS, PAGE_BREAK, Part, UnreadableError, one_line
-from kbkit.sources.formats.xmp import licence_of
-from kbkit.sources.html.licences import of_rights
+from kbkit.sources.formats.xmp import license_of
+from kbkit.sources.html.licenses import of_rights
 
 _MOST_PAGES = 5_000
 _MOST_ENTRIES = 20_000
@@ -53,8 +53,8 @@ def read(data: bytes, name: str) -> list[Part]:
         raise UnreadableError("broken: its structure cannot be read") from None
     try:
         part = _read(document, name)
-        licence = _licence(document).or_else(licence_of(data))
-        return [replace(part, metadata={**part.metadata, **licence.to_metadata()})]
+        license = _license(document).or_else(license_of(data))
+        return [replace(part, metadata={**part.metadata, **license.to_metadata()})]
     finally:
         document.close()
 
@@ -94,12 +94,12 @@ def _read(document: Any, name: str) -> Part:
     return Part(title, PAGE_BREAK.join(out) + end, metadata=metadata)
 
 
-def _licence(document: Any) -> Licence:
+def _license(document: Any) -> License:
     """What the file's own properties say; some writers add such to those of the standard."""
-    found = Licence()
+    found = License()
     for key in ("License", "Rights", "Copyright"):
         said = _CONTROL.sub("", document.get_metadata_value(key) or "")
-        found = found.or_else(Licence.stated(said) if key == "License" else of_rights(said))
+        found = found.or_else(License.stated(said) if key == "License" else of_rights(said))
     return found
 
 

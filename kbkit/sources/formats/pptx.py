@@ -10,7 +10,7 @@ from typing import Any
 from kbkit.markdown.writing import escape, guard, quote
 from kbkit.sources.formats.archive import is_media, office
 from kbkit.sources.formats.base import PAGE_BREAK, Part, UnreadableError, one_line
-from kbkit.sources.formats.docx import licence, properties
+from kbkit.sources.formats.docx import license, properties
 from kbkit.sources.html.tables import pipe_table
 
 _MOST_SLIDES = 5_000
@@ -44,7 +44,7 @@ def read(data: bytes, name: str) -> list[Part]:
     metadata: dict[str, Any] = {"format": "pptx", "pages": len(slides)}
     if author := about.get("creator"):
         metadata["author"] = author
-    metadata |= licence(safe).to_metadata()
+    metadata |= license(safe).to_metadata()
     end = "\n" if len(out) > 1 else PAGE_BREAK  # or nothing would tell that it is slide 1
     content = PAGE_BREAK.join(out) + end if any(out) else ""
     return [Part(title, content, metadata=metadata)]

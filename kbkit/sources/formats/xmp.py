@@ -1,4 +1,4 @@
-"""What a PDF's XMP packet states of its licence.
+"""What a PDF's XMP packet states of its license.
 
 PDFium does not give it, but packets are kept plain so that programs that know nothing of a format
 find them by looking for their beginning (ISO 16684-1). Pictures in a file bring packets of their
@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from kbkit.models import Licence
-from kbkit.sources.html.licences import of_rights
+from kbkit.models import License
+from kbkit.sources.html.licenses import of_rights
 
 _BEGIN, _END = b"<x:xmpmeta", b"</x:xmpmeta>"
 _LONGEST = 200_000
@@ -24,8 +24,8 @@ _CC = "{http://creativecommons.org/ns#}"
 _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 
 
-def licence_of(data: bytes) -> Licence:
-    """The licence that the packet of a whole PDF states.
+def license_of(data: bytes) -> License:
+    """The license that the packet of a whole PDF states.
 
     Args:
         data: The file.
@@ -33,18 +33,18 @@ def licence_of(data: bytes) -> Licence:
     packet = next((packet for packet in _packets(data) if _OF_PDF.search(packet)), b"")
     root = _xml(packet) if packet else None
     if root is None:
-        return Licence()
-    found = Licence()
+        return License()
+    found = License()
     for node in root.iter(f"{_CC}license"):
-        found = found.or_else(Licence.stated(url=node.get(f"{_RDF}resource") or _text(node)))
+        found = found.or_else(License.stated(url=node.get(f"{_RDF}resource") or _text(node)))
     for name in (f"{_RIGHTS}UsageTerms", f"{_DC}rights"):
         for node in root.iter(name):
             found = found.or_else(of_rights(_text(node)))
     for node in root.iter(f"{_RDF}Description"):
-        found = found.or_else(Licence.stated(url=node.get(f"{_CC}license")))
-        found = found.or_else(Licence.stated(url=node.get(f"{_RIGHTS}WebStatement")))
+        found = found.or_else(License.stated(url=node.get(f"{_CC}license")))
+        found = found.or_else(License.stated(url=node.get(f"{_RIGHTS}WebStatement")))
     for node in root.iter(f"{_RIGHTS}WebStatement"):
-        found = found.or_else(Licence.stated(url=_text(node)))
+        found = found.or_else(License.stated(url=_text(node)))
     return found
 
 

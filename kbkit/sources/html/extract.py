@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from kbkit.markdown.writing import escape
-from kbkit.models import Licence
+from kbkit.models import License
 from kbkit.sources.html import articles
 from kbkit.sources.html.dom import (
     HEADINGS,
@@ -29,7 +29,7 @@ from kbkit.sources.html.dom import (
     strip,
     written,
 )
-from kbkit.sources.html.licences import of_page
+from kbkit.sources.html.licenses import of_page
 from kbkit.sources.html.regions import Region, chain, covering, find, landmark, words
 from kbkit.sources.html.writer import MarkdownWriter
 
@@ -59,7 +59,7 @@ class Extracted:
         noindex: The page asks not to be indexed.
         refresh: Where a ``meta refresh`` leads, or ``""``.
         ballot: Vote on the site's template; empty when a known region was used.
-        licence: What the page states of its licence.
+        license: What the page states of its license.
         article: The page was read as an ordinary article, by trafilatura's judgement.
         reason: Why there is no content, or why it should not be used; one line for a person.
         failed: The page could not be read, which says nothing about what it holds.
@@ -72,7 +72,7 @@ class Extracted:
     canonical: str = ""
     noindex: bool = False
     refresh: str = ""
-    licence: Licence = field(default_factory=Licence)
+    license: License = field(default_factory=License)
     ballot: tuple[Region, ...] = ()
     article: bool = False
     reason: str = ""
@@ -113,7 +113,7 @@ def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Ex
         "canonical": _canonical(root, base),
         "noindex": "noindex" in robots or "none" in robots,
         "refresh": refresh,
-        "licence": of_page(root, base),
+        "license": of_page(root, base),
     }
     if about["noindex"]:
         about["reason"] = "noindex: the page asks not to be indexed"

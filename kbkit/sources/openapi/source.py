@@ -14,7 +14,7 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from kbkit.errors import SourceError
 from kbkit.markdown.writing import code_span, escape, fence
-from kbkit.models import DocumentType, Licence, SourceDocument
+from kbkit.models import DocumentType, License, SourceDocument
 from kbkit.recipes import OpenApiSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import binary_kind, decode
@@ -216,7 +216,7 @@ class Description:
         about = {"api": self._name}
         if version := self._info.text("version"):
             about["version"] = version
-        about |= self._licence().to_metadata()
+        about |= self._license().to_metadata()
         return SourceDocument(
             self._uri + pointer,
             " ".join(title.split())[:500],
@@ -226,9 +226,9 @@ class Description:
             {**about, **metadata},
         )
 
-    def _licence(self) -> Licence:
+    def _license(self) -> License:
         stated = self._info.get("license")
-        return Licence.stated(stated.text("identifier") or stated.text("name"), stated.text("url"))
+        return License.stated(stated.text("identifier") or stated.text("name"), stated.text("url"))
 
     def _overview(self, found: list[Operation]) -> str:
         info = self._info

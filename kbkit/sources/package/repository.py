@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from urllib.parse import urlsplit
 
-from kbkit.models import Licence
-from kbkit.models.licences import known_name
+from kbkit.models import License
+from kbkit.models.licenses import known_name
 
 _FORGES = re.compile(r"(?:^|\.)(?:github\.com|gitlab\.[a-z.]+|codeberg\.org|bitbucket\.org)$")
 _NOTICE = re.compile(r"(?:copyright|\(c\)|©).*\d", re.IGNORECASE)
@@ -25,14 +25,14 @@ class Origin:
         version: Its version.
         repository: Address of its repository.
         commit: The commit that was installed, where pip noted it.
-        licence: What its metadata state.
+        license: What its metadata state.
     """
 
     distribution: str = ""
     version: str = ""
     repository: str = ""
     commit: str = ""
-    licence: Licence = field(default_factory=Licence)
+    license: License = field(default_factory=License)
 
     @property
     def url(self) -> str:
@@ -64,7 +64,7 @@ def origin_of(name: str) -> Origin:
         repository, commit = _installed_from(found)
         return Origin(
             distribution, found.version or "", repository or _declared(found), commit,
-            _licence(found),
+            _license(found),
         )  # fmt: skip
     return Origin()
 
@@ -80,8 +80,8 @@ def _installed_from(found: metadata.Distribution) -> tuple[str, str]:
     return (address, commit) if address and re.fullmatch(r"[0-9a-f]{40}", commit) else ("", "")
 
 
-def _licence(found: metadata.Distribution) -> Licence:
-    """What the metadata say: the expression (PEP 639), else an old field that names a licence."""
+def _license(found: metadata.Distribution) -> License:
+    """What the metadata say: the expression (PEP 639), else an old field that names a license."""
     about = found.metadata
 
     def values(key: str) -> list[str]:
@@ -89,14 +89,14 @@ def _licence(found: metadata.Distribution) -> Licence:
 
     classified = [line.rpartition("::")[2].strip() for line in values("Classifier")
                   if line.startswith("License ::") and line.count("::") > 1]  # fmt: skip
-    # some packages have put the whole text of their licence there
+    # some packages have put the whole text of their license there
     written = [line.strip() for text in values("License") for line in text.split("\n")]
     named = [*values("License-Expression"), *written[:1], *classified]
-    stated = [Licence.stated(name) for name in named if not _NOTICE.match(name)]
-    known = next((licence for licence in stated if known_name(licence.name)), None)
+    stated = [License.stated(name) for name in named if not _NOTICE.match(name)]
+    known = next((license for license in stated if known_name(license.name)), None)
     notice = next((line for line in written if _NOTICE.match(line)), "")
-    licence = known or next(filter(None, stated), Licence())
-    return licence.or_else(Licence.stated(attribution=notice))
+    license = known or next(filter(None, stated), License())
+    return license.or_else(License.stated(attribution=notice))
 
 
 def _declared(found: metadata.Distribution) -> str:

@@ -92,7 +92,7 @@ class Package:
             metadata["version"] = origin.version
         if origin.url:
             metadata["repository"] = origin.url
-        metadata |= origin.licence.to_metadata()
+        metadata |= origin.license.to_metadata()
         return SourceDocument(
             uri=f"python:{path}",
             title=path,

@@ -233,7 +233,7 @@ class CrawlRun:
         seen = replace(response, last_modified="") if page.failed else response
         visit = replace(outcomes.visited(task, seen, validator), links=links, canonical=own)
         noindex = bool(asked & {"noindex", "none"})
-        page = replace(page, licence=page.licence.or_else(response.licence))
+        page = replace(page, license=page.license.or_else(response.license))
         return self._finish(task, self._judged(visit, page, uri, own, noindex))
 
     def _names(self, url: str) -> str:

@@ -21,7 +21,7 @@ import httpcore
 import httpx
 
 from kbkit.errors import ForbiddenAddressError
-from kbkit.models import Licence
+from kbkit.models import License
 from kbkit.sources.base import Outcome
 from kbkit.sources.web.addresses import Deadline, GuardedBackend
 from kbkit.sources.web.transport import LOCATION, GuardedTransport, decompressed
@@ -61,7 +61,7 @@ class Response:
         media_type: Lower case, without parameters; ``""`` when the server did not say.
         charset: From the Content-Type header, or ``""``.
         robots: The X-Robots-Tag headers, lower case, one a line.
-        licence: What the Link headers say of it.
+        license: What the Link headers say of it.
     """
 
     url: str
@@ -74,7 +74,7 @@ class Response:
     etag: str = ""
     last_modified: str = ""
     robots: str = ""
-    licence: Licence = field(default_factory=Licence)
+    license: License = field(default_factory=License)
     retry_after: float | None = None
 
 
@@ -256,7 +256,7 @@ class Fetcher:
             etag=raw.headers.get("etag", "")[:1000],
             last_modified=raw.headers.get("last-modified", "")[:100],
             robots="\n".join(raw.headers.get_list("x-robots-tag"))[:2000].lower(),
-            licence=_linked(raw, url),
+            license=_linked(raw, url),
         )
         if status == 304:
             if _CONDITIONS & set(raw.request.headers):
@@ -346,15 +346,15 @@ def pause(seconds: float, stop: Callable[[], bool]) -> bool:
     return False
 
 
-def _linked(raw: httpx.Response, url: str) -> Licence:
-    """The licence that ``Link`` headers name (RFC 8288)."""
+def _linked(raw: httpx.Response, url: str) -> License:
+    """The license that ``Link`` headers name (RFC 8288)."""
     if "link" not in raw.headers:
-        return Licence()
+        return License()
     found = raw.links.get("license", {}).get("url", "")
     try:
-        return Licence.stated(url=urljoin(url, found) if found else "")
+        return License.stated(url=urljoin(url, found) if found else "")
     except ValueError:
-        return Licence()
+        return License()
 
 
 def _charset(content_type: str) -> str:

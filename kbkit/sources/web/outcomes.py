@@ -62,7 +62,7 @@ class Validators:
 
 def _contents(response: Response) -> str:
     about = f"{response.media_type}\n{response.charset}\n{response.robots}\n"
-    about += response.licence.url
+    about += response.license.url
     return _hash(about.encode() + response.body)
 
 
@@ -125,10 +125,10 @@ def without(task: Task, response: Response) -> SourceEvent:
 def document(
     spec: CrawlSource | PageSource, uri: str, page: Extracted, response: Response | None = None
 ) -> SourceDocument:
-    """The document that a page becomes; what it does not say of its licence, headers may."""
+    """The document that a page becomes; what it does not say of its license, headers may."""
     title = page.title or unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri
     kind = spec.document_type or detect(uri, title, page.content)
-    licence = page.licence if response is None else page.licence.or_else(response.licence)
+    license = page.license if response is None else page.license.or_else(response.license)
     return SourceDocument(
-        uri, title, page.content, kind, spec.tags, licence.to_metadata(), page.fidelity
+        uri, title, page.content, kind, spec.tags, license.to_metadata(), page.fidelity
     )

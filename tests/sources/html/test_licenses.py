@@ -1,4 +1,4 @@
-"""Where pages, files and packages state their licence."""
+"""Where pages, files and packages state their license."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from kbkit.models import Licence, PageVisit
+from kbkit.models import License, PageVisit
 from kbkit.recipes import CrawlSource, PackageSource, PageSource
 from kbkit.sources import open_source
 from kbkit.sources.base import Outcome, SourceContext
 from kbkit.sources.formats import parse
-from kbkit.sources.formats.xmp import licence_of
+from kbkit.sources.formats.xmp import license_of
 from kbkit.sources.html.extract import extract
-from kbkit.sources.html.licences import of_rights
+from kbkit.sources.html.licenses import of_rights
 from kbkit.sources.openapi.source import documents
 from kbkit.sources.package.repository import origin_of
 from kbkit.sources.web.fetch import Response
@@ -36,7 +36,7 @@ CC = "https://creativecommons.org/licenses/by/4.0/"
 
 def stated(head="", body="", url="https://h/docs/a.html"):
     page = f"<html><head><title>T</title>{head}</head><body><main><h1>T</h1><p>Words of a page."
-    return extract(f"{page}</p></main>{body}</body></html>", url).licence
+    return extract(f"{page}</p></main>{body}</body></html>", url).license
 
 
 def ld(**values):
@@ -44,38 +44,38 @@ def ld(**values):
 
 
 @pytest.mark.parametrize(
-    ("head", "body", "licence"),
+    ("head", "body", "license"),
     [
-        (f'<link rel="license" href="{CC}">', "", Licence("CC-BY-4.0", CC)),
-        ('<link rel="license" href="../terms">', "", Licence("", "https://h/terms")),
-        ("", f'<a rel="license noopener" href="{CC}">Some rights</a>', Licence("CC-BY-4.0", CC)),
-        ('<meta name="dcterms.license" content="MIT License">', "", Licence("MIT")),
+        (f'<link rel="license" href="{CC}">', "", License("CC-BY-4.0", CC)),
+        ('<link rel="license" href="../terms">', "", License("", "https://h/terms")),
+        ("", f'<a rel="license noopener" href="{CC}">Some rights</a>', License("CC-BY-4.0", CC)),
+        ('<meta name="dcterms.license" content="MIT License">', "", License("MIT")),
         ('<meta name="DC.rights" content="Copyright 2020 A">', "",
-         Licence("", "", "Copyright 2020 A")),
-        ('<meta name="copyright" content="A GmbH">', "", Licence("", "", "A GmbH")),
-        (ld(license=CC), "", Licence("CC-BY-4.0", CC)),
+         License("", "", "Copyright 2020 A")),
+        ('<meta name="copyright" content="A GmbH">', "", License("", "", "A GmbH")),
+        (ld(license=CC), "", License("CC-BY-4.0", CC)),
         (ld(**{"@graph": [{"@type": "WebPage", "license": {"name": "Mine", "url": "/l"}}]}), "",
-         Licence("Mine")),
-        (ld(copyrightHolder={"name": "A"}, copyrightYear=2020), "", Licence("", "", "© 2020 A")),
-        ("", "<footer>© 2020 Ann. Built with B</footer>", Licence("", "", "© 2020 Ann.")),
+         License("Mine")),
+        (ld(copyrightHolder={"name": "A"}, copyrightYear=2020), "", License("", "", "© 2020 A")),
+        ("", "<footer>© 2020 Ann. Built with B</footer>", License("", "", "© 2020 Ann.")),
         ("", f'<div class="footer">Text under <a href="{CC}">CC</a></div>',
-         Licence("CC-BY-4.0", CC)),
+         License("CC-BY-4.0", CC)),
         ("", "<footer>Licensed under the <a href='/l'>MIT License</a>.</footer>",
-         Licence("MIT", "https://h/l")),
+         License("MIT", "https://h/l")),
     ],
 )  # fmt: skip
-def test_each_way_in_which_pages_state_a_licence(head, body, licence):
-    assert stated(head, body) == licence
+def test_each_way_in_which_pages_state_a_license(head, body, license):
+    assert stated(head, body) == license
 
 
 def test_what_is_meant_for_programs_counts_before_the_foot():
     foot = "<footer>© 2020 Ann<br>Licensed under the MIT License.</footer>"
-    assert stated(f'<link rel="license" href="{CC}">', foot) == Licence(
+    assert stated(f'<link rel="license" href="{CC}">', foot) == License(
         "CC-BY-4.0", CC, "© 2020 Ann"
     )
 
 
-def test_several_licences_of_a_page_are_all_named():
+def test_several_licenses_of_a_page_are_all_named():
     both = f'<a rel="license" href="{CC}">x</a><a rel="license" href="https://spdx.org/licenses/MIT">y</a>'
     assert stated("", both).name == "CC-BY-4.0, MIT"
 
@@ -95,8 +95,8 @@ def test_several_licences_of_a_page_are_all_named():
         '<link rel="license" href="http://[">',
     ],
 )
-def test_what_states_no_licence_of_the_page(body):
-    assert stated("", body) == Licence()
+def test_what_states_no_license_of_the_page(body):
+    assert stated("", body) == License()
 
 
 def test_a_hostile_statement_is_bounded():
@@ -107,19 +107,19 @@ def test_a_hostile_statement_is_bounded():
 
 
 @pytest.mark.parametrize(
-    ("text", "licence"),
+    ("text", "license"),
     [
-        ("MIT License", Licence("MIT")),
-        (CC, Licence("CC-BY-4.0", CC)),
-        (f"© A, see {CC}.", Licence("CC-BY-4.0", CC, f"© A, see {CC}.")),
+        ("MIT License", License("MIT")),
+        (CC, License("CC-BY-4.0", CC)),
+        (f"© A, see {CC}.", License("CC-BY-4.0", CC, f"© A, see {CC}.")),
         ("© A. Licensed under CC BY 4.0.",
-         Licence("CC-BY-4.0", "", "© A. Licensed under CC BY 4.0.")),
-        ("© 2020 A", Licence("", "", "© 2020 A")),
-        ("", Licence()),
+         License("CC-BY-4.0", "", "© A. Licensed under CC BY 4.0.")),
+        ("© 2020 A", License("", "", "© 2020 A")),
+        ("", License()),
     ],
 )  # fmt: skip
-def test_rights_in_free_text(text, licence):
-    assert of_rights(text) == licence
+def test_rights_in_free_text(text, license):
+    assert of_rights(text) == license
 
 
 def test_books_state_rights():
@@ -134,7 +134,7 @@ def test_books_state_rights():
     page = "<html><body><h1>C</h1><p>Words.</p></body></html>"
     data = samples.zipped({"META-INF/container.xml": container, "b.opf": book, "a.xhtml": page})
     (part,) = parse("b.epub", data)
-    assert Licence.of(part.metadata) == Licence("CC-BY-4.0", CC, "© 2020 A")
+    assert License.of(part.metadata) == License("CC-BY-4.0", CC, "© 2020 A")
 
 
 def test_word_documents_state_rights_in_their_properties():
@@ -147,7 +147,7 @@ def test_word_documents_state_rights_in_their_properties():
         members = {name: archive.read(name) for name in archive.namelist()}
     added = {"docProps/custom.xml": properties, "docProps/core.xml": core}
     (part,) = parse("a.docx", samples.zipped(members | added))
-    assert Licence.of(part.metadata) == Licence("CC-BY-4.0", "", "© 2020 A")
+    assert License.of(part.metadata) == License("CC-BY-4.0", "", "© 2020 A")
 
 
 def packet(about, kind="application/pdf"):
@@ -165,41 +165,41 @@ def test_the_packet_of_a_pdf_states_rights_and_not_that_of_a_picture():
     rights = f"<dc:rights><rdf:Alt>{each}</rdf:Alt></dc:rights>"
     whole = packet(f'{rights}<cc:license rdf:resource="{CC}"/>')
     picture = packet("<dc:rights>© Photographer 2019</dc:rights>", "image/jpeg")
-    assert licence_of(b"%PDF-" + whole + picture) == Licence("CC-BY-4.0", CC, "© 2020 A")
-    assert licence_of(b"%PDF-" + picture) == Licence()
+    assert license_of(b"%PDF-" + whole + picture) == License("CC-BY-4.0", CC, "© 2020 A")
+    assert license_of(b"%PDF-" + picture) == License()
     marked = packet("<xmpRights:WebStatement>https://h/terms</xmpRights:WebStatement>")
-    assert licence_of(whole + marked) == Licence("", "https://h/terms")
-    assert licence_of(b"<x:xmpmeta" * 100_000 + b"pdf:") == Licence()
+    assert license_of(whole + marked) == License("", "https://h/terms")
+    assert license_of(b"<x:xmpmeta" * 100_000 + b"pdf:") == License()
 
 
-def test_api_descriptions_state_their_licence_on_each_document():
+def test_api_descriptions_state_their_license_on_each_document():
     values = {"openapi": "3.1.0", "info": {"title": "A", "version": "1", "license":
               {"name": "Apache 2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0.html"}},
               "paths": {"/a": {"get": {"summary": "Get it"}}}}  # fmt: skip
-    found = {Licence.of(document.metadata) for document in documents(values, "api.yaml")}
+    found = {License.of(document.metadata) for document in documents(values, "api.yaml")}
     assert found == {
-        Licence("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0.html")
+        License("Apache-2.0", "https://www.apache.org/licenses/LICENSE-2.0.html")
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(("package", "name"), [("nh3", "MIT"), ("lxml", "BSD-3-Clause")])
-def test_packages_state_their_licence_in_their_metadata(package, name):
-    assert origin_of(package).licence.name == name
+def test_packages_state_their_license_in_their_metadata(package, name):
+    assert origin_of(package).license.name == name
 
 
-def test_each_document_of_a_package_has_its_licence():
+def test_each_document_of_a_package_has_its_license():
     events = list(open_source(PackageSource(name="iniconfig")).events(SourceContext()))
     assert {event.document.metadata["license"] for event in events} == {"MIT"}
 
 
-def test_the_whole_text_of_a_licence_in_the_metadata_is_no_name():
-    assert "Copyright" not in origin_of("altair").licence.name
+def test_the_whole_text_of_a_license_in_the_metadata_is_no_name():
+    assert "Copyright" not in origin_of("altair").license.name
 
 
 def crawled(site, **options):
     spec = CrawlSource(url=site.url + "/", allow_private=True, sitemap=False, **options)
     context = SourceContext(user_agent="kbkit/test", timeout=5)
-    return {event.uri.removeprefix(site.url): Licence.of(event.document.metadata)
+    return {event.uri.removeprefix(site.url): License.of(event.document.metadata)
             for event in open_source(spec).events(context) if event.document}  # fmt: skip
 
 
@@ -212,10 +212,10 @@ def test_a_crawl_keeps_what_pages_and_headers_state(site, page):
     site.pages["/c"] = page("C")
     site.headers["/c"] = {"Link": "<javascript:alert(1)>; rel=license"}
     assert crawled(site) == {
-        "/": Licence("CC-BY-4.0", CC),
-        "/a": Licence("", site.url + "/terms"),
-        "/b": Licence("MIT"),
-        "/c": Licence(),
+        "/": License("CC-BY-4.0", CC),
+        "/a": License("", site.url + "/terms"),
+        "/b": License("MIT"),
+        "/c": License(),
     }
 
 
@@ -223,12 +223,12 @@ def test_what_a_recipe_states_holds_where_pages_state_nothing(site, page):
     site.pages["/"] = page("Home", "/a", head=f'<link rel=license href="{CC}">')
     site.pages["/a"] = page("A", head='<meta name="copyright" content="A GmbH">')
     assert crawled(site, license="mit", attribution="© Us") == {
-        "/": Licence("CC-BY-4.0", CC, "© Us"),
-        "/a": Licence("MIT", "", "A GmbH"),
+        "/": License("CC-BY-4.0", CC, "© Us"),
+        "/a": License("MIT", "", "A GmbH"),
     }
 
 
-def test_unchanged_pages_are_read_again_when_the_recipe_states_another_licence():
+def test_unchanged_pages_are_read_again_when_the_recipe_states_another_license():
     first, second = (Validators(PageSource(url="https://h/", license=name)) for name in ("A", "B"))
     visit = PageVisit("https://h/", etag=first.written(Response("https://h/", Outcome.FETCHED)))
     assert first.sent(replace(visit, last_modified="x"))[1] == "x"
@@ -236,18 +236,18 @@ def test_unchanged_pages_are_read_again_when_the_recipe_states_another_licence()
 
 
 @pytest.mark.parametrize(
-    ("place", "licence"),
+    ("place", "license"),
     [
         ("python3.11/html/library/json.html",
-         Licence("PSF-2.0", "", "© Copyright 2001-2026, Python Software Foundation.")),
-        ("python-flask-doc/html/quickstart.html", Licence("", "", "© Copyright 2023 Pallets.")),
-        ("sqlite3/lang_select.html", Licence()),
+         License("PSF-2.0", "", "© Copyright 2001-2026, Python Software Foundation.")),
+        ("python-flask-doc/html/quickstart.html", License("", "", "© Copyright 2023 Pallets.")),
+        ("sqlite3/lang_select.html", License()),
     ],
 )  # fmt: skip
-def test_real_documentation(place, licence):
+def test_real_documentation(place, license):
     path = Path("/usr/share/doc") / place
     if not path.is_file():
         pytest.skip(f"{path} is not installed")
-    found = extract(path.read_text("utf-8"), "https://docs.example.org/a.html").licence
+    found = extract(path.read_text("utf-8"), "https://docs.example.org/a.html").license
     years = re.compile(r"-20\d\d,")  # of a later release
-    assert replace(found, attribution=years.sub("-2026,", found.attribution)) == licence
+    assert replace(found, attribution=years.sub("-2026,", found.attribution)) == license

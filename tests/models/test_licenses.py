@@ -1,4 +1,4 @@
-"""What licences are called, and what becomes of hostile statements."""
+"""What licenses are called, and what becomes of hostile statements."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from kbkit.models import Licence
-from kbkit.models.licences import NAME_LENGTH, TEXT_LENGTH, known_name
+from kbkit.models import License
+from kbkit.models.licenses import NAME_LENGTH, TEXT_LENGTH, known_name
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ from kbkit.models.licences import NAME_LENGTH, TEXT_LENGTH, known_name
         ("All rights reserved", "All rights reserved"),
     ],
 )
-def test_known_licences_get_their_short_name_and_others_keep_theirs(said, name):
-    assert Licence.stated(said).name == name
+def test_known_licenses_get_their_short_name_and_others_keep_theirs(said, name):
+    assert License.stated(said).name == name
 
 
 @pytest.mark.parametrize(
@@ -42,17 +42,17 @@ def test_known_licences_get_their_short_name_and_others_keep_theirs(said, name):
         ("https://example.org/terms", ""),
     ],
 )  # fmt: skip
-def test_licences_are_known_by_their_address(url, name):
-    assert Licence.stated(url=url) == Licence(name, url)
-    assert Licence.stated(url) == Licence(name, url)
+def test_licenses_are_known_by_their_address(url, name):
+    assert License.stated(url=url) == License(name, url)
+    assert License.stated(url) == License(name, url)
 
 
-def test_the_link_of_a_licence_is_what_was_stated_or_where_its_name_is_kept():
-    assert Licence.stated("MIT", "https://h/LICENSE").link == "https://h/LICENSE"
-    assert Licence.stated("MIT").link == "https://spdx.org/licenses/MIT.html"
-    assert Licence.stated("CC BY-SA 4.0").link == "https://creativecommons.org/licenses/by-sa/4.0/"
-    assert Licence.stated("MIT OR Apache-2.0").link == ""
-    assert Licence.stated("Terms of ours").link == ""
+def test_the_link_of_a_license_is_what_was_stated_or_where_its_name_is_kept():
+    assert License.stated("MIT", "https://h/LICENSE").link == "https://h/LICENSE"
+    assert License.stated("MIT").link == "https://spdx.org/licenses/MIT.html"
+    assert License.stated("CC BY-SA 4.0").link == "https://creativecommons.org/licenses/by-sa/4.0/"
+    assert License.stated("MIT OR Apache-2.0").link == ""
+    assert License.stated("Terms of ours").link == ""
 
 
 @pytest.mark.parametrize(
@@ -61,29 +61,29 @@ def test_the_link_of_a_licence_is_what_was_stated_or_where_its_name_is_kept():
      "https://h/a b", "https://h/\u202e", "https://h/" + "a" * 600, "https://h/\"><b>", "https://"],
 )  # fmt: skip
 def test_addresses_that_may_become_no_link_are_left_out(url):
-    assert Licence.stated(url=url).url == ""
+    assert License.stated(url=url).url == ""
 
 
 def test_hostile_texts_are_one_bounded_line():
-    huge = Licence.stated("x " * 500_000, "", "y\n" * 500_000)
+    huge = License.stated("x " * 500_000, "", "y\n" * 500_000)
     assert len(huge.name) <= NAME_LENGTH
     assert len(huge.attribution) <= TEXT_LENGTH
-    odd = Licence.stated("a\n\x00b\u202ec\ud800", attribution="d\u2028e")
+    odd = License.stated("a\n\x00b\u202ec\ud800", attribution="d\u2028e")
     assert (odd.name, odd.attribution) == ("a bc", "d e")
-    assert not Licence.stated("javascript:alert(1)")
+    assert not License.stated("javascript:alert(1)")
     assert known_name("(" * 150) == ""
 
 
-def test_documents_tell_their_licence_whoever_wrote_their_metadata():
-    made = Licence.stated("mit", "https://h/", "© Me")
-    assert Licence.of(made.to_metadata()) == made
+def test_documents_tell_their_license_whoever_wrote_their_metadata():
+    made = License.stated("mit", "https://h/", "© Me")
+    assert License.of(made.to_metadata()) == made
     assert json.loads(json.dumps(made.to_metadata())) == made.to_metadata()
-    assert Licence.of({"license": {"name": "MIT License", "url": "https://h/"}}).name == "MIT"
-    assert Licence.of({"copyright": "© Me"}).attribution == "© Me"
-    assert Licence.of({"license": 7, "license_url": ["x"], "attribution": None}) == Licence()
+    assert License.of({"license": {"name": "MIT License", "url": "https://h/"}}).name == "MIT"
+    assert License.of({"copyright": "© Me"}).attribution == "© Me"
+    assert License.of({"license": 7, "license_url": ["x"], "attribution": None}) == License()
 
 
 def test_a_name_is_filled_in_only_with_its_own_address():
-    own, other = Licence("A", attribution="me"), Licence("B", "https://b/", "you")
+    own, other = License("A", attribution="me"), License("B", "https://b/", "you")
     assert own.or_else(other) == own
-    assert Licence(attribution="me").or_else(other) == Licence("B", "https://b/", "me")
+    assert License(attribution="me").or_else(other) == License("B", "https://b/", "me")

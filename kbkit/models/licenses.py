@@ -1,4 +1,4 @@
-"""What a document states of its licence: a short name, an address, whom to credit.
+"""What a document states of its license: a short name, an address, whom to credit.
 
 Whatever stands there was written by strangers, so names are one bounded line of text, and addresses
 are those of the web or nothing. A document keeps it in its metadata, under `KEYS`.
@@ -15,9 +15,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 KEYS = ("license", "license_url", "attribution")
-"""Keys of a document's metadata that tell its licence."""
+"""Keys of a document's metadata that tell its license."""
 NAME_LENGTH = 200
-"""Most characters of a licence's name."""
+"""Most characters of a license's name."""
 TEXT_LENGTH = 300
 """Most characters of an attribution."""
 URL_LENGTH = 500
@@ -49,13 +49,13 @@ _NAMES = {
     "afferogeneral3": "AGPL-3.0", "freedocumentation12": "GFDL-1.2",
     "freedocumentation13": "GFDL-1.3", "cc010": "CC0-1.0", "creativecommonszero10": "CC0-1.0",
 }  # fmt: skip
-"""SPDX names of licences by what people call them: without spaces and `_SILENT` words."""
+"""SPDX names of licenses by what people call them: without spaces and `_SILENT` words."""
 _GNU = {"gpl": "GPL", "lgpl": "LGPL", "agpl": "AGPL", "fdl": "GFDL"}
 
 
 @dataclass(frozen=True, slots=True)
-class Licence:
-    """A licence as somebody stated it; each part may be ``""``. It is true where one is named.
+class License:
+    """A license as somebody stated it; each part may be ``""``. It is true where one is named.
 
     Attributes:
         name: The SPDX name or expression (``CC-BY-4.0``) where it is known to be one, else the
@@ -82,8 +82,8 @@ class Licence:
         return self.url or _terms(self.name)
 
     @classmethod
-    def stated(cls, name: object = "", url: object = "", attribution: object = "") -> Licence:
-        """A licence out of values that anybody wrote; what is no text is left out.
+    def stated(cls, name: object = "", url: object = "", attribution: object = "") -> License:
+        """A license out of values that anybody wrote; what is no text is left out.
 
         Args:
             name: Its name, its SPDX expression, or its address.
@@ -95,7 +95,7 @@ class Licence:
         return _stated(*(value[:_MOST] if isinstance(value, str) else "" for value in values))
 
     @classmethod
-    def of(cls, metadata: Mapping[str, Any]) -> Licence:
+    def of(cls, metadata: Mapping[str, Any]) -> License:
         """What a document's metadata tell, also where somebody else than kbkit wrote them."""
         license_, url, attribution = (metadata.get(key) for key in KEYS)
         if isinstance(license_, Mapping):
@@ -108,20 +108,20 @@ class Licence:
         values = (self.name, self.url, self.attribution)
         return {key: value for key, value in zip(KEYS, values, strict=True) if value}
 
-    def or_else(self, other: Licence) -> Licence:
+    def or_else(self, other: License) -> License:
         """This one; what it does not say is taken from another, a name only with its address."""
         named = self if self else other
-        return Licence(named.name, named.url, self.attribution or other.attribution)
+        return License(named.name, named.url, self.attribution or other.attribution)
 
 
 @lru_cache(maxsize=4096)
-def _stated(name: str, url: str, attribution: str) -> Licence:
+def _stated(name: str, url: str, attribution: str) -> License:
     text = one_line(name, NAME_LENGTH)
     address = _address(url) or _address(name)
     if _ACTIVE.match(text) or _ADDRESS.fullmatch(text):
         text = ""
     known = known_address(address) or known_name(text)
-    return Licence(known or text, address, one_line(attribution, TEXT_LENGTH))
+    return License(known or text, address, one_line(attribution, TEXT_LENGTH))
 
 
 def one_line(text: str, length: int) -> str:
@@ -145,7 +145,7 @@ def _address(url: str) -> str:
 
 
 def known_address(url: str) -> str:
-    """The SPDX name of the licence whose terms stand at an address, or ``""``."""
+    """The SPDX name of the license whose terms stand at an address, or ``""``."""
     try:
         parts = urlsplit(_ARCHIVED.sub("", url))
     except ValueError:
@@ -167,7 +167,7 @@ def known_address(url: str) -> str:
 
 
 def _creative(steps: list[str]) -> str:
-    """The name of a Creative Commons licence by the path of its deed."""
+    """The name of a Creative Commons license by the path of its deed."""
     path = "/".join(steps).lower()
     found = re.match(r"licenses/(by(?:-nc)?(?:-sa|-nd)?)/(\d\.\d)(?:/([a-z]{2,3}))?(?:/|$)", path)
     if found:
@@ -202,7 +202,7 @@ def known_name(text: str) -> str:
 
 
 def _terms(name: str) -> str:
-    """Where the terms of a licence are kept that has an SPDX name of its own."""
+    """Where the terms of a license are kept that has an SPDX name of its own."""
     found = re.fullmatch(r"CC-(BY[A-Z-]*?)-(\d\.\d)(?:-([A-Z]{2,3}))?", name)
     if found:
         path = "/".join(part.lower() for part in found.groups() if part)

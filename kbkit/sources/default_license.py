@@ -1,4 +1,4 @@
-"""Documents get the licence that a recipe states for their source, where they state none."""
+"""Documents get the license that a recipe states for their source, where they state none."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
 
-from kbkit.models import Licence, SourceDocument
+from kbkit.models import License, SourceDocument
 from kbkit.sources.base import Source, SourceContext, SourceEvent
 
 
 class Licensed:
-    """A source whose documents have a licence where they state none themselves.
+    """A source whose documents have a license where they state none themselves.
 
     Args:
         source: The source.
         stated: What whoever named it says of its documents.
     """
 
-    def __init__(self, source: Source, stated: Licence) -> None:
+    def __init__(self, source: Source, stated: License) -> None:
         self._source = source
         self._stated = stated
         self.type = source.type
@@ -34,8 +34,8 @@ class Licensed:
                     yield replace(event, document=self._licensed(event.document))
 
     def _licensed(self, document: SourceDocument) -> SourceDocument:
-        licence = Licence.of(document.metadata).or_else(self._stated)
-        return replace(document, metadata={**document.metadata, **licence.to_metadata()})
+        license = License.of(document.metadata).or_else(self._stated)
+        return replace(document, metadata={**document.metadata, **license.to_metadata()})
 
 
 def _each(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:

@@ -1,4 +1,4 @@
-"""Where pages and files state their licence, and what it comes to.
+"""Where pages and files state their license, and what it comes to.
 
 A page may say it in several places. What is meant for programs counts before what is written for
 people, and one place counts as a whole: links and the like with ``rel=license`` (HTML), JSON-LD
@@ -16,15 +16,15 @@ from urllib.parse import urljoin
 
 from lxml import etree
 
-from kbkit.models import Licence
-from kbkit.models.licences import known_address, known_name
+from kbkit.models import License
+from kbkit.models.licenses import known_address, known_name
 from kbkit.sources.html.dom import BLOCKS, Element, flat
 
 _LD_LENGTH = 200_000  # characters of a page's JSON-LD
 _LD_NODES = 200
 _FOOT_LENGTH = 5_000  # characters of a foot; a larger one is a part of the page
 _FEET = 20
-_SEVERAL = 3  # licences of one page that are named
+_SEVERAL = 3  # licenses of one page that are named
 _OF_OTHERS = re.compile(
     r"Image|Video|Audio|Media|Photograph|Software|Organization|Person|Product|BreadcrumbList"
 )
@@ -49,7 +49,7 @@ _SENTENCE = re.compile(
 _URL = re.compile(r"https?://[^\s<>\"')]+")
 
 
-def of_page(root: Element, base: str) -> Licence:
+def of_page(root: Element, base: str) -> License:
     """What a page of HTML states.
 
     Args:
@@ -63,54 +63,54 @@ def of_page(root: Element, base: str) -> Licence:
     return found if found and found.attribution else found.or_else(_foot(root, base))
 
 
-def of_rights(text: str) -> Licence:
+def of_rights(text: str) -> License:
     """What a statement of rights in free text comes to (Dublin Core's ``rights``).
 
-    A licence where it is the name of one or has the address of one; else it says whom to credit.
+    A license where it is the name of one or has the address of one; else it says whom to credit.
     """
     text = " ".join(text[:4_000].split())
     for address in _URL.findall(text):
         if known_address(address.rstrip(".,;")):
             attribution = "" if address == text else text
-            return Licence.stated(url=address.rstrip(".,;"), attribution=attribution)
+            return License.stated(url=address.rstrip(".,;"), attribution=attribution)
     if name := known_name(text) or _named(text):
-        return Licence.stated(name, attribution="" if known_name(text) else text)
-    return Licence.stated(attribution=text)
+        return License.stated(name, attribution="" if known_name(text) else text)
+    return License.stated(attribution=text)
 
 
-def _one(found: Iterable[Licence]) -> Licence:
-    """Several statements of one place as one; a page under several licences names them."""
-    each = list(dict.fromkeys(licence for licence in found if licence))[: _SEVERAL + 1]
-    if len({licence.name for licence in each if licence.name}) <= 1:
-        return each[0] if each else Licence()
-    names = dict.fromkeys(licence.label for licence in each)
+def _one(found: Iterable[License]) -> License:
+    """Several statements of one place as one; a page under several licenses names them."""
+    each = list(dict.fromkeys(license for license in found if license))[: _SEVERAL + 1]
+    if len({license.name for license in each if license.name}) <= 1:
+        return each[0] if each else License()
+    names = dict.fromkeys(license.label for license in each)
     more = "" if len(names) <= _SEVERAL else ", …"
-    return Licence.stated(", ".join(list(names)[:_SEVERAL]) + more)
+    return License.stated(", ".join(list(names)[:_SEVERAL]) + more)
 
 
-def _linked(root: Element, base: str) -> Iterator[Licence]:
+def _linked(root: Element, base: str) -> Iterator[License]:
     for element in root.iter("link", "a", "area"):
         rel = element.get("rel")
         if rel and {"license", "licence"} & set(rel.lower().split()):
             text = flat(element) or element.get("title") or ""
-            yield Licence.stated(text, _joined(base, element.get("href") or ""))
+            yield License.stated(text, _joined(base, element.get("href") or ""))
 
 
-def _meta(root: Element, base: str) -> Licence:
-    licence = Licence()
+def _meta(root: Element, base: str) -> License:
+    license = License()
     for element in root.iter("meta"):
         name = (element.get("name") or element.get("property") or "").lower().replace(":", ".")
         content = (element.get("content") or "")[:4_000]
         if name in _LICENSE:
             address = _joined(base, content) if "/" in content and " " not in content else ""
-            licence = licence.or_else(Licence.stated(content, address))
+            license = license.or_else(License.stated(content, address))
         elif name in _RIGHTS:
-            licence = licence.or_else(of_rights(content))
-    return licence
+            license = license.or_else(of_rights(content))
+    return license
 
 
-def _json_ld(root: Element, base: str) -> Licence:
-    licence = Licence()
+def _json_ld(root: Element, base: str) -> License:
+    license = License()
     length = 0
     for script in root.iter("script"):
         if (script.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
@@ -124,12 +124,12 @@ def _json_ld(root: Element, base: str) -> Licence:
         except (ValueError, RecursionError):
             continue
         for node in _works(values):
-            licence = licence.or_else(_work(node, base))
-    return licence
+            license = license.or_else(_work(node, base))
+    return license
 
 
 def _works(values: Any) -> Iterator[dict[str, Any]]:
-    """Nodes of JSON-LD that speak of the page; pictures and programs have licences of their own."""
+    """Nodes of JSON-LD that speak of the page; pictures and programs have licenses of their own."""
     waiting = [values]
     seen = 0
     while waiting and seen < _LD_NODES:
@@ -142,16 +142,16 @@ def _works(values: Any) -> Iterator[dict[str, Any]]:
             waiting += [node[key] for key in ("@graph", "mainEntity") if key in node]
 
 
-def _work(node: dict[str, Any], base: str) -> Licence:
+def _work(node: dict[str, Any], base: str) -> License:
     """What a creative work of schema.org says (``license``, ``copyrightNotice`` and the like)."""
     stated = node.get("license")
     found = []
     for each in stated if isinstance(stated, list) else [stated]:
         if isinstance(each, dict):
-            found.append(Licence.stated(each.get("name"), each.get("url") or each.get("@id")))
+            found.append(License.stated(each.get("name"), each.get("url") or each.get("@id")))
         elif isinstance(each, str):
             address = _joined(base, each) if "/" in each and " " not in each.strip() else ""
-            found.append(Licence.stated(each, address))
+            found.append(License.stated(each, address))
     holder = node.get("copyrightHolder")
     if isinstance(holder, list):
         holder = holder[0] if holder else None
@@ -160,23 +160,23 @@ def _work(node: dict[str, Any], base: str) -> Licence:
     if isinstance(holder, str) and (year := str(node.get("copyrightYear") or "")):
         holder = f"© {year} {holder}"
     credit = node.get("copyrightNotice") or node.get("creditText") or holder
-    return _one(found).or_else(Licence.stated(attribution=credit))
+    return _one(found).or_else(License.stated(attribution=credit))
 
 
-def _foot(root: Element, base: str) -> Licence:
+def _foot(root: Element, base: str) -> License:
     """What the foot of a page says to people."""
-    licence = Licence()
+    license = License()
     for element in islice(_feet(root), _FEET):
         lines = _lines(element)
         links = [(flat(a), _joined(base, a.get("href") or "")) for a in element.iter("a")]
-        known = (Licence.stated(url=url) for _, url in links if known_address(url))
+        known = (License.stated(url=url) for _, url in links if known_address(url))
         told = next((name for line in lines if (name := _named(line))), "")
         notice = next((text for line in lines if (text := _notice(line))), "")
-        said = _one(known) or Licence.stated(
+        said = _one(known) or License.stated(
             told, next((url for text, url in links if told and told in text), "")
         )
-        licence = licence.or_else(said.or_else(Licence.stated(attribution=notice)))
-    return licence
+        license = license.or_else(said.or_else(License.stated(attribution=notice)))
+    return license
 
 
 def _feet(root: Element) -> Iterator[Element]:
@@ -213,7 +213,7 @@ def _lines(element: Element) -> list[str]:
 
 
 def _named(line: str) -> str:
-    """The licence that a sentence names, where it is a known one."""
+    """The license that a sentence names, where it is a known one."""
     found = _SENTENCE.search(line[:1_000])
     return known_name(found[1].strip()) if found else ""
 
