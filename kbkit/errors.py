@@ -4,7 +4,8 @@
 
     KbkitError                    everything below
     ├── ConfigError               a setting, an option or an argument is wrong
-    │   └── RecipeError           a recipe file is wrong; names file, line and field
+    │   ├── RecipeError           a recipe file is wrong; names file, line and field
+    │   └── MissingExtraError     what needs an extra of kbkit that is not installed
     ├── InvalidNameError          a knowledge base name is malformed
     ├── NotFoundError             a knowledge base, document, chunk or file is not there
     ├── ConflictError             a name is taken, or another process does the same work
@@ -45,6 +46,10 @@ class RecipeError(ConfigError):
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
         super().__init__("\n".join(problems))
+
+
+class MissingExtraError(ConfigError):
+    """A package of one of kbkit's extras is not installed; the message has the command."""
 
 
 class InvalidNameError(KbkitError):

@@ -1,0 +1,40 @@
+"""What the base install leaves out, and the command that brings it.
+
+The extras are those of ``pyproject.toml``. A module that needs a package of one imports it inside
+`extra`, where it is used, and so the rest of kbkit works without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+from kbkit.errors import MissingExtraError
+
+Extra = Literal["panels", "site", "office", "plots", "onnx", "firecrawl", "lab"]
+
+
+@contextmanager
+def extra(name: Extra, package: str, ability: str) -> Iterator[None]:
+    """Import a package of an extra: ``with extra("office", "mammoth", "a DOCX file"): import ...``.
+
+    Args:
+        name: The extra.
+        package: The package as pip calls it.
+        ability: What needs it, the beginning of a sentence.
+
+    Raises:
+        MissingExtraError: The package is not installed, or something that it needs.
+    """
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == "kbkit":
+            raise  # a fault of ours
+        raise missing(name, package, ability) from error
+
+
+def missing(name: Extra, package: str, ability: str) -> MissingExtraError:
+    """The error that says what an ability needs; for packages that are found otherwise."""
+    return MissingExtraError(f'{ability} needs {package}: pip install "kbkit[{name}]"')
