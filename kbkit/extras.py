@@ -17,7 +17,12 @@ Extra = Literal["panels", "site", "office", "plots", "onnx", "firecrawl", "lab"]
 
 @contextmanager
 def extra(name: Extra, package: str, ability: str) -> Iterator[None]:
-    """Import a package of an extra: ``with extra("office", "mammoth", "a DOCX file"): import ...``.
+    """Around the import of a package that the base install leaves out.
+
+    ::
+
+        with extra("office", "mammoth", "Reading DOCX files"):
+            import mammoth
 
     Args:
         name: The extra.
