@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import kbkit
-from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseConfig, StaticEmbedding
+from kbkit.recipes import AnyEmbedding, AnySource, KnowledgeBaseSpec, StaticEmbedding
 
 EVAL = Path(__file__).parents[2] / "shared" / "eval"
 PYTHON = Path("/usr/share/doc/python3.11/html")
@@ -81,8 +81,8 @@ def corpora(
                 continue
             source, questions = found
             if name not in workspace:
-                config = KnowledgeBaseConfig(embedding=embedding or StaticEmbedding())
-                workspace.create(name, config=config).ingest(source)
+                config = KnowledgeBaseSpec(embedding=embedding or StaticEmbedding())
+                workspace.create(name, spec=config).ingest(source)
             yield Corpus(name, workspace[name], questions(workspace[name]))
 
 

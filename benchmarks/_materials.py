@@ -76,11 +76,11 @@ class Material:
             mode: Of the searches.
             settings: What differs from how it is set.
         """
-        kept = kb.config().retrieval
+        kept = kb.spec.retrieval
         spec = type(kept).model_validate({**kept.model_dump(), **(settings or {})})
 
         def ranking(text: str) -> list[Place]:
-            hits = kb.search(text, HITS, mode, settings=spec)
+            hits = kb.search(text, limit=HITS, mode=mode, retrieval=spec)
             return [Place(hit.uri, hit.chunk.start, hit.chunk.end) for hit in hits]
 
         found = {}

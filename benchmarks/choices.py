@@ -28,7 +28,7 @@ from kbkit.ingest.chunking import embedded_text
 from kbkit.recipes import (
     AnyEmbedding,
     ChunkingSpec,
-    KnowledgeBaseConfig,
+    KnowledgeBaseSpec,
     OnnxEmbedding,
     StaticEmbedding,
 )
@@ -72,8 +72,8 @@ class Bench:
 
     def built(self, name: str, size: int = ChunkingSpec().size) -> kbkit.KnowledgeBase:
         """A knowledge base of the documents, cut as a recipe may say."""
-        config = KnowledgeBaseConfig(chunking=ChunkingSpec(size=size), embedding=self.embedding)
-        kb = kbkit.open(self.folder).create(f"{self.material.name}-{name}", config=config)
+        config = KnowledgeBaseSpec(chunking=ChunkingSpec(size=size), embedding=self.embedding)
+        kb = kbkit.open(self.folder).create(f"{self.material.name}-{name}", spec=config)
         began = time.process_time()
         kb.ingest(kbkit.JsonlSource(path=str(self.material.file)))
         seconds = time.process_time() - began

@@ -30,7 +30,7 @@ from kbkit.embedding.term_vectors import term_vectors
 from kbkit.ingest.chunking import embedded_text
 from kbkit.recipes import (
     AnyEmbedding,
-    KnowledgeBaseConfig,
+    KnowledgeBaseSpec,
     OnnxEmbedding,
     RetrievalSpec,
     StaticEmbedding,
@@ -44,9 +44,7 @@ EMBEDDINGS: dict[str, AnyEmbedding] = {
     "WordLlama": StaticEmbedding(),
     "MiniLM": OnnxEmbedding(preset="minilm"),
 }
-DEFAULTS = {
-    label: KnowledgeBaseConfig(embedding=one).retrieval for label, one in EMBEDDINGS.items()
-}
+DEFAULTS = {label: KnowledgeBaseSpec(embedding=one).retrieval for label, one in EMBEDDINGS.items()}
 PART = 200
 """Abstracts of the small knowledge base."""
 

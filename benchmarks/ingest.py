@@ -64,7 +64,7 @@ def with_kbkit(lines: Path, folder: Path) -> Callable[[], int]:
     def work() -> int:
         kb.ingest(kbkit.JsonlSource(path=str(lines)))
         assert len(kb.search(QUESTION)) == 10
-        return kb.describe().chunks
+        return kb.info().chunks
 
     return work
 
@@ -184,12 +184,12 @@ def upkeep(folder: Path) -> list[str]:
     """Making, listing and describing knowledge bases, beside one that is large."""
     with kbkit.open(folder / "kbkit") as workspace:
         large = workspace["python"]
-        times: dict[str, list[float]] = {"create": [], "list": [], "describe": []}
+        times: dict[str, list[float]] = {"create": [], "list": [], "info": []}
         for number in range(ROUNDS):
             for name, work in (
                 ("create", lambda number=number: workspace.create(f"empty-{number}")),
                 ("list", workspace.list),
-                ("describe", large.describe),
+                ("info", large.info),
             ):
                 began = time.perf_counter()
                 work()

@@ -101,7 +101,7 @@ def measured(search: _peers.Search, asked: list[str]) -> tuple[float, float]:
 
 def ours(kb: kbkit.KnowledgeBase, mode: str) -> _peers.Search:
     def search(query: str, limit: int) -> list[Place]:
-        hits = kb.search(query, limit, mode)
+        hits = kb.search(query, limit=limit, mode=mode)
         return [Place(hit.uri, hit.chunk.start, hit.chunk.end) for hit in hits if hit.snippet]
 
     return search

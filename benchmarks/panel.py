@@ -158,7 +158,7 @@ def main() -> None:
         folder = Path(sys.argv[2]) if len(sys.argv) > 2 else scratch / "kb"
         with kbkit.open(folder) as workspace:
             name = next(iter(workspace), "") or build(workspace, scratch, size).name
-            chunks = workspace[name].describe().chunks
+            chunks = workspace[name].info().chunks
             workspace[name].search("warm")
         home = scratch / "jupyter"
         home.mkdir()

@@ -32,8 +32,10 @@ def places(hits: Hits) -> list[Place]:
 
 
 def kbkit_search(corpus: Corpus, mode: str, **settings: object) -> _peers.Search:
-    spec = RetrievalSpec.model_validate({**corpus.kb.config().retrieval.model_dump(), **settings})
-    return lambda query, limit: places(corpus.kb.search(query, limit, mode, settings=spec))
+    spec = RetrievalSpec.model_validate({**corpus.kb.spec.retrieval.model_dump(), **settings})
+    return lambda query, limit: places(
+        corpus.kb.search(query, limit=limit, mode=mode, retrieval=spec)
+    )
 
 
 def reciprocal_ranks(corpus: Corpus) -> _peers.Search:

@@ -133,7 +133,7 @@ def corpora(folder: Path) -> list[tuple[str, int, Path, list[str]]]:
             site = folder / name / "site"
             if not (site / "index.html").is_file():
                 workspace[name].export(folder / name)
-            found.append((name, workspace[name].describe().chunks, site, questions))
+            found.append((name, workspace[name].info().chunks, site, questions))
     return found
 
 

@@ -175,10 +175,10 @@ def quality(asked: Sequence[Question], answers: Sequence[Sequence[str]]) -> tupl
 def in_python(name: str, corpus: Corpus) -> str:
     """The same questions in Python, with the same query encoder and all vectors."""
     fitted = RetrievalSpec.model_validate(
-        {**corpus.kb.config().retrieval.model_dump(), "query_encoder": "fitted"}
+        {**corpus.kb.spec.retrieval.model_dump(), "query_encoder": "fitted"}
     )
     answers = [
-        [hit.uri for hit in corpus.kb.search(question.text, 60, settings=fitted)]
+        [hit.uri for hit in corpus.kb.search(question.text, limit=60, retrieval=fitted)]
         for question in corpus.questions
     ]
     ndcg, hits = quality(corpus.questions, answers)
@@ -225,7 +225,7 @@ def main() -> None:
                 if not end:
                     sites += peers(project, folder)
                     notes.append(
-                        f"{len(corpus.questions)} questions, {corpus.kb.describe().chunks:,} "
+                        f"{len(corpus.questions)} questions, {corpus.kb.info().chunks:,} "
                         f"chunks, {os.cpu_count()} processors"
                     )
                 pages = Manifest.read(project / "docs").documents

@@ -98,7 +98,7 @@ def halves(
     seconds = time.process_time() - start
     other = asked(kb, {query: known[query] for query in queries if query not in half})
     before = kb.evaluate(other).ndcg
-    after = kb.evaluate(other, settings=learned.settings).ndcg if learned.wins else before
+    after = kb.evaluate(other, retrieval=learned.settings).ndcg if learned.wins else before
     return Outcome(learned.wins, before, after, seconds)
 
 
@@ -121,7 +121,7 @@ def main(names: Sequence[str]) -> None:
             known, kb = grades(corpus.name), corpus.kb
             for unit, asked in (("page", by_page), ("chunk", by_chunk)):
                 for start, settings in STARTS.items():
-                    kb.reconfigure(kb.config().model_copy(update={"retrieval": settings}))
+                    kb.configure(kb.spec.model_copy(update={"retrieval": settings}))
                     outcomes = [halves(kb, asked, known, seed) for seed in range(SPLITS)]
                     rows.append(row([corpus.name, unit, start], outcomes))
                     print(*rows[-1], flush=True)

@@ -136,7 +136,7 @@ def build(
 
     Raises:
         RecipeError: The recipe is wrong.
-        KbkitError: As raised by `KnowledgeBase.sync`, `KnowledgeBase.reconfigure` and
+        KbkitError: As raised by `KnowledgeBase.sync`, `KnowledgeBase.configure` and
             `KnowledgeBase.export`.
     """
     if not isinstance(recipe, Recipe):
@@ -159,15 +159,15 @@ def _build(
     stop: Callable[[], bool],
 ) -> BuildReport:
     start = time.perf_counter()
-    config = recipe.config()
+    config = recipe.spec
     renewed = IngestReport()
     if recipe.name in workspace:
         kb = workspace[recipe.name]
-        renewed = kb.reconfigure(
+        renewed = kb.configure(
             config, description=recipe.description, on_progress=on_progress, stop=stop
         )
     else:
-        kb = workspace.create(recipe.name, description=recipe.description, config=config)
+        kb = workspace.create(recipe.name, description=recipe.description, spec=config)
     report = kb.sync(recipe.sources, base=recipe.path.parent, on_progress=on_progress, stop=stop)
     report = replace(
         report,
@@ -194,7 +194,7 @@ def _build(
             seconds.setdefault("site", time.perf_counter() - began)
     seconds["total"] = time.perf_counter() - start
     seconds = {stage: round(value, 2) for stage, value in seconds.items()}
-    return BuildReport(kb.describe(), report, evaluation, project, html_folder, seconds)
+    return BuildReport(kb.info(), report, evaluation, project, html_folder, seconds)
 
 
 def _tell(on_progress: OnProgress | None, stage: str, total: int) -> None:

@@ -4,6 +4,7 @@
 
     KbkitError                    everything below
     ├── ConfigError               a setting, an option or an argument is wrong
+    │   ├── ArgumentError         a method was called with arguments that it does not take
     │   ├── RecipeError           a recipe file is wrong; names file, line and field
     │   └── MissingExtraError     what needs an extra of kbkit that is not installed
     ├── InvalidNameError          a knowledge base name is malformed
@@ -34,6 +35,10 @@ class KbkitError(Exception):
 
 class ConfigError(KbkitError):
     """A setting, an option or an argument has a value that cannot work."""
+
+
+class ArgumentError(ConfigError, TypeError):
+    """A method was called with arguments that it does not take; says how to call it."""
 
 
 class RecipeError(ConfigError):

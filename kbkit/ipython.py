@@ -210,14 +210,16 @@ class KbMagics(Magics):
 
     def _search(self, line: str) -> Hits:
         names, limit, mode, words = self._options(line)
-        self._hits = self._workspace().search(words, names, 10 if limit is None else limit, mode)
+        self._hits = self._workspace().search(
+            words, kbs=names, limit=10 if limit is None else limit, mode=mode
+        )
         return self._hits
 
     def _ask(self, line: str) -> object:
         names, limit, mode, words = self._options(line)
         if mode != Mode.HYBRID:
             raise UsageError("-m goes with search")
-        answer = self._workspace().ask(words, names, 5 if limit is None else limit)
+        answer = self._workspace().ask(words, kbs=names, limit=5 if limit is None else limit)
         self._hits = answer.hits
         return answer
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from kbkit.arguments import explained
 from kbkit.config import Settings
 from kbkit.embedding import open_embedder
 from kbkit.embedding.base import Embedder
@@ -24,7 +25,7 @@ from kbkit.frames import workspace_frame
 from kbkit.knowledge_base import KnowledgeBase, Resources
 from kbkit.models import Filters, Hits, KnowledgeBaseInfo, Mode
 from kbkit.models.answers import Answer
-from kbkit.recipes import AnyEmbedding, KnowledgeBaseConfig, RetrievalSpec, check_name
+from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, RetrievalSpec, check_name
 from kbkit.retrieval.answering import ask
 from kbkit.retrieval.retriever import Query, search
 from kbkit.stores import registry
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 
+@explained
 class Workspace:
     """A folder of knowledge bases, opened for this process.
 
@@ -86,14 +88,14 @@ class Workspace:
         return self._resources.folder
 
     def create(
-        self, name: str, *, description: str = "", config: KnowledgeBaseConfig | None = None
+        self, name: str, *, description: str = "", spec: KnowledgeBaseSpec | None = None
     ) -> KnowledgeBase:
         """Make an empty knowledge base.
 
         Args:
             name: A slug: lower-case letters, digits and hyphens.
             description: What it is about.
-            config: How it works; the defaults are good for documentation in English.
+            spec: How it works; the defaults are good for documentation in English.
 
         Raises:
             InvalidNameError: The name is not a slug.
@@ -105,20 +107,20 @@ class Workspace:
             check_name(name)
         except ValueError as error:
             raise InvalidNameError(str(error)) from None
-        config = config or KnowledgeBaseConfig()
-        analyzer(config.language)
+        spec = spec or KnowledgeBaseSpec()
+        analyzer(spec.language)
         with self._resources.database.read() as connection:
             if name in registry.names(connection):
                 raise ConflictError(
                     f"a knowledge base named {name!r} exists; choose another name, or delete it"
                 )
-        embedder = self._embedder(config.embedding)
+        embedder = self._embedder(spec.embedding)
         with self._resources.database.write() as connection:
             row = registry.create(
                 connection,
                 name,
                 description=description,
-                config=config.model_dump(mode="json"),
+                config=spec.model_dump(mode="json"),
                 embedder=embedder.fingerprint,
                 dimensions=embedder.dimensions,
             )
@@ -171,12 +173,12 @@ class Workspace:
     def search(
         self,
         query: str,
+        *,
         kbs: Sequence[str] | None = None,
         limit: int = 10,
         mode: str | Mode = Mode.HYBRID,
-        *,
         filters: Filters | Mapping[str, Any] | None = None,
-        settings: RetrievalSpec | None = None,
+        retrieval: RetrievalSpec | None = None,
     ) -> Hits:
         """Search several knowledge bases at once, or all of them.
 
@@ -186,7 +188,7 @@ class Workspace:
             limit: Most hits in all.
             mode: ``hybrid``, ``dense`` or ``lexical``.
             filters: What a document must be; see `KnowledgeBase.search`.
-            settings: How to rank; by default as the first knowledge base wants it.
+            retrieval: How to rank; by default as the first knowledge base wants it.
 
         Raises:
             ConfigError: The query is empty, or limit, mode or a filter is wrong, or ``kbs`` names
@@ -198,36 +200,36 @@ class Workspace:
             raise NotFoundError(
                 f"{self.path}: has no knowledge base yet; make one with `kbkit new`"
             )
-        asked = Query.of(query, limit, mode, filters, settings)
+        asked = Query.of(query, limit, mode, filters, retrieval)
         return search([self[name].retriever for name in names], asked)
 
     def ask(
         self,
-        question: str,
+        query: str,
+        *,
         kbs: Sequence[str] | None = None,
         limit: int = 5,
-        *,
         llm: LLM | None = None,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> Answer:
-        """What a language model makes of the passages that answer a question best.
+        """What a language model makes of the passages that answer a query best.
 
         See `KnowledgeBase.ask`; ``kbs`` are names, at least one, by default all.
 
         Raises:
-            ConfigError: The question is empty, or the limit or a filter is wrong, or ``kbs`` names
+            ConfigError: The query is empty, or the limit or a filter is wrong, or ``kbs`` names
                 none.
             NotFoundError: A name is not there, or the workspace is empty.
             LanguageModelError: The model failed.
         """
-        return ask(self.search(question, kbs, limit, filters=filters), llm)
+        return ask(self.search(query, kbs=kbs, limit=limit, filters=filters), llm)
 
     def as_retriever(
         self,
+        *,
         kbs: Sequence[str] | None = None,
         limit: int = 10,
         mode: str | Mode = Mode.HYBRID,
-        *,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
         """The search over several knowledge bases as a llama-index retriever.
@@ -244,7 +246,9 @@ class Workspace:
         for name in self._named(kbs):
             self[name]
         return KbkitRetriever(
-            lambda text: self.search(text, kbs, asked.limit, asked.mode, filters=asked.filters)
+            lambda text: self.search(
+                text, kbs=kbs, limit=asked.limit, mode=asked.mode, filters=asked.filters
+            )
         )
 
     def _named(self, kbs: Sequence[str] | None) -> Sequence[str]:

@@ -283,7 +283,7 @@ def test_a_stop_while_chunking_anew_is_made_up_for(house):
     house.build(stop=lambda: True)
     assert house.build().info.chunks > before
     with house.open() as workspace:
-        assert workspace["house"].config().chunking.size == 100
+        assert workspace["house"].spec.chunking.size == 100
 
 
 def test_wrong_questions_are_found_before_the_work_begins(house):

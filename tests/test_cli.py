@@ -14,7 +14,7 @@ import yaml
 
 import kbkit
 from kbkit import cli
-from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.testing import serve_folder
 
 PAGE = """<!doctype html><html lang="en"><head><title>{title}</title></head><body><main>
@@ -299,9 +299,9 @@ def test_queries_are_filtered_too(run, made, tmp_path):
 
 
 def test_search_says_what_was_done_instead(here, tmp_path):
-    config = KnowledgeBaseConfig.model_validate({"retrieval": {"query_encoder": "fitted"}})
+    config = KnowledgeBaseSpec.model_validate({"retrieval": {"query_encoder": "fitted"}})
     with kbkit.open(tmp_path / "kb") as workspace:
-        workspace.create("drinks", config=config).add("Tea", "# Tea\n\nGreen tea.")
+        workspace.create("drinks", spec=config).add("Tea", "# Tea\n\nGreen tea.")
     note = "drinks: its model embedded the query, since no query encoder is fitted yet"
     outcome = here("search", "tea")
     assert f"note: {note}\n1 hits in" in outcome.err

@@ -127,7 +127,7 @@ def test_an_interrupt_is_130_and_keeps_what_was_read(tmp_path):
         process.send_signal(signal.SIGINT)
         assert finished(process)[0] == 130
     with kbkit.open(tmp_path) as workspace:
-        assert workspace["slow"].describe().documents >= 1
+        assert workspace["slow"].info().documents >= 1
         assert len(workspace.search("some words")) > 0
 
 

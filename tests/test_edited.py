@@ -11,7 +11,7 @@ import pytest
 import kbkit
 from kbkit.errors import ConfigError
 from kbkit.models import DocumentState
-from kbkit.recipes import ChunkingSpec, JsonlSource, KnowledgeBaseConfig
+from kbkit.recipes import ChunkingSpec, JsonlSource, KnowledgeBaseSpec
 
 URI = "doc:tea"
 
@@ -89,7 +89,7 @@ def test_another_chunking_keeps_labels_and_states(kb, tmp_path):
     read(kb, tmp_path / "a.jsonl", "Steep it.")
     kb.update(URI, tags=["mine"])
     before = kb.document(URI)
-    kb.reconfigure(KnowledgeBaseConfig(chunking=ChunkingSpec(strategy="paragraph")))
+    kb.configure(KnowledgeBaseSpec(chunking=ChunkingSpec(strategy="paragraph")))
     after = kb.document(URI)
     assert (after.tags, after.fetched_at) == (before.tags, before.fetched_at)
 

@@ -104,14 +104,14 @@ def test_the_map_is_the_principal_plane(workspace):
 
 def test_a_large_map_is_a_sample_that_is_the_same_each_time(workspace):
     kb = workspace["drinks"]
-    assert kb.embedding_map(2).index.tolist() == kb.embedding_map(2).index.tolist()
-    assert len(kb.embedding_map(2)) == 2
-    assert kb.embedding_map(2).attrs["chunks"] == 3
-    drawn = {tuple(kb.embedding_map(1, seed=seed).index) for seed in range(20)}
+    assert kb.embedding_map(limit=2).index.tolist() == kb.embedding_map(limit=2).index.tolist()
+    assert len(kb.embedding_map(limit=2)) == 2
+    assert kb.embedding_map(limit=2).attrs["chunks"] == 3
+    drawn = {tuple(kb.embedding_map(limit=1, seed=seed).index) for seed in range(20)}
     assert len(drawn) > 1
     for limit in (0, 5001):
         with pytest.raises(ConfigError, match="1 to 5,000"):
-            kb.embedding_map(limit)
+            kb.embedding_map(limit=limit)
 
 
 @pytest.mark.parametrize(

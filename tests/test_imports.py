@@ -17,7 +17,7 @@ HEAVY = {
 PUBLIC = {
     "BuildReport", "Chunk", "CrawlSource", "Document", "DocumentType", "FidelityReport",
     "FilesSource", "Hit",
-    "Hits", "IngestReport", "JsonlSource", "KbkitError", "KnowledgeBase", "KnowledgeBaseConfig",
+    "Hits", "IngestReport", "JsonlSource", "KbkitError", "KnowledgeBase", "KnowledgeBaseSpec",
     "MirrorSource", "Mode", "OpenApiSource", "PackageSource", "PageSource", "Recipe", "Workspace",
     "Filters", "Judgements", "Question", "RetrievalSpec",
     "build", "fidelity", "load_recipe", "open",

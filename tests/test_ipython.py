@@ -108,7 +108,7 @@ def test_errors_are_one_line_that_says_how_to_mend_them(shell, line, message):
 def test_ask_shows_passages_where_no_model_is_set(shell):
     answer = shell.run_cell_magic("kb", "ask -n 1 -k hot-drinks", "what about\ntea?")
     assert isinstance(answer, Answer)
-    assert (answer.question, answer.text, answer.model) == ("what about tea?", "", "")
+    assert (answer.query, answer.text, answer.model) == ("what about tea?", "", "")
     html = answer._repr_html_()
     assert "No language model is set" in html
     assert "https://h.example/tea" in html

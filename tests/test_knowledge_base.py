@@ -6,7 +6,7 @@ import pytest
 import kbkit
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import DocumentState
-from kbkit.recipes import ChunkingSpec, JsonlSource, KnowledgeBaseConfig, StorageSpec
+from kbkit.recipes import ChunkingSpec, JsonlSource, KnowledgeBaseSpec, StorageSpec
 from kbkit.stores import vectors as vector_store
 
 TEA = (
@@ -34,7 +34,7 @@ def chroma_ids(kb):
 
     settings = chromadb.config.Settings(anonymized_telemetry=False)
     client = chromadb.PersistentClient(str(kb._resources.folder / "chroma"), settings=settings)
-    collection = client.get_collection(kb.describe().collection, embedding_function=None)
+    collection = client.get_collection(kb.info().collection, embedding_function=None)
     got = collection.get(include=["metadatas", "documents"])
     client.close()
     return got
@@ -76,7 +76,7 @@ def test_chroma_holds_ids_and_vectors_and_on_request_text_and_metadata(kb):
     got = chroma_ids(kb)
     assert set(got["ids"]) == {chunk.id for chunk in kb.iter_chunks()}
     assert set(got["metadatas"]) == set(got["documents"]) == {None}
-    kb.reconfigure(KnowledgeBaseConfig(storage=StorageSpec(text_in_chroma=True)))
+    kb.configure(KnowledgeBaseSpec(storage=StorageSpec(text_in_chroma=True)))
     got = chroma_ids(kb)
     assert set(got["documents"]) == {chunk.text for chunk in kb.iter_chunks()}
     assert got["metadatas"][0]["document_type"] == "faq"
@@ -134,10 +134,10 @@ def test_equal_passages_are_embedded_once(kb, tmp_path):
 def test_new_chunking_cuts_stored_documents_without_reading_their_source(kb, tmp_path):
     long = "# A\n\n" + "\n\n".join(f"Paragraph {i} says something." for i in range(60))
     kb.ingest(write_lines(tmp_path / "a.jsonl", doc("A", long)))
-    before = kb.describe().chunks
+    before = kb.info().chunks
     (tmp_path / "a.jsonl").unlink()
-    kb.reconfigure(KnowledgeBaseConfig(chunking=ChunkingSpec(size=200)))
-    assert kb.describe().chunks > before
+    kb.configure(KnowledgeBaseSpec(chunking=ChunkingSpec(size=200)))
+    assert kb.info().chunks > before
     content = kb.document("doc:A").content
     assert all(content[c.start : c.end] == c.text for c in kb.iter_chunks())
     assert kb.search("paragraph 59 says")[0].title == "A"
@@ -214,7 +214,7 @@ def test_search_is_complete_while_chroma_lags_behind(kb, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(vector_store.VectorIndex, "apply", lambda *_: 0)
         kb.add("Bread", "# Bread\n\nBake for an hour.\n")
-    assert kb.describe().pending == 1
+    assert kb.info().pending == 1
     assert kb.search("oven loaf baking", mode="dense")[0].title == "Bread"
 
 

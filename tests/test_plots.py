@@ -68,7 +68,7 @@ def test_the_last_rating_of_a_target_counts(kb):
 
 def test_a_map_says_how_many_it_was_drawn_from(kb):
     assert "4 chunks" in repr(kb.plot_map())
-    assert "2 chunks, drawn at random from 4" in repr(kb.plot_map(2))
+    assert "2 chunks, drawn at random from 4" in repr(kb.plot_map(limit=2))
     with pytest.raises(ConfigError, match="colour='title'"):
         kb.plot_map(colour="title")
 

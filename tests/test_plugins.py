@@ -70,12 +70,12 @@ def test_a_recipe_reads_from_a_plugin_with_a_plugin_embedder(package, tmp_path):
     )
     recipe = load_recipe(path)
     with kbkit.open(tmp_path / "kb") as workspace:
-        kb = workspace.create("lights", config=recipe.config())
+        kb = workspace.create("lights", spec=recipe.spec)
         assert kb.sync(recipe.sources).new == 1
         document = kb.document("wiki:sea/home")
         assert document.tags == ("own", "ours")
         assert kb.search("lighthouses")[0].uri == document.uri
-        assert kb.describe().dimensions == 32
+        assert kb.info().dimensions == 32
         assert kb.refresh().same == 1
         report = kb.ingest(PluginSource(name="wiki", options={"space": "land", "fail": True}))
         assert report.new == 1

@@ -80,7 +80,7 @@ def test_progress_is_told_and_it_can_be_stopped(kb):
     assert [(p.stage, p.done, p.message) for p in told[:2]] == [
         ("store", 1, "d0"), ("store", 2, "d1"),
     ]  # fmt: skip
-    assert kb.describe().documents == 3
+    assert kb.info().documents == 3
     assert kb.ingest(documents).new == 2
 
 
@@ -88,4 +88,4 @@ def test_progress_is_told_and_it_can_be_stopped(kb):
 def test_what_is_neither_source_nor_document_is_a_clear_error(kb, wrong):
     with pytest.raises(ConfigError, match=r"FilesSource.*llama-index reader"):
         kb.ingest(Document(text="x", id_="x"), wrong)
-    assert kb.describe().documents == 0
+    assert kb.info().documents == 0

@@ -1,7 +1,7 @@
 import pytest
 
 from kbkit.errors import RecipeError
-from kbkit.recipes import KnowledgeBaseConfig, golden_questions, load_questions, load_recipe
+from kbkit.recipes import KnowledgeBaseSpec, golden_questions, load_questions, load_recipe
 
 GOOD = """\
 name: docs
@@ -75,16 +75,16 @@ def test_a_wrong_line_of_questions_is_named(tmp_path):
 
 def test_paths_of_a_recipe_start_at_its_folder(tmp_path):
     text = GOOD + "embedding: {type: onnx, model: m}\nsite: {directory: out}\n"
-    config = load_recipe(write(tmp_path, text)).config()
+    config = load_recipe(write(tmp_path, text)).spec
     assert config.embedding.model == str(tmp_path / "m")
     assert config.site.directory == str(tmp_path / "out")
 
 
 def test_vectors_of_a_model_weigh_more_unless_a_recipe_says():
     minilm = {"type": "onnx", "preset": "minilm"}
-    config = KnowledgeBaseConfig.model_validate({"embedding": minilm})
+    config = KnowledgeBaseSpec.model_validate({"embedding": minilm})
     assert config.retrieval.dense_weight == 0.6
-    assert KnowledgeBaseConfig.model_validate(config.model_dump()) == config
+    assert KnowledgeBaseSpec.model_validate(config.model_dump()) == config
     told = {"embedding": minilm, "retrieval": {"dense_weight": 0.4}}
-    assert KnowledgeBaseConfig.model_validate(told).retrieval.dense_weight == 0.4
-    assert KnowledgeBaseConfig().retrieval.dense_weight == 0.3
+    assert KnowledgeBaseSpec.model_validate(told).retrieval.dense_weight == 0.4
+    assert KnowledgeBaseSpec().retrieval.dense_weight == 0.3

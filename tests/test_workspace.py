@@ -91,19 +91,19 @@ def test_several_knowledge_bases_are_searched_at_once(workspace):
     workspace.create("food").add("Bread", "Bake the bread for an hour.")
     hits = workspace.search("how long to bake bread")
     assert hits[0].kb == "food"
-    assert {hit.kb for hit in workspace.search("tea", ["drinks"])} == {"drinks"}
+    assert {hit.kb for hit in workspace.search("tea", kbs=["drinks"])} == {"drinks"}
     with pytest.raises(NotFoundError, match="there are: drinks, food"):
-        workspace.search("tea", ["drink"])
+        workspace.search("tea", kbs=["drink"])
 
 
 def test_an_empty_list_of_knowledge_bases_is_no_wish_for_all(workspace):
     workspace.create("drinks").add("Tea", "Steep the tea for three minutes.")
     for search in (workspace.search, workspace.ask):
         with pytest.raises(ConfigError, match="kbs is empty"):
-            search("tea", [])
+            search("tea", kbs=[])
     with pytest.raises(ConfigError, match="kbs is empty"):
-        workspace.as_retriever([])
-    assert workspace.as_retriever("drinks").retrieve("tea")
+        workspace.as_retriever(kbs=[])
+    assert workspace.as_retriever(kbs="drinks").retrieve("tea")
 
 
 def test_an_empty_workspace_says_what_to_do(workspace):
@@ -113,7 +113,7 @@ def test_an_empty_workspace_says_what_to_do(workspace):
 
 def test_an_unknown_language_is_refused_before_anything_is_made(workspace):
     with pytest.raises(ConfigError, match="german"):
-        workspace.create("notes", config=kbkit.KnowledgeBaseConfig(language="klingon"))
+        workspace.create("notes", spec=kbkit.KnowledgeBaseSpec(language="klingon"))
     assert len(workspace) == 0
 
 
@@ -160,7 +160,7 @@ def test_lost_or_damaged_vectors_are_made_anew_from_the_catalog(tmp_path):
         with kbkit.open(tmp_path) as workspace:
             hits = workspace["notes"].search("oven baked loaf", mode="dense")
             assert hits[0].title == "Bread"
-            assert workspace["notes"].describe().pending == 0
+            assert workspace["notes"].info().pending == 0
 
 
 def test_the_catalog_is_what_the_schema_says(tmp_path):

@@ -90,7 +90,7 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
 def show(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
     """Show the figures of a knowledge base."""
     with open_workspace(context) as workspace:
-        info = workspace[name].describe()
+        info = workspace[name].info()
     if as_json:
         print_json(info.to_dict())
     else:
@@ -135,7 +135,7 @@ def delete(
 ) -> None:
     """Delete a knowledge base with its documents, vectors and ratings."""
     with open_workspace(context) as workspace:
-        info = workspace[name].describe()
+        info = workspace[name].info()
         if not yes:
             typer.confirm(f"Delete {name} with its {info.documents:,} documents?", abort=True)
         workspace.delete(name)

@@ -92,12 +92,12 @@ def search(
                 if not line.strip():
                     typer.echo("[]")
                     continue
-                hits = workspace.search(line, kbs, limit, mode, filters=filters)
+                hits = workspace.search(line, kbs=kbs, limit=limit, mode=mode, filters=filters)
                 typer.echo(to_json(hits.to_dicts()))
                 notes.update(dict.fromkeys(hits.notes))
             say_notes(notes)
             return
-        hits = workspace.search(query or "", kbs, limit, mode, filters=filters)
+        hits = workspace.search(query or "", kbs=kbs, limit=limit, mode=mode, filters=filters)
     if as_json:
         say_notes(hits.notes)
         print_json(hits.to_dicts())
@@ -148,7 +148,7 @@ def eval_(
     name, asked = _asked(target, questions, judgements)
     with open_workspace(context) as workspace, progress() as on_progress:
         kb = _built(workspace, name, target)
-        result = kb.evaluate(asked, mode, against=against, on_progress=on_progress)
+        result = kb.evaluate(asked, mode=mode, against=against, on_progress=on_progress)
     if as_json:
         print_json(result.to_dict())
     else:

@@ -214,7 +214,7 @@ def evaluate(
     asked: Sequence[Question] | Judgements,
     *,
     mode: str | Mode,
-    settings: RetrievalSpec | None,
+    retrieval: RetrievalSpec | None,
     against: str | Mode | RetrievalSpec | Evaluation | None,
     k: int,
     on_progress: OnProgress | None = None,
@@ -226,12 +226,12 @@ def evaluate(
     """
     k = whole("k", k, 1, DEEPEST)
     tasks = tasks_of(kb, asked)
-    runs = [_Run.of(kb, mode, settings)]
+    runs = [_Run.of(kb, mode, retrieval)]
     if against is not None and not isinstance(against, Evaluation):
         if isinstance(against, RetrievalSpec):
             runs.append(_Run.of(kb, mode, against))
         else:
-            runs.append(_Run.of(kb, against, settings))
+            runs.append(_Run.of(kb, against, retrieval))
     with shown(on_progress) as tell:
         results = [run.measure(kb, tasks, k, tell) for run in runs]
     measured = results[0]
@@ -273,15 +273,15 @@ def score(task: Task, names: Sequence[str], unit: Unit) -> Ranking:
     return Ranking(tuple(task.gains.values()), found)
 
 
-def checked(settings: Any) -> RetrievalSpec:
-    """Settings of retrieval.
+def checked(retrieval: Any) -> RetrievalSpec:
+    """How to rank.
 
     Raises:
-        ConfigError: They are something else.
+        ConfigError: It is something else.
     """
-    if not isinstance(settings, RetrievalSpec):
-        raise ConfigError(f"settings={settings!r}: give a `kbkit.recipes.RetrievalSpec`")
-    return settings
+    if not isinstance(retrieval, RetrievalSpec):
+        raise ConfigError(f"retrieval={retrieval!r}: give a `kbkit.RetrievalSpec`")
+    return retrieval
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +295,7 @@ class _Run:
     @classmethod
     def of(cls, kb: Searchable, mode: str | Mode, settings: RetrievalSpec | None) -> _Run:
         label = str(mode) if settings is None else f"{mode}, other settings"
-        settings = kb.config().retrieval if settings is None else checked(settings)
+        settings = kb.spec.retrieval if settings is None else checked(settings)
         try:
             mode = Mode(mode)
         except ValueError:
@@ -336,7 +336,7 @@ class _Run:
         names: list[str] = []
         # several hits may be of one page
         for limit in (depth,) if unit == "chunk" else (3 * depth, 10 * depth):
-            hits = kb.search(query, limit, self.mode, settings=settings)
+            hits = kb.search(query, limit=limit, mode=self.mode, retrieval=settings)
             names = [hit.uri if unit == "page" else hit.chunk.id for hit in hits]
             names = list(dict.fromkeys(names))[:depth]
             if len(names) == depth or len(hits) < limit:

@@ -73,7 +73,7 @@ class Judging:
         kb: Judgeable,
         queries: tuple[str, ...],
         *,
-        depth: int,
+        limit: int,
         unshown: int,
         seed: int,
         rater: str,
@@ -86,7 +86,7 @@ class Judging:
         self._kb = kb
         self.queries = queries
         self.rater = rater
-        self._depth = whole("depth", depth, 1, DEEPEST)
+        self._limit = whole("limit", limit, 1, DEEPEST)
         self._unshown = whole("unshown", unshown, 0, DEEPEST)
         self._seed = whole("seed", seed, 0, 2**63 - 1)
         self._lock = RLock()
@@ -129,7 +129,7 @@ class Judging:
         found = pool(
             self._kb,
             query,
-            depth=self._depth,
+            limit=self._limit,
             unshown=self._unshown,
             seed=self._seed,
             ratings=tuple(self._given[folded(query)]),
@@ -265,7 +265,7 @@ class Judging:
 
 def _asked(kb: Judgeable, judgements: Judgements) -> Answer:
     found = evaluate(
-        kb, judgements, mode=Mode.HYBRID, settings=None, against=None, k=10, on_progress=_quiet
+        kb, judgements, mode=Mode.HYBRID, retrieval=None, against=None, k=10, on_progress=_quiet
     )
     return found.answers[0]
 

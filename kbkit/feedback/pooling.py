@@ -99,7 +99,7 @@ def pool(
     kb: Searchable,
     query: str,
     *,
-    depth: int,
+    limit: int,
     unshown: int,
     seed: int,
     ratings: Iterable[Rating],
@@ -110,7 +110,7 @@ def pool(
     Args:
         kb: Where to search.
         query: What is asked.
-        depth: Hits of each mode.
+        limit: Hits of each mode.
         unshown: Candidates drawn from what hybrid search finds further down.
         seed: Another one gives another order and draws others.
         ratings: Of the knowledge base, oldest first.
@@ -120,19 +120,21 @@ def pool(
     Raises:
         ConfigError: The query is empty, or a number is out of range.
     """
-    depth, unshown = whole("depth", depth, 1, DEEPEST), whole("unshown", unshown, 0, DEEPEST)
+    limit, unshown = whole("limit", limit, 1, DEEPEST), whole("unshown", unshown, 0, DEEPEST)
     seed = whole("seed", seed, 0, 2**63 - 1)
     query, rater = text("query", query), text("rater", rater)
     # what a rater says must not change what is there to be said, nor count where it is measured
-    settings = kb.config().retrieval.model_copy(update={"rating_weight": 0.0})
+    settings = kb.spec.retrieval.model_copy(update={"rating_weight": 0.0})
     hits: dict[str, Hit] = {}
     found_by: dict[str, list[str]] = {}
     further: list[Hit] = []
     for mode in Mode:
         hybrid = mode is Mode.HYBRID and unshown > 0
-        found = kb.search(query, depth + _FURTHER if hybrid else depth, mode, settings=settings)
-        further += found[depth:]
-        for hit in found[:depth]:
+        found = kb.search(
+            query, limit=limit + _FURTHER if hybrid else limit, mode=mode, retrieval=settings
+        )
+        further += found[limit:]
+        for hit in found[:limit]:
             hits.setdefault(hit.chunk.id, hit)
             found_by.setdefault(hit.chunk.id, []).append(mode.value)
     drawn = _by_chance((hit.chunk.id for hit in further), seed, query)

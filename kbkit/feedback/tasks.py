@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 from kbkit.errors import ConfigError
 from kbkit.feedback.judgements import Judgements
 from kbkit.models import Hits, Mode
-from kbkit.recipes import KnowledgeBaseConfig, Question, RetrievalSpec
+from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec
 from kbkit.retrieval.retriever import Retriever
 from kbkit.stores import contents
 
@@ -29,17 +29,18 @@ class Searchable(Protocol):
         """What finds candidates in it."""
         ...
 
-    def config(self) -> KnowledgeBaseConfig:
+    @property
+    def spec(self) -> KnowledgeBaseSpec:
         """How it works."""
         ...
 
     def search(
         self,
         query: str,
+        *,
         limit: int = 10,
         mode: str | Mode = Mode.HYBRID,
-        *,
-        settings: RetrievalSpec | None = None,
+        retrieval: RetrievalSpec | None = None,
     ) -> Hits:
         """The chunks that answer a query."""
         ...

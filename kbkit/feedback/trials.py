@@ -67,7 +67,7 @@ class Trials:
         for number, task in enumerate(tasks):
             if tell is not None:
                 tell(Progress("candidates", number, len(tasks), task.query))
-            pool = kb.retriever.pool(Query.of(task.query, DEPTH, settings=settings))
+            pool = kb.retriever.pool(Query.of(task.query, DEPTH, retrieval=settings))
             parts.append(_Part.of(kb, pool, task, tasks.unit == "page"))
         return cls._joined(parts, tasks, settings.duplicates)
 

@@ -202,7 +202,7 @@ def tune(
             f"{kb.name}: tuning needs {LEAST_QUERIES} queries whose answers are known, there are "
             f"{len(tasks)}; rate more, or write more golden questions"
         )
-    present = kb.config().retrieval
+    present = kb.spec.retrieval
     with shown(on_progress) as tell:
         trials = Trials.of(kb, tasks, tasks.settings(present), tell)
         tried = _tried(present)

@@ -25,7 +25,7 @@ from kbkit.ingest.chunking import chunk, embedded_text
 from kbkit.ingest.embedding import vectors_of
 from kbkit.ingest.run_log import Tally, digest, document_id
 from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, Labels, SourceDocument
-from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.sources.base import SourceEvent
 from kbkit.sources.doctype import detect
 from kbkit.stores import catalog, embedded, registry, runs
@@ -70,7 +70,7 @@ class Place:
 
     database: Database
     kb_id: str
-    config: KnowledgeBaseConfig
+    config: KnowledgeBaseSpec
     embedder: Embedder
 
 

@@ -15,7 +15,7 @@ from kbkit.ingest.document_writer import Origin, Place, Storing
 from kbkit.ingest.run_log import QuietEvents, Tally
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.progress import OnProgress
-from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.sources.base import Source, SourceContext, SourceEvent
 from kbkit.stores import catalog, contents, runs
 from kbkit.stores.database import Database
@@ -46,7 +46,7 @@ class Pipeline:
     snapshots: Snapshots
     locks: FolderLocks
     kb_id: str
-    config: KnowledgeBaseConfig
+    config: KnowledgeBaseSpec
     embedder: Embedder
     settings: Settings
 

@@ -17,7 +17,7 @@ from kbkit.export.index import IndexContent, IndexedChunk, IndexedDocument
 from kbkit.knowledge_base.opened import Resources
 from kbkit.models import Chunk, Document, DocumentState
 from kbkit.models.plain import plain as one_line
-from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.retrieval.fusion import rating_prior
 from kbkit.retrieval.snippet import plain
 from kbkit.stores import contents, encoders, ratings, registry
@@ -84,7 +84,7 @@ def index_content(
                 ids.append(chunk.id)
                 owners.append(chunk.document_id)
                 chunks.append(_chunk(chunk, of_documents[chunk.document_id].title))
-    config = KnowledgeBaseConfig.model_validate(row.config)
+    config = KnowledgeBaseSpec.model_validate(row.config)
     rows = snapshot.rows_of(ids)
     if not len(rows):
         return None

@@ -20,7 +20,7 @@ from kbkit.models import (
 from kbkit.progress import OnProgress, shown
 from kbkit.recipes import (
     AnySource,
-    KnowledgeBaseConfig,
+    KnowledgeBaseSpec,
     parse_source,
 )
 from kbkit.sources import open_source
@@ -142,9 +142,9 @@ class Ingested(Opened):
             )
         return self._run(rows, on_progress, stop)
 
-    def reconfigure(
+    def configure(
         self,
-        config: KnowledgeBaseConfig,
+        spec: KnowledgeBaseSpec,
         *,
         description: str | None = None,
         on_progress: OnProgress | None = None,
@@ -160,14 +160,14 @@ class Ingested(Opened):
             ConflictError: Another process changes the embedder right now.
             EmbedderError: An embedder cannot be opened, or failed; what was embedded is kept.
         """
-        report = self._reembed(config, on_progress, stop)
+        report = self._reembed(spec, on_progress, stop)
         if report.interrupted:
             return report
         before = self._current()
-        old = KnowledgeBaseConfig.model_validate(before.config)
-        if (old.chunking, old.language) != (config.chunking, config.language):
+        old = KnowledgeBaseSpec.model_validate(before.config)
+        if (old.chunking, old.language) != (spec.chunking, spec.language):
             # before the change is noted, so that one that was killed is done again
-            renewed = self._pipeline(config).renew(on_progress=on_progress, stop=stop)
+            renewed = self._pipeline(spec).renew(on_progress=on_progress, stop=stop)
             report = replace(
                 renewed,
                 chunks_embedded=report.chunks_embedded + renewed.chunks_embedded,
@@ -180,9 +180,9 @@ class Ingested(Opened):
                 connection,
                 self.id,
                 description=before.description if description is None else description,
-                config=config.model_dump(mode="json"),
+                config=spec.model_dump(mode="json"),
             )
-            if old.storage != config.storage:
+            if old.storage != spec.storage:
                 restart(connection, registry.get_by_id(connection, self.id))
         self._resources.vectors.apply(self.id)
         return self._with_encoder(report)
@@ -191,7 +191,7 @@ class Ingested(Opened):
         """Fit the query encoder to the chunks there are now, whether or not that is due.
 
         It embeds queries where the recipe says ``query_encoder: fitted``, and stands in for a
-        model that cannot be had. `ingest`, `sync`, `refresh` and `reconfigure` fit it when a fifth
+        model that cannot be had. `ingest`, `sync`, `refresh` and `configure` fit it when a fifth
         of the chunks came or went, where the recipe says so or the embedder may use the network.
 
         Returns:
@@ -221,24 +221,24 @@ class Ingested(Opened):
         )
 
     def _reembed(
-        self, config: KnowledgeBaseConfig, on_progress: OnProgress | None, stop: Stop
+        self, spec: KnowledgeBaseSpec, on_progress: OnProgress | None, stop: Stop
     ) -> IngestReport:
         """Change the embedder, if another is wanted or the one there was gives other vectors."""
         resources = self._resources
         try:
-            embedder = resources.embedder(config.embedding)
+            embedder = resources.embedder(spec.embedding)
         except (ConfigError, EmbedderError):
-            if config.embedding == self.config().embedding:
+            if spec.embedding == self.spec.embedding:
                 return IngestReport()  # other settings can change without it
             raise
         if embedder.fingerprint == self._current().embedder:
             return IngestReport()
-        place = Place(resources.database, self.id, config, embedder)
+        place = Place(resources.database, self.id, spec, embedder)
         return reembed(
             place, resources.vectors, resources.locks, on_progress=on_progress, stop=stop
         )
 
-    def _pipeline(self, config: KnowledgeBaseConfig | None = None) -> Pipeline:
+    def _pipeline(self, spec: KnowledgeBaseSpec | None = None) -> Pipeline:
         resources = self._resources
         return Pipeline(
             database=resources.database,
@@ -246,7 +246,7 @@ class Ingested(Opened):
             snapshots=resources.snapshots,
             locks=resources.locks,
             kb_id=self.id,
-            config=config or self.config(),
+            config=spec or self.spec,
             embedder=self._embedder_of(self._current()),
             settings=resources.settings,
         )

@@ -100,9 +100,9 @@ class Judged(Searched, Edited):
     def evaluate(
         self,
         questions: Sequence[Question] | Judgements | None = None,
-        mode: str | Mode = Mode.HYBRID,
         *,
-        settings: RetrievalSpec | None = None,
+        mode: str | Mode = Mode.HYBRID,
+        retrieval: RetrievalSpec | None = None,
         against: str | Mode | RetrievalSpec | Evaluation | None = None,
         k: int = 10,
         on_progress: OnProgress | None = None,
@@ -115,7 +115,7 @@ class Judged(Searched, Edited):
         Args:
             questions: Golden questions or judgements; by default those that `judgements` gives.
             mode: ``hybrid``, ``dense`` or ``lexical``.
-            settings: How to rank, in place of the recipe's ``retrieval`` part.
+            retrieval: How to rank, in place of the recipe's ``retrieval`` part.
             against: What to compare with: another mode, other settings, or an evaluation of the
                 same queries, of another knowledge base, say.
             k: Places that Recall@k reads, 1 to 100.
@@ -127,7 +127,13 @@ class Judged(Searched, Edited):
         """
         asked = self.judgements() if questions is None else questions
         return evaluate(
-            self, asked, mode=mode, settings=settings, against=against, k=k, on_progress=on_progress
+            self,
+            asked,
+            mode=mode,
+            retrieval=retrieval,
+            against=against,
+            k=k,
+            on_progress=on_progress,
         )
 
     def tune(
@@ -158,11 +164,11 @@ class Judged(Searched, Edited):
         report = tune(self, asked, seed=seed, on_progress=on_progress)
         if not (keep and report.wins):
             return report
-        self.reconfigure(self.config().model_copy(update={"retrieval": report.settings}))
+        self.configure(self.spec.model_copy(update={"retrieval": report.settings}))
         return replace(report, kept=True)
 
     def pool(
-        self, query: str, depth: int = 10, *, unshown: int = 5, seed: int = 0, rater: str = ""
+        self, query: str, *, limit: int = 10, unshown: int = 5, seed: int = 0, rater: str = ""
     ) -> JudgingPool:
         """Candidates for judging a query: what every mode finds, and some of what none shows.
 
@@ -172,7 +178,7 @@ class Judged(Searched, Edited):
 
         Args:
             query: What is asked.
-            depth: Hits of each mode (``hybrid``, ``dense``, ``lexical``), 1 to 100.
+            limit: Hits of each mode (``hybrid``, ``dense``, ``lexical``), 1 to 100.
             unshown: Candidates drawn at random from further down, 0 to 100.
             seed: Another one gives another order and draws others.
             rater: Whose ratings are marked; by default ``KBKIT_RATER`` or the login name.
@@ -184,14 +190,14 @@ class Judged(Searched, Edited):
         rater = rater or self._resources.settings.rater
         given = self.iter_ratings()
         return pool(
-            self, query, depth=depth, unshown=unshown, seed=seed, ratings=given, rater=rater
+            self, query, limit=limit, unshown=unshown, seed=seed, ratings=given, rater=rater
         )
 
     def judging(
         self,
         queries: Queries,
-        depth: int = 10,
         *,
+        limit: int = 10,
         unshown: int = 5,
         seed: int = 0,
         rater: str = "",
@@ -204,7 +210,7 @@ class Judged(Searched, Edited):
         Args:
             queries: Texts, golden questions, judgements, a recipe, or the path of a file (a recipe,
                 a TSV file of questions, or one query a line).
-            depth: As `pool` takes it, like what follows.
+            limit: As `pool` takes it, like what follows.
             unshown: Candidates drawn from further down.
             seed: Another one gives another order and draws others.
             rater: Who judges; by default ``KBKIT_RATER`` or the login name.
@@ -215,7 +221,7 @@ class Judged(Searched, Edited):
         """
         rater = text("rater", rater) or self._resources.settings.rater
         return Judging(
-            self, queries_of(queries), depth=depth, unshown=unshown, seed=seed, rater=rater
+            self, queries_of(queries), limit=limit, unshown=unshown, seed=seed, rater=rater
         )
 
     def agreement(self) -> Agreement:

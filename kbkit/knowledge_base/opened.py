@@ -18,7 +18,7 @@ from kbkit.models import (
 )
 from kbkit.recipes import (
     AnyEmbedding,
-    KnowledgeBaseConfig,
+    KnowledgeBaseSpec,
 )
 from kbkit.stores import contents, ratings, registry
 from kbkit.stores.database import Database
@@ -71,11 +71,12 @@ class Opened:
         """The folder of its workspace."""
         return self._resources.folder
 
-    def config(self) -> KnowledgeBaseConfig:
+    @property
+    def spec(self) -> KnowledgeBaseSpec:
         """How it works: chunking, embedding, retrieval, storage, site."""
-        return KnowledgeBaseConfig.model_validate(self._current().config)
+        return KnowledgeBaseSpec.model_validate(self._current().config)
 
-    def describe(self) -> KnowledgeBaseInfo:
+    def info(self) -> KnowledgeBaseInfo:
         """Its figures: documents, chunks, types, states, embedder, times."""
         with self._resources.database.read() as connection:
             return registry.describe(connection, registry.get_by_id(connection, self.id))
@@ -104,7 +105,7 @@ class Opened:
         with self._resources.database.read() as connection:
             yield from contents.iter_chunks(connection, self.id, document_id)
 
-    def context(self, chunk_id: str, before: int = 1, after: int = 1) -> list[Chunk]:
+    def context(self, chunk_id: str, *, before: int = 1, after: int = 1) -> list[Chunk]:
         """A chunk with those before and after it in its document, in document order.
 
         Args:
@@ -128,7 +129,7 @@ class Opened:
         with self._resources.database.read() as connection:
             return contents.tag_counts(connection, self.id)
 
-    def folders(self, depth: int = 2) -> dict[str, int]:
+    def folders(self, *, depth: int = 2) -> dict[str, int]:
         """How many of its documents lie in each folder of their URIs' paths, sorted by folder.
 
         Args:
@@ -162,7 +163,7 @@ class Opened:
             EmbedderError: It cannot be opened, or is not the one that made the vectors.
         """
         if self._embedder is None or self._embedder.fingerprint != row.embedder:
-            spec = KnowledgeBaseConfig.model_validate(row.config).embedding
+            spec = KnowledgeBaseSpec.model_validate(row.config).embedding
             found = self._resources.embedder(spec)
             if found.fingerprint != row.embedder:
                 raise EmbedderError(

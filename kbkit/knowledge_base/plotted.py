@@ -20,7 +20,7 @@ _MOST_POINTS = 5000
 class Plotted(Judged):
     """A knowledge base to look at. Plots follow the light or dark theme of where they are shown."""
 
-    def embedding_map(self, limit: int = 2000, *, seed: int = 0) -> pd.DataFrame:
+    def embedding_map(self, *, limit: int = 2000, seed: int = 0) -> pd.DataFrame:
         """Where chunks lie on the plane that shows most of what their vectors differ in.
 
         Args:
@@ -59,8 +59,8 @@ class Plotted(Judged):
 
     def plot_map(
         self,
-        limit: int = 2000,
         *,
+        limit: int = 2000,
         colour: Literal["document_type", "folder"] = "document_type",
         seed: int = 0,
     ) -> Plot:
@@ -77,4 +77,4 @@ class Plotted(Judged):
         """
         if colour not in ("document_type", "folder"):
             raise ConfigError(f"colour={colour!r}: give 'document_type' or 'folder'")
-        return embedding_map(self.embedding_map(limit, seed=seed), colour)
+        return embedding_map(self.embedding_map(limit=limit, seed=seed), colour)

@@ -14,7 +14,7 @@ from kbkit.frames import info_html
 from kbkit.knowledge_base.plotted import Plotted
 from kbkit.models import Progress
 from kbkit.progress import OnProgress
-from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores import registry
 
 if TYPE_CHECKING:
@@ -127,17 +127,17 @@ class KnowledgeBase(Plotted):
             yield (
                 registry.describe(connection, row),
                 Listed(connection, self.id),
-                KnowledgeBaseConfig.model_validate(row.config).site,
+                KnowledgeBaseSpec.model_validate(row.config).site,
                 gather(connection, self.id, snapshot),
             )
 
     def site_directory(self) -> Path:
         """Folder that `export` writes to when none is named."""
-        directory = self.config().site.directory
+        directory = self.spec.site.directory
         return Path(directory) if directory else self._resources.folder / "export" / self.name
 
     def __repr__(self) -> str:
         return f"<KnowledgeBase {self.name!r} in {str(self._resources.folder)!r}>"
 
     def _repr_html_(self) -> str:
-        return info_html(self.describe())
+        return info_html(self.info())

@@ -44,11 +44,11 @@ class Searched(Opened):
     def search(
         self,
         query: str,
+        *,
         limit: int = 10,
         mode: str | Mode = Mode.HYBRID,
-        *,
         filters: Filters | Mapping[str, Any] | None = None,
-        settings: RetrievalSpec | None = None,
+        retrieval: RetrievalSpec | None = None,
     ) -> Hits:
         """The chunks that answer a query, best first.
 
@@ -58,20 +58,20 @@ class Searched(Opened):
             mode: ``hybrid``, ``dense`` (by meaning only) or ``lexical`` (by words only).
             filters: What a document must be, as `Filters` or as a mapping of its attributes, such
                 as ``{"document_type": "manual", "tags": ["api"]}``.
-            settings: How to rank, in place of the recipe's ``retrieval`` part.
+            retrieval: How to rank, in place of the recipe's ``retrieval`` part.
 
         Raises:
             ConfigError: The query is empty, or limit, mode or a filter is wrong.
             EmbedderError: The embedder failed.
             NotFoundError: The knowledge base was deleted.
         """
-        return search([self.retriever], Query.of(query, limit, mode, filters, settings))
+        return search([self.retriever], Query.of(query, limit, mode, filters, retrieval))
 
     def similar(
         self,
         chunk_id: str,
-        limit: int = 10,
         *,
+        limit: int = 10,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> Hits:
         """Other chunks that speak of the same as a chunk, nearest first.
@@ -89,7 +89,7 @@ class Searched(Opened):
             ConfigError: Limit or a filter is wrong.
             NotFoundError: There is no such chunk.
         """
-        (chunk,) = self.context(chunk_id, 0, 0)
+        (chunk,) = self.context(chunk_id, before=0, after=0)
         document = self.document(chunk.document_id)
         path = chunk.heading_path
         names = [document.title, *(path[1:] if path[:1] == (document.title,) else path)]
@@ -99,35 +99,35 @@ class Searched(Opened):
 
     def ask(
         self,
-        question: str,
-        limit: int = 5,
+        query: str,
         *,
+        limit: int = 5,
         llm: LLM | None = None,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> Answer:
-        """What a language model makes of the passages that answer a question best.
+        """What a language model makes of the passages that answer a query best.
 
         The passages are handed over as numbered, quoted material. Without a model there is no
         text, only the passages.
 
         Args:
-            question: What is asked.
+            query: What is asked.
             limit: Most passages.
             llm: A llama-index language model; by default what its ``Settings.llm`` was set to. A
                 model may be a service, which then sees question and passages.
             filters: What a document must be.
 
         Raises:
-            ConfigError: The question is empty, or the limit or a filter is wrong.
+            ConfigError: The query is empty, or the limit or a filter is wrong.
             LanguageModelError: The model failed.
         """
-        return ask(self.search(question, limit, filters=filters), llm)
+        return ask(self.search(query, limit=limit, filters=filters), llm)
 
     def as_retriever(
         self,
+        *,
         limit: int = 10,
         mode: str | Mode = Mode.HYBRID,
-        *,
         filters: Filters | Mapping[str, Any] | None = None,
     ) -> BaseRetriever:
         """The search as a llama-index retriever, for its query engines and agents.
@@ -142,11 +142,13 @@ class Searched(Opened):
 
         asked = Query.of("anything", limit, mode, filters)
         return KbkitRetriever(
-            lambda text: self.search(text, asked.limit, asked.mode, filters=asked.filters)
+            lambda text: self.search(
+                text, limit=asked.limit, mode=asked.mode, filters=asked.filters
+            )
         )
 
     def as_tool(
-        self, limit: int = 5, *, filters: Filters | Mapping[str, Any] | None = None
+        self, *, limit: int = 5, filters: Filters | Mapping[str, Any] | None = None
     ) -> FunctionTool:
         """The search as a llama-index tool, for agents.
 
@@ -162,11 +164,11 @@ class Searched(Opened):
         from kbkit.retrieval.llamaindex import search_tool
 
         asked = Filters.of(filters)
-        about = self.describe().description
+        about = self.info().description
         return search_tool(
             f"search_{self.name.replace('-', '_')}",
             f"Search the knowledge base {self.name!r}{about and ': '}{about}\n"
             "Gives passages of its documents, best first, each with its source.",
-            lambda text, most: self.search(text, most, filters=asked),
+            lambda text, most: self.search(text, limit=most, filters=asked),
             limit,
         )

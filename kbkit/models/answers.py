@@ -18,13 +18,13 @@ class Answer:
     """An answer with its sources.
 
     Attributes:
-        question: What was asked.
+        query: What was asked.
         text: What the model says; empty where no model is set.
         hits: The passages it was given; its text cites them by their places, from 1.
         model: Name of the model; empty where none is set.
     """
 
-    question: str
+    query: str
     text: str
     hits: Hits
     model: str = ""

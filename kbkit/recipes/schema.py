@@ -191,7 +191,7 @@ class Question(Spec):
     """URI suffixes of pages that answer it; the first is the best."""
 
 
-class KnowledgeBaseConfig(Spec):
+class KnowledgeBaseSpec(Spec):
     """How a knowledge base works, wherever its documents come from."""
 
     language: str = "english"
@@ -216,7 +216,7 @@ class KnowledgeBaseConfig(Spec):
         return self
 
 
-class Recipe(KnowledgeBaseConfig):
+class Recipe(KnowledgeBaseSpec):
     """A knowledge base, from its sources to its site."""
 
     name: str
@@ -259,9 +259,10 @@ class Recipe(KnowledgeBaseConfig):
         """The file it was read from; relative paths in it start at that file's folder."""
         return self._path
 
-    def config(self) -> KnowledgeBaseConfig:
+    @property
+    def spec(self) -> KnowledgeBaseSpec:
         """The part that shapes the knowledge base itself, its paths made absolute."""
-        parts = {name: getattr(self, name) for name in KnowledgeBaseConfig.model_fields}
+        parts = {name: getattr(self, name) for name in KnowledgeBaseSpec.model_fields}
         folder = self.path.parent.absolute()
         if isinstance(self.embedding, OnnxEmbedding):
             paths = {
@@ -273,7 +274,7 @@ class Recipe(KnowledgeBaseConfig):
         if self.site.directory:
             directory = str(folder / self.site.directory)
             parts["site"] = self.site.model_copy(update={"directory": directory})
-        return KnowledgeBaseConfig(**parts)
+        return KnowledgeBaseSpec(**parts)
 
 
 def check_name(name: str) -> str:

@@ -15,7 +15,7 @@ from kbkit.embedding.regression import READ
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.embedding.term_vectors import term_vectors
 from kbkit.errors import ConfigError, EmbedderError
-from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores import contents, encoders, registry
 from kbkit.stores.database import Database
 from kbkit.stores.registry import KnowledgeBaseRow
@@ -45,7 +45,7 @@ def is_due(connection: sa.Connection, row: KnowledgeBaseRow) -> bool:
         connection: A reading transaction.
         row: The knowledge base in it.
     """
-    config = KnowledgeBaseConfig.model_validate(row.config)
+    config = KnowledgeBaseSpec.model_validate(row.config)
     wanted = config.retrieval.query_encoder == "fitted" or config.embedding.type in _REMOTE
     return wanted and is_outdated(connection, row)
 
@@ -94,7 +94,7 @@ def fit_encoder(
     """
     with database.read() as connection:
         row = registry.get_by_id(connection, kb_id)
-        config = KnowledgeBaseConfig.model_validate(row.config)
+        config = KnowledgeBaseSpec.model_validate(row.config)
         corpus = _read(connection, row, analyzer(config.language).terms)
     if not corpus.terms:
         raise ConfigError(f"{row.name}: has no chunks to fit a query encoder to; add documents")
@@ -171,7 +171,7 @@ def _read(
 
 
 def _term_vectors(
-    database: Database, row: KnowledgeBaseRow, config: KnowledgeBaseConfig, embedder: Embedder
+    database: Database, row: KnowledgeBaseRow, config: KnowledgeBaseSpec, embedder: Embedder
 ) -> dict[str, Vector]:
     with database.read() as connection:
         texts = (chunk.text for chunk in contents.iter_chunks(connection, row.id))

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from kbkit.embedding.base import Embedder, Vector
 from kbkit.errors import ConfigError, EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Filters, Hit, Hits, Mode
-from kbkit.recipes import KnowledgeBaseConfig, RetrievalSpec
+from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.bm25 import bm25_scores
 from kbkit.retrieval.candidates import (
     Candidates,
@@ -56,14 +56,14 @@ class Query:
         limit: Most hits.
         mode: Which legs take part.
         filters: What a document must be.
-        settings: Used in place of the knowledge bases' own.
+        retrieval: Used in place of the knowledge bases' own.
     """
 
     text: str
     limit: int = 10
     mode: Mode = Mode.HYBRID
     filters: Filters = _NO_FILTERS
-    settings: RetrievalSpec | None = None
+    retrieval: RetrievalSpec | None = None
 
     @classmethod
     def of(
@@ -72,7 +72,7 @@ class Query:
         limit: int = 10,
         mode: str | Mode = Mode.HYBRID,
         filters: Filters | Mapping[str, Any] | None = None,
-        settings: RetrievalSpec | None = None,
+        retrieval: RetrievalSpec | None = None,
     ) -> Query:
         """Check what somebody asks.
 
@@ -88,13 +88,13 @@ class Query:
         except ValueError:
             modes = ", ".join(Mode)
             raise ConfigError(f"mode={mode!r}: not known; choose one of {modes}") from None
-        if settings is not None and not isinstance(settings, RetrievalSpec):
-            raise ConfigError(f"settings={settings!r}: give a RetrievalSpec")
+        if retrieval is not None and not isinstance(retrieval, RetrievalSpec):
+            raise ConfigError(f"retrieval={retrieval!r}: give a `kbkit.RetrievalSpec`")
         limit = _whole(limit)
         # lone surrogates, as broken bytes of a command line become, can be neither stored nor read
         text = text if len(text) <= LONGEST_QUERY else text.strip()[:LONGEST_QUERY]
         text = text.encode("utf-8", "replace").decode()
-        return cls(text, limit, mode, Filters.of(filters), settings)
+        return cls(text, limit, mode, Filters.of(filters), retrieval)
 
 
 def _whole(limit: Any) -> int:
@@ -116,7 +116,7 @@ class _Seen:
 
     changes: int
     row: KnowledgeBaseRow
-    config: KnowledgeBaseConfig
+    config: KnowledgeBaseSpec
     totals: Totals
 
     def like(self, other: _Seen) -> bool:
@@ -219,12 +219,12 @@ class Retriever:
         row = registry.get_by_id(connection, self.kb_id)
         known = self._seen
         same = known is not None and known.row.config == row.config
-        config = known.config if known and same else KnowledgeBaseConfig.model_validate(row.config)
+        config = known.config if known and same else KnowledgeBaseSpec.model_validate(row.config)
         return _Seen(changes, row, config, ratings.totals(connection, row.id))
 
     def _wanted(self, seen: _Seen, query: Query) -> tuple[Wanted, str]:
         """What is asked of the legs, and what the reader should know of it."""
-        settings = query.settings or seen.config.retrieval
+        settings = query.retrieval or seen.config.retrieval
         language = seen.config.language
         terms = tuple(analyzer(language).query_terms(query.text))
         encoded = Encoded()
@@ -259,7 +259,7 @@ def _pool(now: _Seen, query: Query, wanted: Wanted, note: str, candidates: Candi
     return Pool(
         kb=now.row.name,
         language=wanted.language,
-        settings=query.settings or now.config.retrieval,
+        settings=query.retrieval or now.config.retrieval,
         terms=wanted.terms,
         candidates=candidates,
         columns=_columns(candidates, wanted, now.totals),
@@ -293,7 +293,7 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     """
     start = time.perf_counter()
     pools = comparable([retriever.pool(query) for retriever in retrievers])
-    settings = query.settings or (pools[0].settings if pools else None)
+    settings = query.retrieval or (pools[0].settings if pools else None)
     last = settings.postprocessors if settings else ()
     ranked = rank(pools, shown_of(last, query.limit), query.mode, settings)
     shown = postprocessed(_hits(retrievers, pools, ranked), query.text, last, query.limit)

@@ -23,7 +23,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
-from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores import registry
 from kbkit.stores.contents import heading_text, unpack
 from kbkit.stores.database import Database
@@ -176,7 +176,7 @@ def _make(connection: sa.Connection, row: KnowledgeBaseRow, before: Snapshot | N
         np.concatenate([before.counts[posted], np.ones(len(new.rows), np.uint16)]),
     )  # fmt: skip
     titles = tuple(document.title for document in found)
-    language = KnowledgeBaseConfig.model_validate(row.config).language
+    language = KnowledgeBaseSpec.model_validate(row.config).language
     numbers = {term: i for i, term in enumerate(terms)}
     owners = np.concatenate([moved[before.owners[kept]], new.owners])
     lengths = np.concatenate([before.lengths[kept], new.lengths])

@@ -86,7 +86,7 @@ def test_a_crawl_is_started_watched_and_cancelled(lab: Lab, slow_site: str):
     assert lab.button("Start").is_enabled()
     assert lab.button("Cancel").is_disabled()
     with kbkit.open(lab.folder / "kb") as workspace:
-        assert workspace["pages"].describe().documents == lab.count("new")
+        assert workspace["pages"].info().documents == lab.count("new")
 
 
 def test_errors_are_one_line(lab: Lab):

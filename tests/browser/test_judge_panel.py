@@ -54,7 +54,7 @@ SHOW_JUDGE = """\
 from kbkit.panels import EvalPanel, JudgePanel
 from kbkit.recipes import Question
 
-judge = JudgePanel(kb, ["read a csv file", "write settings", "quagga"], depth=4, unshown=1)
+judge = JudgePanel(kb, ["read a csv file", "write settings", "quagga"], limit=4, unshown=1)
 judge"""
 SHOW_EVAL = """\
 asked = {"rows of a table": "csv", "nested values": "json", "write toml": "toml", "markup": "xml"}
@@ -243,7 +243,7 @@ def test_settings_are_kept_on_a_click(lab: Lab):
     keep.and_(lab.page.locator(":enabled")).click()
     lab.evaluate.get_by_text("dense_weight: 0.75").wait_for()
     with kbkit.open(lab.workspace) as workspace:
-        assert workspace["manual"].config().retrieval.dense_weight == 0.75
+        assert workspace["manual"].spec.retrieval.dense_weight == 0.75
 
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])

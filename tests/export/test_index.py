@@ -129,7 +129,7 @@ def test_what_python_finds_is_found(tmp_path):
         index = PublishedIndex.of(tmp_path / "search")
         shared, first = [], []
         for query in list(dict.fromkeys(kb.chunks()["heading_path"].str[-1].dropna()))[::3]:
-            expected = [(hit.uri, hit.chunk.anchor) for hit in kb.search(query, settings=FITTED)]
+            expected = [(hit.uri, hit.chunk.anchor) for hit in kb.search(query, retrieval=FITTED)]
             found = [(hit.page, hit.anchor) for hit in index.search(query)]
             shared.append(len(set(expected) & set(found)) / len(set(expected)))
             first.append(expected[0] == found[0])

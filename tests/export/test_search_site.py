@@ -160,7 +160,7 @@ def test_an_export_has_an_index_and_leaves_it_alone(exported):
     kb, folder = exported
     report = kb.export_pages(folder)
     assert set(report.seconds) == {"pages", "fit", "index"}
-    assert kb.describe().chunks == 1
+    assert kb.info().chunks == 1
     times = {path: path.stat().st_mtime_ns for path in (folder / "search").rglob("*")}
     assert times
     assert set(kb.export_pages(folder).seconds) == {"pages", "index"}

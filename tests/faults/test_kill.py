@@ -118,10 +118,12 @@ def check(folder):
             assert documents[chunk.document_id].content[chunk.start : chunk.end] == chunk.text
         for document in documents.values():  # found by both legs, whatever Chroma was told
             for mode in ("lexical", "dense"):
-                hits = kb.search(f"more about {document.title}", 10, mode)
+                hits = kb.search(f"more about {document.title}", limit=10, mode=mode)
                 assert hits
         for chunk in random.Random(1).sample(chunks, min(3, len(chunks))):
-            assert chunk.id in {hit.chunk.id for hit in kb.search(chunk.text, 10, "hybrid")}
+            assert chunk.id in {
+                hit.chunk.id for hit in kb.search(chunk.text, limit=10, mode="hybrid")
+            }
         with sqlite3.connect(folder / "catalog.db") as connection:
             count = connection.execute("SELECT count(*) FROM vectors").fetchone()[0]
         assert count == len(chunks)
@@ -134,7 +136,7 @@ def contents(folder):
         return (
             {document.uri: document.content for document in kb.iter_documents()},
             {(c.start, c.end, c.text) for c in kb.iter_chunks()},
-            kb.describe().pending,
+            kb.info().pending,
         )
 
 

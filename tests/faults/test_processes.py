@@ -30,10 +30,10 @@ def search_and_rate(folder, rater, done, results):
             kb = workspace["shared"]
             while True:
                 last = done.is_set()
-                count = kb.describe().documents
+                count = kb.info().documents
                 for mode in ("hybrid", "dense", "lexical"):
                     newest = count - 1
-                    hits = kb.search(f"number nr{newest}x", 5, mode)
+                    hits = kb.search(f"number nr{newest}x", limit=5, mode=mode)
                     searches += 1
                     if mode != "dense":  # what others committed is seen at once
                         assert hits[0].title == f"Number {newest}", (mode, newest, hits[0])
@@ -66,8 +66,8 @@ def test_two_search_and_rate_while_a_third_ingests(tmp_path):
     assert [outcome[3] for outcome in outcomes] == ["", ""]
     with kbkit.open(tmp_path) as workspace:
         kb = workspace["shared"]
-        assert kb.describe().documents == DOCUMENTS
-        assert kb.describe().pending == 0
+        assert kb.info().documents == DOCUMENTS
+        assert kb.info().pending == 0
         counts = kb.ratings().groupby("rater").size().to_dict()
         assert counts == {rater: ratings for rater, ratings, _, _ in outcomes}
         assert kb.search(f"nr{DOCUMENTS - 1}x")[0].title == f"Number {DOCUMENTS - 1}"
@@ -127,4 +127,4 @@ def test_a_source_is_read_by_one_process_at_a_time(tmp_path):
         release.set()
         other.join(60)
         assert other.exitcode == 0
-        assert kb.describe().documents == 1
+        assert kb.info().documents == 1

@@ -114,7 +114,7 @@ def test_a_relevant_page_that_is_named_twice_counts_once(shared):
 
 
 def test_judgements_are_measured_by_chunk_with_their_grades(shared):
-    order = [hit.chunk.id for hit in shared.search("black tea", 10)]
+    order = [hit.chunk.id for hit in shared.search("black tea", limit=10)]
     grades = {order[0]: 1, order[1]: 3, order[2]: 0}
     (answer,) = shared.evaluate(Judgements.of({"black tea": grades})).answers
     assert answer.found == tuple(order)
@@ -124,7 +124,7 @@ def test_judgements_are_measured_by_chunk_with_their_grades(shared):
 
 
 def test_recall_reads_k_places(shared):
-    order = [hit.chunk.id for hit in shared.search("black tea", 10)]
+    order = [hit.chunk.id for hit in shared.search("black tea", limit=10)]
     judged = Judgements.of({"black tea": {order[0]: 2, order[2]: 1}})
     assert shared.evaluate(judged, k=2).recall == 1 / 2
     assert shared.evaluate(judged, k=3).recall == 1
@@ -132,15 +132,15 @@ def test_recall_reads_k_places(shared):
 
 
 def test_ratings_measure_by_default_and_have_no_weight_then(kb):
-    hits = kb.search("black tea", 10)
+    hits = kb.search("black tea", limit=10)
     before = [hit.chunk.id for hit in hits]
     # whatever the ratings move, they may not prove themselves right
     for rater in "abcdef":
         kb.rate(hits[0].chunk.id, 1, query="black tea", rater=rater)
         kb.rate(hits[1].chunk.id, 5, query="black tea", rater=rater)
     settings = RetrievalSpec(rating_weight=1.0)
-    assert [hit.chunk.id for hit in kb.search("black tea", settings=settings)] != before
-    assert kb.evaluate(settings=settings).answers[0].found == tuple(before)
+    assert [hit.chunk.id for hit in kb.search("black tea", retrieval=settings)] != before
+    assert kb.evaluate(retrieval=settings).answers[0].found == tuple(before)
 
 
 def test_queries_that_nothing_judged_answers_are_left_out(kb, chunk):
@@ -157,7 +157,7 @@ def test_queries_that_nothing_judged_answers_are_left_out(kb, chunk):
 
 
 def test_two_modes_are_compared_query_by_query(shared):
-    result = shared.evaluate(QUESTIONS, "lexical", against="dense")
+    result = shared.evaluate(QUESTIONS, mode="lexical", against="dense")
     assert (result.label, result.against.label) == ("lexical", "dense")
     found = result.differences()["ndcg@10"]
     assert found.mean == pytest.approx(result.ndcg - result.against.ndcg)

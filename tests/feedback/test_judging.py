@@ -41,10 +41,10 @@ def test_what_is_taken_back_is_as_if_it_was_never_said(kb):
 
 
 def test_ratings_do_not_change_what_is_there_to_be_judged(kb):
-    before = [one.hit.chunk.id for one in kb.pool(QUERIES[0], depth=1, unshown=1, rater="ann")]
+    before = [one.hit.chunk.id for one in kb.pool(QUERIES[0], limit=1, unshown=1, rater="ann")]
     for chunk in kb.iter_chunks():
         kb.rate(chunk.id, 1 if chunk.id in before else 5, query=QUERIES[0], rater="ann")
-    after = [one.hit.chunk.id for one in kb.pool(QUERIES[0], depth=1, unshown=1, rater="ann")]
+    after = [one.hit.chunk.id for one in kb.pool(QUERIES[0], limit=1, unshown=1, rater="ann")]
     assert after == before
 
 
@@ -120,7 +120,7 @@ def test_what_is_no_query_is_one_clear_error(given):
     assert len(str(raised.value)) < 400
 
 
-@pytest.mark.parametrize("arguments", [{"depth": 0}, {"unshown": -1}, {"seed": 1.5}, {"rater": 3}])
+@pytest.mark.parametrize("arguments", [{"limit": 0}, {"unshown": -1}, {"seed": 1.5}, {"rater": 3}])
 def test_wrong_numbers_are_refused_at_once(shared, arguments):
     with pytest.raises(ConfigError):
         shared.judging(QUERIES, **arguments)

@@ -20,9 +20,9 @@ def ids(pool):
 
 
 def test_a_pool_has_what_every_mode_shows_and_some_of_what_none_does(garden):
-    pool = garden.pool("water the roses", depth=4, unshown=3)
+    pool = garden.pool("water the roses", limit=4, unshown=3)
     for mode in Mode:
-        shown = {hit.chunk.id for hit in garden.search("water the roses", 4, mode)}
+        shown = {hit.chunk.id for hit in garden.search("water the roses", limit=4, mode=mode)}
         assert {one.hit.chunk.id for one in pool if mode in one.found_by} == shown
     assert sum(not one.found_by for one in pool) == 3
     assert len(set(ids(pool))) == len(pool)
@@ -32,7 +32,7 @@ def test_the_order_is_the_same_each_time_and_tells_nothing(garden):
     first = garden.pool("water the roses")
     assert ids(first) == ids(garden.pool("water the roses"))
     assert ids(first) != ids(garden.pool("water the roses", seed=1))
-    best = {mode: garden.search("water the roses", 1, mode)[0].chunk.id for mode in Mode}
+    best = {mode: garden.search("water the roses", limit=1, mode=mode)[0].chunk.id for mode in Mode}
     starts = {ids(garden.pool("water the roses", seed=seed))[0] for seed in range(8)}
     assert not starts <= set(best.values())
     columns = set(first.to_frame().columns)
@@ -54,14 +54,14 @@ def test_what_was_rated_for_the_query_is_marked(kb, chunk):
 
 
 def test_pools_become_judgements(garden):
-    pool = garden.pool("water the roses", depth=3)
+    pool = garden.pool("water the roses", limit=3)
     for one in pool:
         garden.rate(one.hit.chunk.id, 4, query=pool.query)
     assert set(garden.judgements().grades["water the roses"]) == set(ids(pool))
 
 
 def test_little_to_find_gives_a_small_pool(kb):
-    assert 0 < len(kb.pool("bread", depth=100, unshown=100)) <= len(list(kb.iter_chunks()))
+    assert 0 < len(kb.pool("bread", limit=100, unshown=100)) <= len(list(kb.iter_chunks()))
     for document in list(kb.iter_documents()):
         kb.delete_document(document.id)
     empty = kb.pool("bread")
@@ -72,7 +72,7 @@ def test_little_to_find_gives_a_small_pool(kb):
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"query": " "}, {"query": None}, {"depth": 0}, {"depth": 101}, {"depth": 1.5},
+        {"query": " "}, {"query": None}, {"limit": 0}, {"limit": 101}, {"limit": 1.5},
         {"unshown": -1}, {"unshown": 10**9}, {"seed": -1}, {"seed": "x"},
     ],
     ids=json.dumps,

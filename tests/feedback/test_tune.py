@@ -16,7 +16,7 @@ from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.tasks import tasks_of
 from kbkit.feedback.trials import Trials
 from kbkit.feedback.tune import RANGES
-from kbkit.recipes import KnowledgeBaseConfig, Question, RetrievalSpec, load_recipe
+from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, load_recipe
 
 TOPICS = ("garden", "kitchen", "weather", "travel", "music", "money")
 WORDS = ("rose", "thyme", "spade", "oven", "butter", "spoon", "rain", "cloud", "frost", "train",
@@ -34,8 +34,8 @@ def base(folder):
     """Chunks whose answers stand under a heading with the very words of the question."""
     generator = random.Random(5)
     with kbkit.open(folder) as workspace:
-        config = KnowledgeBaseConfig(retrieval=BAD)
-        kb = workspace.create("topics", config=config)
+        config = KnowledgeBaseSpec(retrieval=BAD)
+        kb = workspace.create("topics", spec=config)
         for topic, number in itertools.product(TOPICS, range(8)):
             sections = []
             for part in range(4):
@@ -73,7 +73,7 @@ def test_bad_settings_are_replaced_by_ones_that_win_on_queries_held_out(base, re
     assert report.difference.p_value < 0.01
     assert report.proposed.dense_weight < 0.7
     assert report.settings == report.proposed
-    assert base.config().retrieval == BAD, "nothing is written unless asked for"
+    assert base.spec.retrieval == BAD, "nothing is written unless asked for"
     assert not report.kept
     assert len(report.folds) == 25
     assert sum(fold.queries for fold in report.folds if fold.repeat == 1) == report.queries == 30
@@ -86,15 +86,15 @@ def test_what_half_of_the_judgements_choose_is_no_worse_on_the_other_half(base, 
         half = {query: judged.grades[query] for query in queries[:15]}
         other = Judgements.of({query: judged.grades[query] for query in queries[15:]})
         settings = base.tune(Judgements.of(half), seed=seed).settings
-        assert base.evaluate(other, settings=settings).ndcg >= base.evaluate(other).ndcg
+        assert base.evaluate(other, retrieval=settings).ndcg >= base.evaluate(other).ndcg
 
 
 def test_settings_that_are_good_stay(base, judged, report):
     with kbkit.open(base._resources.folder) as workspace:
         kb = workspace["topics"]
-        kb.reconfigure(kb.config().model_copy(update={"retrieval": report.proposed}))
+        kb.configure(kb.spec.model_copy(update={"retrieval": report.proposed}))
         again = kb.tune(judged, keep=True)
-        kb.reconfigure(kb.config().model_copy(update={"retrieval": BAD}))
+        kb.configure(kb.spec.model_copy(update={"retrieval": BAD}))
     assert not again.wins
     assert not again.kept
     assert again.settings == report.proposed
@@ -106,9 +106,9 @@ def test_settings_that_win_are_kept_when_asked_for(base, judged):
         kb = workspace["topics"]
         report = kb.tune(judged, keep=True)
         assert report.kept
-        assert kb.config().retrieval == report.proposed
-        assert kb.evaluate(judged).ndcg > base.evaluate(judged, settings=BAD).ndcg
-        kb.reconfigure(kb.config().model_copy(update={"retrieval": BAD}))
+        assert kb.spec.retrieval == report.proposed
+        assert kb.evaluate(judged).ndcg > base.evaluate(judged, retrieval=BAD).ndcg
+        kb.configure(kb.spec.model_copy(update={"retrieval": BAD}))
 
 
 def test_the_command_line_tunes(folder, base, judged, report, tmp_path):
@@ -121,13 +121,13 @@ def test_the_command_line_tunes(folder, base, judged, report, tmp_path):
     assert shown.stdout.endswith(report.to_yaml())
     assert "the proposed settings win" in shown.stderr
     assert "nothing was changed" in shown.stderr
-    assert base.config().retrieval == BAD
+    assert base.spec.retrieval == BAD
     try:
         kept = CliRunner().invoke(cli.app, [*command, "--keep", "--json"])
         assert json.loads(kept.stdout)["kept"]
-        assert base.config().retrieval == report.proposed
+        assert base.spec.retrieval == report.proposed
     finally:
-        base.reconfigure(KnowledgeBaseConfig(retrieval=BAD))
+        base.configure(KnowledgeBaseSpec(retrieval=BAD))
 
 
 def test_tuning_says_the_same_each_time(base, judged, report):
@@ -166,7 +166,7 @@ def test_trials_rank_exactly_as_search_does(base, judged, by_page):
     tasks = tasks_of(base, asked)
     for one in settings:
         trials = Trials.of(base, tasks, one)
-        figures = base.evaluate(asked, settings=one).values()["ndcg@10"]
+        figures = base.evaluate(asked, retrieval=one).values()["ndcg@10"]
         np.testing.assert_allclose(trials.ndcg(one), figures, atol=1e-12)
     assert len(Trials.of(base, tasks, settings[2]).close) > 0
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import kbkit
-from kbkit.recipes import ChunkingSpec, KnowledgeBaseConfig
+from kbkit.recipes import ChunkingSpec, KnowledgeBaseSpec
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def wordy_config(wordy):
             "type": "llama-index", "model": "wordy_embedding:WordyEmbedding", "batch_size": 4,
             "arguments": arguments,
         }  # fmt: skip
-        return KnowledgeBaseConfig.model_validate(
+        return KnowledgeBaseSpec.model_validate(
             {"embedding": embedding, "chunking": ChunkingSpec(size=100)}
         )
 

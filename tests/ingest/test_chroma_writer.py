@@ -42,7 +42,7 @@ def test_the_index_is_level_at_the_end_without_being_opened_here(lines, workspac
     assert report.chunks_added == DOCUMENTS * SECTIONS
     assert len(seen) == 1
     assert children() == []
-    assert kb.describe().pending == 0
+    assert kb.info().pending == 0
     assert not workspace._resources.vectors._chroma.collections
     assert kb.search("nr7x77", mode="dense", limit=1)[0].title == "Number 7"
 
@@ -59,8 +59,8 @@ def test_a_child_that_is_killed_costs_time_only(lines, workspace):
 
     kb.ingest(lines, on_progress=kill)
     assert killed
-    assert kb.describe().pending == 0
-    assert kb.describe().chunks == DOCUMENTS * SECTIONS
+    assert kb.info().pending == 0
+    assert kb.info().chunks == DOCUMENTS * SECTIONS
     collection = workspace._resources.vectors._chroma.collections[kb.id]
     assert collection.count() == DOCUMENTS * SECTIONS
 
@@ -69,4 +69,4 @@ def test_little_starts_nothing(workspace):
     kb = workspace.create("few")
     kb.add("One", "One sentence.")
     assert children() == []
-    assert kb.describe().pending == 0
+    assert kb.info().pending == 0

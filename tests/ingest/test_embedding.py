@@ -15,12 +15,12 @@ def waiting(workspace):
 
 
 def test_batches_before_the_one_that_failed_are_not_embedded_again(workspace, wordy, wordy_config):
-    kb = workspace.create("notes", config=wordy_config())
+    kb = workspace.create("notes", spec=wordy_config())
     wordy.batches.clear()
     wordy.breaks_at = 9
     with pytest.raises(EmbedderError, match="out of credit"):
         kb.add("Long", SECTIONS)
-    assert kb.describe().documents == 0
+    assert kb.info().documents == 0
     assert waiting(workspace) == 8 * 4
     failed = wordy.batches.pop()
     wordy.breaks_at = 0
@@ -35,7 +35,7 @@ def test_batches_before_the_one_that_failed_are_not_embedded_again(workspace, wo
 def test_a_text_is_embedded_once_within_a_document_and_across_documents(
     workspace, wordy, wordy_config
 ):
-    kb = workspace.create("notes", config=wordy_config())
+    kb = workspace.create("notes", spec=wordy_config())
     wordy.batches.clear()
     kb.add("Same", "The same words.\n\n" * 60, source="a")
     kb.add("Same", "The same words.\n\n" * 60, source="b")

@@ -10,7 +10,7 @@ import pytest
 
 import kbkit
 from kbkit.errors import ConflictError, EmbedderError
-from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.recipes import KnowledgeBaseSpec
 
 SECTIONS = "\n\n".join(f"## Part {n}\n\nNumber {n} says hello to nr{n}x." for n in range(40))
 
@@ -18,7 +18,7 @@ SECTIONS = "\n\n".join(f"## Part {n}\n\nNumber {n} says hello to nr{n}x." for n 
 @pytest.fixture
 def kb(workspace, wordy_config):
     """A knowledge base of 40 chunks with vectors of 16 dimensions."""
-    made = workspace.create("notes", config=wordy_config(dimensions=16))
+    made = workspace.create("notes", spec=wordy_config(dimensions=16))
     made.add("Long", SECTIONS)
     return made
 
@@ -28,18 +28,18 @@ def first(kb, mode="dense"):
 
 
 def test_another_embedder_takes_over_without_anything_being_cut_again(kb, wordy, wordy_config):
-    before = kb.describe()
+    before = kb.info()
     chunks = {chunk.id for chunk in kb.iter_chunks()}
     told = []
-    report = kb.reconfigure(wordy_config(dimensions=32), on_progress=told.append)
-    after = kb.describe()
+    report = kb.configure(wordy_config(dimensions=32), on_progress=told.append)
+    after = kb.info()
     assert report.chunks_embedded == 40
     assert (told[0].stage, told[0].done, told[0].total) == ("embed", 4, 40)
     assert (before.dimensions, after.dimensions) == (16, 32)
     assert before.collection != after.collection
     assert after.pending == 0
     assert {chunk.id for chunk in kb.iter_chunks()} == chunks
-    assert kb.config().embedding.arguments == {"dimensions": 32}
+    assert kb.spec.embedding.arguments == {"dimensions": 32}
     assert first(kb) == "part-17"
     wordy.batches.clear()
     kb.add("Long", SECTIONS)  # is the same: the embedder is no part of what a document is
@@ -48,9 +48,9 @@ def test_another_embedder_takes_over_without_anything_being_cut_again(kb, wordy,
 
 def test_searches_go_on_while_the_new_vectors_come(kb, wordy_config):
     seen = []
-    kb.reconfigure(
+    kb.configure(
         wordy_config(dimensions=32),
-        on_progress=lambda _: seen.append((kb.describe().dimensions, first(kb))),
+        on_progress=lambda _: seen.append((kb.info().dimensions, first(kb))),
     )
     assert seen[:10] == [(16, "part-17")] * 10
     assert set(seen[10:]) == {(32, "part-17")}
@@ -58,41 +58,41 @@ def test_searches_go_on_while_the_new_vectors_come(kb, wordy_config):
 
 def test_work_that_was_stopped_is_taken_up(kb, wordy, wordy_config):
     wordy.batches.clear()
-    report = kb.reconfigure(wordy_config(dimensions=32), stop=lambda: len(wordy.batches) >= 3)
+    report = kb.configure(wordy_config(dimensions=32), stop=lambda: len(wordy.batches) >= 3)
     assert report.interrupted
-    assert kb.describe().dimensions == 16
+    assert kb.info().dimensions == 16
     assert first(kb) == "part-17"
-    report = kb.reconfigure(wordy_config(dimensions=32))
+    report = kb.configure(wordy_config(dimensions=32))
     asked = [text for batch in wordy.batches for text in batch if text != "kbkit"]
     assert len(asked) == len(set(asked)) == 40
     assert not report.interrupted
-    assert kb.describe().dimensions == 32
+    assert kb.info().dimensions == 32
 
 
 def test_an_embedder_that_fails_leaves_the_old_vectors(kb, wordy, wordy_config):
     wordy.batches.clear()
     wordy.breaks_at = 5
     with pytest.raises(EmbedderError, match="out of credit"):
-        kb.reconfigure(wordy_config(dimensions=32))
-    assert kb.describe().dimensions == 16
+        kb.configure(wordy_config(dimensions=32))
+    assert kb.info().dimensions == 16
     assert first(kb) == "part-17"
-    assert kb.reconfigure(wordy_config(dimensions=32)).chunks_embedded == 40 - 16
+    assert kb.configure(wordy_config(dimensions=32)).chunks_embedded == 40 - 16
 
 
 def test_documents_that_come_meanwhile_are_taken_along(kb, wordy_config):
     def add(_):
-        if kb.describe().documents == 1:
+        if kb.info().documents == 1:
             kb.add("Late", "A zebra came late.")
 
-    kb.reconfigure(wordy_config(dimensions=32), on_progress=add)
-    assert kb.describe().documents == 2
+    kb.configure(wordy_config(dimensions=32), on_progress=add)
+    assert kb.info().documents == 2
     assert kb.search("A zebra came late.", mode="dense")[0].title == "Late"
 
 
 def test_another_process_notices(kb, workspace, wordy_config):
     with kbkit.open(workspace.path) as other:
         assert first(other["notes"]) == "part-17"
-        kb.reconfigure(wordy_config(dimensions=32))
+        kb.configure(wordy_config(dimensions=32))
         assert first(other["notes"]) == "part-17"
         other["notes"].add("Late", "A zebra came late.")
     assert kb.search("A zebra came late.", mode="dense")[0].title == "Late"
@@ -105,7 +105,7 @@ def test_an_ingest_whose_embedder_was_changed_says_so(kb, workspace, wordy_confi
         changed = []
 
         def change(_):
-            changed.append(kb.reconfigure(wordy_config(dimensions=32)))
+            changed.append(kb.configure(wordy_config(dimensions=32)))
 
         with pytest.raises(ConflictError, match="run this again"):
             other["notes"].ingest(kbkit.JsonlSource(path=str(lines)), on_progress=change)
@@ -114,18 +114,18 @@ def test_an_ingest_whose_embedder_was_changed_says_so(kb, workspace, wordy_confi
 
 
 def test_the_static_default_may_take_over(kb):
-    kb.reconfigure(KnowledgeBaseConfig(embedding={"type": "static"}))
-    assert kb.describe().embedder.startswith("static:")
-    assert kb.describe().dimensions == 256
+    kb.configure(KnowledgeBaseSpec(embedding={"type": "static"}))
+    assert kb.info().embedder.startswith("static:")
+    assert kb.info().dimensions == 256
     assert first(kb) == "part-17"
 
 
 CHILD = """
 import sys, kbkit
-from kbkit.recipes import KnowledgeBaseConfig
-config = KnowledgeBaseConfig.model_validate_json(sys.argv[2])
+from kbkit.recipes import KnowledgeBaseSpec
+config = KnowledgeBaseSpec.model_validate_json(sys.argv[2])
 with kbkit.open(sys.argv[1]) as workspace:
-    workspace["notes"].reconfigure(config, on_progress=lambda _: print("step", flush=True))
+    workspace["notes"].configure(config, on_progress=lambda _: print("step", flush=True))
 """
 
 
@@ -142,9 +142,9 @@ def test_a_kill_loses_no_vector_that_was_kept(kb, workspace, wordy_config):
     child.send_signal(signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
     child.wait(30)
     child.stdout.close()
-    assert kb.describe().dimensions == 16
+    assert kb.info().dimensions == 16
     assert first(kb) == "part-17"
-    report = kb.reconfigure(slow)
+    report = kb.configure(slow)
     assert report.chunks_embedded <= 40 - 3 * 4
-    assert kb.describe().dimensions == 32
+    assert kb.info().dimensions == 32
     assert first(kb) == "part-17"

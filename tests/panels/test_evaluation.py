@@ -58,7 +58,9 @@ def test_two_settings_are_measured_as_python_does(kb):
     panel.forms["A"].mode_box.value = "lexical"
     compared(panel, dense_weight=1.0, document_weight=0.0)
     settings = RetrievalSpec(dense_weight=1.0, document_weight=0.0)
-    python = kb.evaluate(QUESTIONS, settings=settings, against=kb.evaluate(QUESTIONS, "lexical"))
+    python = kb.evaluate(
+        QUESTIONS, retrieval=settings, against=kb.evaluate(QUESTIONS, mode="lexical")
+    )
     assert panel.evaluation.means() == python.means()
     assert panel.evaluation.against.means() == python.against.means()
     frame = panel.comparison
@@ -110,28 +112,28 @@ def test_judgements_are_the_default_and_what_they_lack_is_said(kb):
 
 
 def test_settings_are_kept_only_when_somebody_says_so(kb):
-    before = kb.config().retrieval
+    before = kb.spec.retrieval
     panel = EvalPanel(kb, QUESTIONS)
     panel.keep("B")
     assert "compare before you keep" in panel._status.value
     compared(panel, dense_weight=0.9, title_weight=0.7)
-    assert kb.config().retrieval == before
+    assert kb.spec.retrieval == before
     assert panel.keep_buttons["A"].disabled
     panel.keep_buttons["B"].click()
     panel.wait(60)
-    kept = kb.config().retrieval
+    kept = kb.spec.retrieval
     assert kept == before.model_copy(update={"dense_weight": 0.9, "title_weight": 0.7})
     assert "dense_weight: 0.9" in panel._lines.value
     assert panel.keep_buttons["B"].disabled
     panel.keep_buttons["A"].click()  # the way back
     panel.wait(60)
-    assert kb.config().retrieval == before
+    assert kb.spec.retrieval == before
 
 
 def test_what_has_no_control_stays(kb):
-    config = kb.config()
+    config = kb.spec
     spec = RetrievalSpec(per_document=5, rating_weight=0.3, document_weight=3.0)
-    kb.reconfigure(config.model_copy(update={"retrieval": spec}))
+    kb.configure(config.model_copy(update={"retrieval": spec}))
     assert EvalPanel(kb, QUESTIONS).forms["A"].chosen() == ("hybrid", spec)
 
 

@@ -9,7 +9,7 @@ import kbkit
 from kbkit.models import Hits, Mode
 from kbkit.panels import SearchPanel
 from kbkit.panels.events import tell
-from kbkit.recipes import KnowledgeBaseConfig
+from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores import encoders
 
 
@@ -51,9 +51,9 @@ def test_starts_empty_and_says_what_there_is(workspace):
 
 def test_the_status_line_says_what_was_done_instead(scratch):
     kb = scratch["garden"]
-    config = kb.config().model_dump(mode="json")
+    config = kb.spec.model_dump(mode="json")
     config["retrieval"]["query_encoder"] = "fitted"  # and nothing is fitted
-    kb.reconfigure(KnowledgeBaseConfig.model_validate(config))
+    kb.configure(KnowledgeBaseSpec.model_validate(config))
     with scratch._resources.database.write() as connection:
         encoders.remove(connection, kb.id)
     panel = SearchPanel(kb)

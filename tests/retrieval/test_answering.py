@@ -42,7 +42,7 @@ def kb(tmp_path_factory) -> Iterator[kbkit.KnowledgeBase]:
 
 
 def test_an_answer_names_the_passages_it_cites(kb):
-    answer = kb.ask("make tea", 3, llm=Model(says="Pour [2, 3] water [2] and wait [17]. <b>"))
+    answer = kb.ask("make tea", limit=3, llm=Model(says="Pour [2, 3] water [2] and wait [17]. <b>"))
     assert answer.cited == (2, 3)
     assert answer.model == "oracle"
     html = answer._repr_html_()

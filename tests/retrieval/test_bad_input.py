@@ -71,11 +71,11 @@ queries = (
 def test_any_text_is_answered_or_refused(kb, query, mode, limit):
     if not query.strip():
         with pytest.raises(ConfigError, match="query is empty"):
-            kb.search(query, limit, mode)
+            kb.search(query, limit=limit, mode=mode)
         return
-    hits = kb.search(query, limit, mode)
+    hits = kb.search(query, limit=limit, mode=mode)
     check(kb, hits, limit)
-    again = kb.search(query, limit, mode)
+    again = kb.search(query, limit=limit, mode=mode)
     assert again.hits == hits.hits
 
 
@@ -130,13 +130,13 @@ def test_no_text_is_no_query(kb, query):
 )
 def test_a_limit_is_a_whole_number_above_0(kb, limit):
     with pytest.raises(ConfigError, match="limit="):
-        kb.search("tea", limit)
+        kb.search("tea", limit=limit)
 
 
 @pytest.mark.parametrize("limit", [1, np.int64(2), np.uint8(3), 10**6, 2**63, 10**30])
 @pytest.mark.parametrize("mode", MODES)
 def test_a_limit_may_be_as_large_as_it_likes(kb, limit, mode):
-    check(kb, kb.search("green tea minutes", limit, mode), int(limit))
+    check(kb, kb.search("green tea minutes", limit=limit, mode=mode), int(limit))
 
 
 @pytest.mark.parametrize("mode", ["fuzzy", "", "HYBRID", None, 3, ["hybrid"], {}])
@@ -148,7 +148,7 @@ def test_a_mode_is_one_of_three(kb, mode):
 @pytest.mark.parametrize("wrong", [{"dense_weight": 1}, 3, "x", RetrievalSpec])
 def test_settings_are_settings(kb, wrong):
     with pytest.raises(ConfigError, match="RetrievalSpec"):
-        kb.search("tea", settings=wrong)
+        kb.search("tea", retrieval=wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"color": "red"}, {"after": "soon"}, 3, {"source": "\udcff"}])
@@ -176,7 +176,7 @@ def test_wrong_filters_are_refused_by_search(kb, wrong):
     queries,
 )
 def test_any_settings_give_an_answer(kb, chosen, mode, query):
-    check(kb, kb.search(f"tea {query}", 10, mode, settings=chosen), 10)
+    check(kb, kb.search(f"tea {query}", limit=10, mode=mode, retrieval=chosen), 10)
 
 
 @settings(
@@ -200,7 +200,7 @@ def test_any_settings_give_an_answer(kb, chosen, mode, query):
 )
 def test_any_filters_give_an_answer_or_an_error(kb, filters, mode):
     try:
-        hits = kb.search("green tea minutes", 10, mode, filters=filters)
+        hits = kb.search("green tea minutes", limit=10, mode=mode, filters=filters)
     except KbkitError as error:
         assert "filters: " in str(error)  # noqa: PT017
     else:

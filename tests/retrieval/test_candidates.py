@@ -174,7 +174,7 @@ def test_deleted_chunks_take_no_places_away(tmp_path):
         for n, text in enumerate(["green tea"] * 6 + ["black tea", "hot milk", "cold rum"]):
             kb.add(f"{text} {n}", f"All about {text}, number {n}.")
         kb._resources.vectors.open(kb.id)
-        gone = [hit.uri for hit in kb.search("green tea", 6, "dense", settings=FEW)]
+        gone = [hit.uri for hit in kb.search("green tea", limit=6, mode="dense", retrieval=FEW)]
         with kb._resources.database.write() as connection:
             for table in ("vectors WHERE chunk_seq", "chunks WHERE seq"):
                 connection.exec_driver_sql(
@@ -185,7 +185,7 @@ def test_deleted_chunks_take_no_places_away(tmp_path):
             connection.exec_driver_sql("UPDATE knowledge_bases SET version = version + 1")
         left = {"black tea 6", "hot milk 7", "cold rum 8"}
         for _ in range(3):  # from the catalog, and from a snapshot
-            hits = kb.search("green tea", 3, "dense", settings=FEW)
+            hits = kb.search("green tea", limit=3, mode="dense", retrieval=FEW)
             assert {hit.title for hit in hits} == left
             kb._resources.warmer.close()
 
@@ -194,13 +194,16 @@ def test_deleted_chunks_take_no_places_away(tmp_path):
 @pytest.mark.parametrize("settings", [None, FEW, RetrievalSpec(candidates=1)])
 def test_a_longer_list_begins_like_a_shorter_one(kb, mode, settings):
     for query in QUERIES:
-        whole = kb.search(query, 10**6, mode, settings=settings)
+        whole = kb.search(query, limit=10**6, mode=mode, retrieval=settings)
         scores = [hit.score for hit in whole]
         ids = [hit.chunk.id for hit in whole]
         assert scores == pytest.approx(sorted(scores, reverse=True))
         assert len(ids) == len(set(ids))
         for limit in (1, 10, 60, 150, 10**30):
-            assert kb.search(query, limit, mode, settings=settings).hits == whole.hits[:limit]
+            assert (
+                kb.search(query, limit=limit, mode=mode, retrieval=settings).hits
+                == whole.hits[:limit]
+            )
 
 
 @pytest.mark.parametrize("query", QUERIES)

@@ -142,9 +142,9 @@ ALL = SINGLE + [combined(seed) for seed in range(40)]
 def test_what_passes_is_found_and_nothing_else(workspace, conditions):
     kb = workspace["one"]
     allowed = passing(kb, conditions)
-    whole = {mode: kb.search("green black tea", 10**6, mode) for mode in Mode}
+    whole = {mode: kb.search("green black tea", limit=10**6, mode=mode) for mode in Mode}
     for mode, unfiltered in whole.items():
-        found = kb.search("green black tea", 10**6, mode, filters=conditions)
+        found = kb.search("green black tea", limit=10**6, mode=mode, filters=conditions)
         ids = {hit.chunk.id for hit in unfiltered}
         assert {hit.chunk.id for hit in found} == allowed & ids, mode
         assert len(found) == len(allowed & ids)
@@ -155,8 +155,10 @@ def test_what_passes_is_found_and_nothing_else(workspace, conditions):
 def test_what_passes_keeps_its_order(workspace, conditions, mode):
     kb = workspace["one"]
     allowed = passing(kb, conditions)
-    whole = kb.search("green black tea", 10**6, mode, settings=PLAIN)
-    found = kb.search("green black tea", 10**6, mode, filters=conditions, settings=PLAIN)
+    whole = kb.search("green black tea", limit=10**6, mode=mode, retrieval=PLAIN)
+    found = kb.search(
+        "green black tea", limit=10**6, mode=mode, filters=conditions, retrieval=PLAIN
+    )
     expected = [hit for hit in whole if hit.chunk.id in allowed]
     assert [hit.chunk.id for hit in found] == [hit.chunk.id for hit in expected]
     for one, other in zip(found, expected, strict=True):
@@ -175,7 +177,9 @@ def test_few_candidates_are_the_best_that_pass(workspace):
     """Whatever does not pass takes no places among the candidates."""
     few = RetrievalSpec(candidates=1)
     for mode in Mode:
-        hits = workspace["one"].search("tea", 3, mode, filters={"tags": "api"}, settings=few)
+        hits = workspace["one"].search(
+            "tea", limit=3, mode=mode, filters={"tags": "api"}, retrieval=few
+        )
         assert len(hits) == 3
         assert all("api" in hit.tags for hit in hits)
 

@@ -6,7 +6,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 
 import kbkit
 from kbkit.errors import PostprocessorError
-from kbkit.recipes import KnowledgeBaseConfig, RetrievalSpec
+from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 
 CORE = "llama_index.core.postprocessor:"
 HERE = f"{__name__}:"
@@ -70,7 +70,7 @@ def workspace(tmp_path_factory):
 
 def asked(workspace, *processors, query="green tea", limit=10):
     settings = RetrievalSpec.model_validate({"postprocessors": processors})
-    return workspace["drinks"].search(query, limit, settings=settings)
+    return workspace["drinks"].search(query, limit=limit, retrieval=settings)
 
 
 def titles(hits):
@@ -134,11 +134,11 @@ def test_hits_are_what_documents_say_whatever_nodes_they_give(workspace):
 
 def test_the_recipe_names_them_and_all_searches_heed_it(workspace):
     config = {"retrieval": {"postprocessors": [{"path": HERE + "Shortest"}]}}
-    kb = workspace.create("reranked", config=KnowledgeBaseConfig.model_validate(config))
+    kb = workspace.create("reranked", spec=KnowledgeBaseSpec.model_validate(config))
     kb.add("long", "# long\n\n" + "Tea is a drink. " * 9)
     kb.add("short", "# short\n\nTea, tea.")
     assert titles(kb.search("tea drink")) == ["short", "long"]
-    assert titles(workspace.search("tea drink", ["reranked"])) == ["short", "long"]
+    assert titles(workspace.search("tea drink", kbs=["reranked"])) == ["short", "long"]
     found = kb.as_retriever().retrieve("tea drink")
     assert [node.metadata["title"] for node in found] == ["short", "long"]
     workspace.delete("reranked")

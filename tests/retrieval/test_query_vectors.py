@@ -9,7 +9,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 
 import kbkit
 from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError
-from kbkit.recipes import KnowledgeBaseConfig, RetrievalSpec
+from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.encoder_fitting import is_due
 from kbkit.stores import encoders, registry
 from kbkit.testing import HashEmbedder
@@ -62,7 +62,7 @@ def workspace(tmp_path):
 
 def config(encoder="model", embedding=MODEL):
     retrieval = {"query_encoder": encoder}
-    return KnowledgeBaseConfig.model_validate({"embedding": embedding, "retrieval": retrieval})
+    return KnowledgeBaseSpec.model_validate({"embedding": embedding, "retrieval": retrieval})
 
 
 def pages(*subjects):
@@ -73,7 +73,7 @@ def pages(*subjects):
 
 
 def filled(workspace, encoder="model", name="drinks"):
-    kb = workspace.create(name, config=config(encoder))
+    kb = workspace.create(name, spec=config(encoder))
     kb.ingest(pages(*SUBJECTS))
     return kb
 
@@ -109,7 +109,7 @@ def test_a_fitted_encoder_needs_no_model(workspace, state):
 def test_settings_of_one_search_choose_the_encoder(workspace):
     kb = filled(workspace)
     Model.asked.clear()
-    kb.search("kettle", settings=FITTED)
+    kb.search("kettle", retrieval=FITTED)
     assert Model.asked == []
     kb.search("kettle")
     assert Model.asked == ["kettle"]
@@ -131,7 +131,7 @@ def test_a_fit_in_another_process_is_noticed(workspace):
 
 
 def test_without_a_fitted_encoder_the_model_is_asked_aloud(workspace):
-    kb = workspace.create("drinks", config=config("fitted"))
+    kb = workspace.create("drinks", spec=config("fitted"))
     kb.add("Tea", "# Tea\n\nGreen tea.")
     hits = kb.search("green tea")
     assert hits[0].parts.cosine > 0
@@ -143,11 +143,11 @@ def test_without_a_fitted_encoder_the_model_is_asked_aloud(workspace):
 def test_an_encoder_of_another_model_is_not_used(workspace):
     kb = filled(workspace, "fitted")
     other = config("fitted", {**MODEL, "arguments": {"kind": "other"}})
-    kb.reconfigure(other)
+    kb.configure(other)
     assert kb.search("kettle", mode="dense")[0].title == "About kettle"
     with workspace._resources.database.read() as connection:
         found = encoders.state(connection, kb.id)
-    assert found.embedder == kb.describe().embedder
+    assert found.embedder == kb.info().embedder
     with workspace._resources.database.write() as connection:
         stored = encoders.load(connection, kb.id)
         encoders.save(
@@ -259,7 +259,7 @@ def test_an_encoder_that_an_earlier_kbkit_fitted_is_fitted_again(workspace):
     ("model", MODEL, True),
 ])  # fmt: skip
 def test_who_gets_an_encoder(workspace, encoder, embedding, wanted):
-    kb = workspace.create("drinks", config=config(encoder, embedding))
+    kb = workspace.create("drinks", spec=config(encoder, embedding))
     assert not due(workspace, kb)  # there is nothing to fit it to
     report = kb.ingest(pages(*SUBJECTS))
     assert ("fit" in report.seconds) is wanted
@@ -268,7 +268,7 @@ def test_who_gets_an_encoder(workspace, encoder, embedding, wanted):
 
 
 def test_fitting_says_how_and_asks_local_models_only(workspace):
-    local = workspace.create("local", config=config("model", {"type": "static"}))
+    local = workspace.create("local", spec=config("model", {"type": "static"}))
     local.ingest(pages(*SUBJECTS))
     report = local.fit_query_encoder()
     assert report["chunks"] == len(SUBJECTS)
@@ -278,7 +278,7 @@ def test_fitting_says_how_and_asks_local_models_only(workspace):
 
 def test_static_vectors_of_words_help_the_encoder_of_many_chunks(workspace):
     """Whatever the model: it is asked for nothing."""
-    kb = workspace.create("drinks", config=config())
+    kb = workspace.create("drinks", spec=config())
     parts = [
         f"## Cup {number}\n\nAll there is to know about cup {number}." for number in range(500)
     ]
@@ -290,7 +290,7 @@ def test_static_vectors_of_words_help_the_encoder_of_many_chunks(workspace):
 
 
 def test_what_cannot_be_fitted_to_is_a_clear_error(workspace):
-    kb = workspace.create("drinks", config=config("fitted", {"type": "static"}))
+    kb = workspace.create("drinks", spec=config("fitted", {"type": "static"}))
     with pytest.raises(ConfigError, match="no chunks"):
         kb.fit_query_encoder()
     report = kb.ingest(Document(text="the of and"))

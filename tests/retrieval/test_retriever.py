@@ -9,7 +9,7 @@ import pytest
 import kbkit
 from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Mode
-from kbkit.recipes import KnowledgeBaseConfig, RetrievalSpec
+from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.retriever import LONGEST_QUERY, Query, Retriever, search
 
 
@@ -82,8 +82,8 @@ def test_a_word_is_as_rare_as_in_all_knowledge_bases_together(workspace):
 def test_the_order_of_knowledge_bases_does_not_matter(workspace):
     fill(workspace, "a", "green tea", "milk")
     fill(workspace, "b", "tea kettle", "hammer")
-    one = workspace.search("tea kettle", ["a", "b"])
-    other = workspace.search("tea kettle", ["b", "a", "b"])
+    one = workspace.search("tea kettle", kbs=["a", "b"])
+    other = workspace.search("tea kettle", kbs=["b", "a", "b"])
     assert [(h.title, h.score) for h in one] == [(h.title, h.score) for h in other]
 
 
@@ -142,11 +142,11 @@ def test_hits_of_one_document_give_way_to_others(workspace):
     places = []
     for most in (1, 2, 100):
         chosen = RetrievalSpec(per_document=most, duplicates=1)
-        titles = [hit.title for hit in kb.search("green tea", limit=20, settings=chosen)]
+        titles = [hit.title for hit in kb.search("green tea", limit=20, retrieval=chosen)]
         assert titles.count("All about tea") == 8
         places.append(titles.index("Kettle"))
     assert places[0] <= places[1] < places[2]
-    assert places[1] >= kb.config().retrieval.per_document
+    assert places[1] >= kb.spec.retrieval.per_document
 
 
 def test_snippets_and_scores_come_with_the_hits(workspace):
@@ -175,9 +175,9 @@ def test_text_that_no_encoding_knows_is_searched_all_the_same(workspace, query):
 def test_one_name_of_a_knowledge_base_will_do(workspace):
     fill(workspace, "drinks", "green tea")
     fill(workspace, "tools", "tea kettle")
-    assert [hit.kb for hit in workspace.search("tea", "tools")] == ["tools"]
+    assert [hit.kb for hit in workspace.search("tea", kbs="tools")] == ["tools"]
     with pytest.raises(NotFoundError, match="'tool'"):
-        workspace.search("tea", "tool")
+        workspace.search("tea", kbs="tool")
 
 
 def test_near_duplicates_give_way(workspace):
@@ -188,18 +188,16 @@ def test_near_duplicates_give_way(workspace):
     titles = [hit.title for hit in kb.search("steep green tea")]
     assert titles[1] == "Other"
     assert len(titles) == 5
-    free = kb.search("steep green tea", settings=RetrievalSpec(duplicates=1))
+    free = kb.search("steep green tea", retrieval=RetrievalSpec(duplicates=1))
     assert [hit.title for hit in free][-1] == "Other"
 
 
 def test_settings_are_the_recipe_s_or_those_of_the_query(workspace):
-    kb = workspace.create(
-        "drinks", config=KnowledgeBaseConfig(retrieval=RetrievalSpec(dense_weight=1))
-    )
+    kb = workspace.create("drinks", spec=KnowledgeBaseSpec(retrieval=RetrievalSpec(dense_weight=1)))
     kb.add("Tea", "Green tea.")
     assert kb.search("tea")[0].parts.lexical == 0
-    assert kb.search("tea", settings=RetrievalSpec(dense_weight=0))[0].parts.dense == 0
-    kb.reconfigure(KnowledgeBaseConfig(retrieval=RetrievalSpec(dense_weight=0)))
+    assert kb.search("tea", retrieval=RetrievalSpec(dense_weight=0))[0].parts.dense == 0
+    kb.configure(KnowledgeBaseSpec(retrieval=RetrievalSpec(dense_weight=0)))
     assert kb.search("tea")[0].parts.dense == 0  # heard of at once
 
 
@@ -211,7 +209,7 @@ def test_headings_and_titles_count(workspace):
     assert parts["Green"].title > 0
     assert parts["Green"].heading > 0
     alone = RetrievalSpec(title_weight=0, heading_weight=0)
-    hit = kb.search("steeping green", settings=alone)[0]
+    hit = kb.search("steeping green", retrieval=alone)[0]
     assert hit.title == "Green"
     assert hit.parts.title == hit.parts.heading == 0
 
@@ -222,7 +220,9 @@ def test_a_knowledge_base_without_chunks_gives_no_hits(workspace):
     for filters in (None, {"tags": "x"}):
         for _ in range(3):  # before and after it was made ready
             for mode in Mode:
-                assert len(workspace["empty"].search("tea", 5, mode, filters=filters)) == 0
+                assert (
+                    len(workspace["empty"].search("tea", limit=5, mode=mode, filters=filters)) == 0
+                )
             workspace._resources.warmer.close()
     assert workspace.search("tea")[0].kb == "drinks"
 
@@ -299,7 +299,7 @@ def test_threads_may_search_while_documents_change(workspace):
         while not ended.is_set():
             for mode in Mode:
                 for filters in (None, {"source": "text:"}):
-                    hits = kb.search("green tea", 5, mode, filters=filters)
+                    hits = kb.search("green tea", limit=5, mode=mode, filters=filters)
                     if not hits or hits[0].title != "green tea":
                         failed.append(hits)
 

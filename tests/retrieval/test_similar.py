@@ -30,7 +30,7 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
 
 def test_what_is_like_a_chunk_comes_nearest_first_without_it(kb: KnowledgeBase):
     seed = kb.search("watering roses")[0].chunk
-    hits = kb.similar(seed.id, 5)
+    hits = kb.similar(seed.id, limit=5)
     assert hits.query == "Roses › Watering"
     assert seed.id not in [hit.chunk.id for hit in hits]
     assert {hit.title for hit in hits[:2]} == {"Lilies", "Tulips"}
@@ -38,7 +38,7 @@ def test_what_is_like_a_chunk_comes_nearest_first_without_it(kb: KnowledgeBase):
     scores = [hit.score for hit in hits]
     assert scores == sorted(scores, reverse=True)
     assert all(hit.parts.lexical == hit.parts.document == 0 for hit in hits)
-    assert len(kb.similar(seed.id, 2)) == 2
+    assert len(kb.similar(seed.id, limit=2)) == 2
 
 
 def test_filters_hold_for_what_is_like_a_chunk(kb: KnowledgeBase):
@@ -57,7 +57,7 @@ def test_a_chunk_that_is_not_there(kb: KnowledgeBase, tmp_path):
         with pytest.raises(NotFoundError, match="no chunk with id"):
             kb.context(chunk_id)
     with pytest.raises(ConfigError, match="ask for 1 hit"):
-        kb.similar(next(kb.iter_chunks()).id, 0)
+        kb.similar(next(kb.iter_chunks()).id, limit=0)
 
 
 def test_context_is_what_stands_before_and_after(kb: KnowledgeBase):

@@ -109,18 +109,18 @@ def test_good_ratings_lift_a_hit_and_bad_ones_lower_it(kb):
     alone = RetrievalSpec(duplicates=1)
     for name in ("one", "two", "three"):
         kb.add(name, "Green tea is steeped for two minutes.", source=f"doc:{name}")
-    flat = {hit.title: hit for hit in kb.search("steep green tea", settings=alone)}
+    flat = {hit.title: hit for hit in kb.search("steep green tea", retrieval=alone)}
     assert {hit.parts.rating for hit in flat.values()} == {0.0}
     kb.rate(flat["three"].chunk.id, 5)
     kb.rate(flat["one"].chunk.document_id, 1)
     for _ in range(3):  # from the catalog, and from a snapshot
-        hits = {hit.title: hit for hit in kb.search("steep green tea", settings=alone)}
+        hits = {hit.title: hit for hit in kb.search("steep green tea", retrieval=alone)}
         assert hits["three"].parts.rating > 0 > hits["one"].parts.rating
         assert hits["two"].parts.rating == 0
         assert hits["two"].parts.total == flat["two"].parts.total
         kb._resources.warmer.close()
     kb.rate(flat["one"].chunk.id, 3)  # a rating of the chunk itself counts instead
-    again = kb.search("steep green tea", settings=alone)
+    again = kb.search("steep green tea", retrieval=alone)
     assert next(hit for hit in again if hit.title == "one").parts.rating == 0
 
 

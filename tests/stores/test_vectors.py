@@ -60,12 +60,12 @@ def state(folder):
     """Name of the collection, ids of the chunks that it should hold, and what is pending."""
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
-        info = kb.describe()
+        info = kb.info()
         return info.collection, sorted(chunk.id for chunk in kb.iter_chunks()), info.pending
 
 
 def ranked(kb, query, limit=10):
-    return [hit.title for hit in kb.search(query, limit, "dense")]
+    return [hit.title for hit in kb.search(query, limit=limit, mode="dense")]
 
 
 @contextmanager
@@ -98,10 +98,10 @@ def test_entries_that_were_applied_before_a_kill_are_harmless_to_apply_again(fol
     )
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
-        assert kb.describe().pending == 2 * len(DRINKS)
+        assert kb.info().pending == 2 * len(DRINKS)
         assert ranked(kb, "serve red wine")[0] == "red wine"
         kb.add("mate", "# mate\n\nHow to serve mate.\n")  # applies what is pending
-        assert kb.describe().pending == 0
+        assert kb.info().pending == 0
         assert len(ranked(kb, "serve", 50)) == len(DRINKS) + 1
     collection, ids, _ = state(folder)
     assert collection_ids(folder) == {collection: ids}
@@ -156,7 +156,7 @@ def test_a_damaged_collection_is_built_anew_from_the_catalog(folder, damage):
         kb = workspace["drinks"]
         for drink in DRINKS:
             assert ranked(kb, f"serve {drink}")[0] == drink
-        assert kb.describe().pending == 0
+        assert kb.info().pending == 0
     collection, ids, _ = state(folder)
     assert len(ids) == len(DRINKS)
     assert collection_ids(folder) == {collection: ids}
@@ -187,7 +187,7 @@ def test_sweeping_drops_the_collections_of_deleted_knowledge_bases_only(folder):
             registry.delete(connection, workspace["food"].id)
     assert len(collection_ids(folder)) == 2
     with kbkit.open(folder) as workspace:  # opening sweeps
-        kept = workspace["drinks"].describe().collection
+        kept = workspace["drinks"].info().collection
         workspace._resources.vectors.sweep()  # nothing left to do
         assert ranked(workspace["drinks"], "rum")[0] == "rum"
     assert list(collection_ids(folder)) == [kept]
@@ -211,7 +211,7 @@ def test_search_does_not_wait_for_a_thread_that_waits_for_a_writer(folder):
             waiting = threading.Thread(target=kb.add, args=("mate", "Drunk from a gourd."))
             waiting.start()
             deadline = time.monotonic() + 10
-            while not kb.describe().pending and time.monotonic() < deadline:
+            while not kb.info().pending and time.monotonic() < deadline:
                 time.sleep(0.01)
             time.sleep(0.2)
             start = time.monotonic()
@@ -224,7 +224,7 @@ def test_search_does_not_wait_for_a_thread_that_waits_for_a_writer(folder):
         searching.join(10)
         assert found[0] == "mate"
         assert took < 2
-        assert kb.describe().pending == 0
+        assert kb.info().pending == 0
 
 
 def test_what_chroma_does_not_know_ranks_as_if_it_did(folder):
@@ -248,7 +248,7 @@ def test_what_chroma_does_not_know_ranks_as_if_it_did(folder):
 def test_a_deletion_does_not_wait_for_another_writer_and_is_completed_by_the_next_open(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         workspace.create("notes").add("Tea", "Steep for three minutes.")
-        name = workspace["notes"].describe().collection
+        name = workspace["notes"].info().collection
         with workspace._resources.locks.hold("chroma", wait=5):
             start = time.monotonic()
             workspace.delete("notes")

@@ -91,7 +91,9 @@ def side_by_side(
     for side, (mode, settings) in sides.items():
         found: dict[str, Hit] = {}
         limit = 5 * DEPTH if by_page else DEPTH  # several hits may be of one page
-        for hit in kb.search(answer.question, limit, mode, settings=tasks.settings(settings)):
+        for hit in kb.search(
+            answer.question, limit=limit, mode=mode, retrieval=tasks.settings(settings)
+        ):
             found.setdefault(hit.uri if by_page else hit.chunk.id, hit)
         lists[side] = dict(list(found.items())[:DEPTH])
     places = {side: {name: rank for rank, name in enumerate(found, 1)}

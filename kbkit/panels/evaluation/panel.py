@@ -97,7 +97,7 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._thread: threading.Thread | None = None
         self._shown = 0.0
         self.error: Exception | None = None
-        present = kb.config().retrieval
+        present = kb.spec.retrieval
         self.forms = {side: SettingsForm(side, present) for side in _SIDES}
         self.compare_button = button("Compare", "Measure both", self.compare)
         self.compare_button.add_class("kbkit-primary")
@@ -218,8 +218,8 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             mode, settings = sides[side]
             found = self._kb.evaluate(
                 asked,
-                mode,
-                settings=settings,
+                mode=mode,
+                retrieval=settings,
                 against=found,
                 k=self._k,
                 on_progress=lambda progress, done=number: self._tell(progress, done),  # type: ignore[misc]
@@ -245,9 +245,9 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self._draw(progress=(done + progress.done / progress.total) / len(_SIDES))
 
     def _keep(self, side: str, settings: RetrievalSpec) -> None:
-        config = self._kb.config()
+        config = self._kb.spec
         self._say(f"Writing the settings of {side}…")
-        self._kb.reconfigure(config.model_copy(update={"retrieval": settings}))
+        self._kb.configure(config.model_copy(update={"retrieval": settings}))
         self._lines.value = comparison.recipe_lines(settings)
         self._say(f"The knowledge base has the settings of {side} now.")
 
@@ -280,7 +280,7 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.compare_button.disabled = running
         self.cancel_button.disabled = not running
         try:
-            present = self._kb.config().retrieval
+            present = self._kb.spec.retrieval
         except KbkitError:  # it was deleted
             present = None
         for side, keep in self.keep_buttons.items():

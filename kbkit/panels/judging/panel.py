@@ -66,7 +66,7 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         kb: KnowledgeBase,
         queries: Queries,
         *,
-        depth: int = 10,
+        limit: int = 10,
         unshown: int = 5,
         seed: int = 0,
         rater: str = "",
@@ -78,7 +78,9 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             RecipeError: A file of queries cannot be read or has a wrong line.
         """
         self._changed = threading.Condition(threading.RLock())
-        self.judging: Judging = kb.judging(queries, depth, unshown=unshown, seed=seed, rater=rater)
+        self.judging: Judging = kb.judging(
+            queries, limit=limit, unshown=unshown, seed=seed, rater=rater
+        )
         self._kb = kb
         self.error: Exception | None = None
         self._thread: threading.Thread | None = None

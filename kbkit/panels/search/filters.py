@@ -81,7 +81,7 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if not self.toggle.value:
             return
         bases = self._bases()
-        infos = [kb.describe() for kb in bases]
+        infos = [kb.info() for kb in bases]
         with self._silence():
             self.controls["document_type"].options = _type_options(infos)
             self.controls["state"].options = _state_options(infos)

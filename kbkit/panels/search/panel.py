@@ -250,10 +250,12 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
 
     def _find(self, query: str, kb: str) -> Hits:
         if self._kb is not None:
-            return self._kb.search(query, self._limit, self.mode, filters=self.filters)
+            return self._kb.search(query, limit=self._limit, mode=self.mode, filters=self.filters)
         assert self._workspace is not None
         names = [kb] if kb else None
-        return self._workspace.search(query, names, self._limit, self.mode, filters=self.filters)
+        return self._workspace.search(
+            query, kbs=names, limit=self._limit, mode=self.mode, filters=self.filters
+        )
 
     def _adapt(self, seconds: float) -> None:
         """Wait for a pause in the typing where searches take long: a model far away, say."""
@@ -290,7 +292,7 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
 
     def _contents(self) -> str:
         """What there is to search, in a sentence."""
-        infos = [kb.describe() for kb in self._bases()]
+        infos = [kb.info() for kb in self._bases()]
         if not infos:
             return "This workspace has no knowledge base yet: make one with kbkit.build()."
         documents = sum(info.documents for info in infos)
@@ -303,7 +305,7 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
     def _more_like(self, content: Mapping[str, Any]) -> None:
         hit = self._results.hit(content.get("card"))
         kb = self._knowledge_base(hit.kb)
-        hits = kb.similar(hit.chunk.id, self._limit, filters=self.filters)
+        hits = kb.similar(hit.chunk.id, limit=self._limit, filters=self.filters)
         before = self._results.shown
         back = "Back" if before.origin else f"Back to “{render.plain(before.query, 60)}”"
         self._before.append(before)

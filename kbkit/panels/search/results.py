@@ -210,7 +210,7 @@ class Results:
         marked = self.shown.marked
         found = {}
         for name in {hit.kb for hit in self.shown.hits}:
-            words = analyzer(self._find(name).config().language)
+            words = analyzer(self._find(name).spec.language)
             found[name] = Marking(frozenset(words.query_terms(marked)), words)
         return found
 
@@ -271,7 +271,7 @@ class Results:
 
     def _context(self, hit: Hit, reach: int) -> Context:
         # one more on each side tells whether there is more
-        found = self._find(hit.kb).context(hit.chunk.id, reach + 1, reach + 1)
+        found = self._find(hit.kb).context(hit.chunk.id, before=reach + 1, after=reach + 1)
         place = next(i for i, chunk in enumerate(found) if chunk.id == hit.chunk.id)
         first = max(0, place - reach)
         chunks = tuple(found[first : place + reach + 1])
