@@ -21,15 +21,12 @@ from kbkit.export.facts import Facts
 from kbkit.export.mkdocs.project import build_site, write_project, write_standalone
 from kbkit.export.mkdocs.web_server import open_server, serve
 from kbkit.export.report import ExportReport
-from kbkit.export.site import build_html, export_site
 
 __all__ = [
     "ExportReport",
     "Facts",
-    "build_html",
     "build_site",
     "export_pages",
-    "export_site",
     "open_server",
     "serve",
     "write_project",

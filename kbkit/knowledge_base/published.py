@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kbkit.errors import EmbedderError
 from kbkit.frames import info_html
 from kbkit.knowledge_base.plotted import Plotted
-from kbkit.models import Progress
 from kbkit.progress import OnProgress
-from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores import registry
 
 if TYPE_CHECKING:
-    from kbkit.export.facts import Facts
-    from kbkit.export.report import ExportReport
-    from kbkit.models import Document, KnowledgeBaseInfo
-    from kbkit.recipes import SiteSpec
+    from kbkit.export import ExportReport
+    from kbkit.publishing.publisher import Publisher
 
 
 class KnowledgeBase(Plotted):
@@ -47,18 +37,10 @@ class KnowledgeBase(Plotted):
         Raises:
             ExportError: The folder cannot be written, or MkDocs refuses the project.
         """
-        from kbkit.export import build_html, export_site, write_standalone
-        from kbkit.export.mkdocs.project import DOCS
-
         project = Path(directory) if directory is not None else self.site_directory()
-        with self._one_version() as (info, documents, site, facts):
-            report = export_site(
-                info, documents, project, site, facts=facts, build=False, on_progress=on_progress
-            )
-        report = self._indexed(report, project / DOCS, on_progress)
-        if standalone:
-            write_standalone(project)
-        return build_html(report, on_progress) if build else report
+        return self._publisher().export(
+            project, build=build, standalone=standalone, on_progress=on_progress
+        )
 
     def export_pages(
         self, directory: str | Path, *, on_progress: OnProgress | None = None
@@ -72,64 +54,12 @@ class KnowledgeBase(Plotted):
         Raises:
             ExportError: The folder cannot be written, or holds files of somebody else.
         """
-        from kbkit.export import export_pages
+        return self._publisher().export_pages(Path(directory), on_progress=on_progress)
 
-        folder = Path(directory)
-        with self._one_version() as (info, documents, site, facts):
-            report = export_pages(info, documents, folder, site, on_progress, facts=facts)
-        return self._indexed(report, folder, on_progress)
+    def _publisher(self) -> Publisher:
+        from kbkit.publishing.publisher import Publisher
 
-    def _indexed(
-        self, report: ExportReport, folder: Path, on_progress: OnProgress | None
-    ) -> ExportReport:
-        """Write the search index of pages that were exported; without chunks there is none."""
-        from kbkit.export.index import is_written, write_index
-        from kbkit.export.index.writer import remove_index
-        from kbkit.export.manifest import Manifest
-        from kbkit.knowledge_base.indexed import index_content, index_state
-        from kbkit.retrieval.encoder_fitting import is_outdated
-
-        seconds = dict(report.seconds)
-        if on_progress:
-            on_progress(Progress("index", 0, 1, "search index"))
-        with self._resources.database.read() as connection:
-            outdated = is_outdated(connection, registry.get_by_id(connection, self.id))
-        start = time.perf_counter()
-        if outdated:
-            with suppress(EmbedderError):  # no chunk has a word: it is searched by nothing then
-                self.fit_query_encoder()
-            seconds["fit"] = time.perf_counter() - start
-            start = time.perf_counter()
-        manifest = Manifest.read(folder)
-        of = (self._resources, self.id, manifest.documents, manifest.title)
-        state = index_state(*of)
-        if not is_written(folder, state):
-            content = index_content(*of)
-            if content is None:
-                remove_index(folder)
-            else:
-                write_index(content, folder, state)
-        if on_progress:
-            on_progress(Progress("index", 1, 1, "search index"))
-        seconds["index"] = time.perf_counter() - start
-        return replace(report, seconds=seconds)
-
-    @contextmanager
-    def _one_version(
-        self,
-    ) -> Iterator[tuple[KnowledgeBaseInfo, Iterable[Document], SiteSpec, Facts]]:
-        """What an export is made of, as one transaction sees it."""
-        from kbkit.knowledge_base.facts import Listed, gather
-
-        with self._resources.database.read() as connection:
-            row = registry.get_by_id(connection, self.id)
-            snapshot = self._resources.snapshots.made(connection, row)
-            yield (
-                registry.describe(connection, row),
-                Listed(connection, self.id),
-                KnowledgeBaseSpec.model_validate(row.config).site,
-                gather(connection, self.id, snapshot),
-            )
+        return Publisher(self._resources, self.id, self.fit_query_encoder)
 
     def site_directory(self) -> Path:
         """Folder that `export` writes to when none is named."""

@@ -1,1 +1,9 @@
-"""From a knowledge base to its site, and the published index searched in Python."""
+"""From a knowledge base to its site, and the published index searched in Python.
+
+::
+
+    publisher        pages, search index and site of one knowledge base
+    facts            what its pages tell beside the documents
+    index_content    what its search index is made of
+    published_index  searches that index as browsers do
+"""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kbkit.export import export_site, open_server
+from kbkit.export import build_site, export_pages, open_server, write_project
 from kbkit.models import Document, DocumentState, DocumentType, KnowledgeBaseInfo
 from kbkit.recipes import SiteSpec
 from tests.browser.published import HOSTILE, Tab, opened
@@ -44,9 +44,9 @@ def site(tmp_path_factory) -> Iterator[str]:
     info = KnowledgeBaseInfo("kb", "log", "A log", ("package",), 5, 9, "static", 256, "kb", NOW,
                              NOW, {"current": 5}, {"reference": 5}, 0)  # fmt: skip
     directory = tmp_path_factory.mktemp("site")
-    report = export_site(info, documents, directory, SiteSpec(title="Log"))
-    assert report.html is not None
-    with open_server(report.html) as server:
+    write_project(directory, info, SiteSpec(title="Log"))
+    export_pages(info, documents, directory / "docs", SiteSpec(title="Log"))
+    with open_server(build_site(directory)) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}"

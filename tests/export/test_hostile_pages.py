@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kbkit.export import Facts, export_site
+from kbkit.export import Facts, build_site, export_pages, write_project
 from kbkit.export.facts import Related, SourceFacts
 from kbkit.export.pages.machine_readable import read_documents
 from kbkit.markdown.disarming import escape
@@ -64,10 +64,10 @@ def site(tmp_path_factory, document, info) -> Path:
         embedder=f"embedder {POISON}", source_types=(f"source {POISON}",),
     )  # fmt: skip
     folder = tmp_path_factory.mktemp("hostile")
-    report = export_site(
-        about, [one, two], folder, SiteSpec(title=f"site {POISON}"), facts=facts
-    )  # fmt: skip
-    assert report.html == folder / "site"
+    said = SiteSpec(title=f"site {POISON}")
+    write_project(folder, about, said)
+    export_pages(about, [one, two], folder / "docs", said, facts=facts)
+    assert build_site(folder) == folder / "site"
     return folder
 
 

@@ -17,7 +17,7 @@ from kbkit.export.index import packing, write_index
 from kbkit.export.index.geometry import place
 from kbkit.export.index.terms import TERM_BYTES, filled, order_of, pack_postings
 from kbkit.export.index.writer import ABOUT, TEXT_BYTES, is_written
-from kbkit.knowledge_base.indexed import index_content, index_state
+from kbkit.publishing.index_content import index_content, index_state
 from kbkit.publishing.published_index import PublishedIndex
 from kbkit.recipes import RetrievalSpec
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from kbkit.errors import ExportError
-from kbkit.export import build_site, export_site, open_server, write_project
+from kbkit.export import build_site, export_pages, open_server, write_project
 from kbkit.export.mkdocs.plugin import name_parts
 from kbkit.export.mkdocs.project import CONFIG, SEPARATOR
 from kbkit.recipes import SiteSpec
@@ -45,10 +45,11 @@ def built(tmp_path_factory, document, info, hostile) -> Path:
     directory = tmp_path_factory.mktemp("project")
     site = SiteSpec(title="Docs & <b>things</b>", url="https://example.org/kb/")
     about = info("docs", description='All "of" <it>', documents=4)
-    report = export_site(about, documents, directory, site)
-    assert report.html == directory / "site"
+    assert write_project(directory, about, site) == directory
+    report = export_pages(about, documents, directory / "docs", site)
     assert report.documents == 4
-    assert set(report.seconds) == {"pages", "site"}
+    assert set(report.seconds) == {"pages"}
+    assert build_site(directory) == directory / "site"
     return directory
 
 

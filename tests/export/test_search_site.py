@@ -20,7 +20,7 @@ from kbkit.export.mkdocs.guides_index import guides_content
 from kbkit.export.mkdocs.page_shell import policy
 from kbkit.export.mkdocs.scripts import bundled, scripts
 from kbkit.export.mkdocs.search_box import SiteSearch
-from kbkit.knowledge_base.indexed import index_content
+from kbkit.publishing.index_content import index_content
 from kbkit.publishing.published_index import PublishedIndex
 from kbkit.recipes import MirrorSource
 

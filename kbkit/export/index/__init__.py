@@ -22,7 +22,7 @@ Binary columns are base64 of little endian numbers, *varints* base 128 with the 
 """
 
 from kbkit.export.index.content import IndexContent, IndexedChunk, IndexedDocument
-from kbkit.export.index.writer import IndexReport, is_written, write_index
+from kbkit.export.index.writer import IndexReport, is_written, remove_index, write_index
 
 __all__ = [
     "IndexContent",
@@ -30,5 +30,6 @@ __all__ = [
     "IndexedChunk",
     "IndexedDocument",
     "is_written",
+    "remove_index",
     "write_index",
 ]

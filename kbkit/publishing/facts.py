@@ -26,7 +26,7 @@ _PLACES = ("url", "path", "name")
 """Options of a source that say where it reads."""
 
 
-def gather(connection: sa.Connection, kb_id: str, snapshot: Snapshot) -> Facts:
+def gather_facts(connection: sa.Connection, kb_id: str, snapshot: Snapshot) -> Facts:
     """Gather all of it in one reading transaction.
 
     Args:
@@ -45,7 +45,7 @@ def gather(connection: sa.Connection, kb_id: str, snapshot: Snapshot) -> Facts:
     )
 
 
-class Listed:
+class StoredDocuments:
     """The documents of a knowledge base as one transaction sees them, however often they are read.
 
     They are read as they are asked for, so that a large knowledge base is never held whole.

@@ -8,13 +8,13 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import groupby
+from typing import Protocol
 
 import numpy as np
 import sqlalchemy as sa
 
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.export.index import IndexContent, IndexedChunk, IndexedDocument
-from kbkit.knowledge_base.opened import Resources
 from kbkit.models import Chunk, Document, DocumentState
 from kbkit.models.plain import plain as one_line
 from kbkit.recipes import KnowledgeBaseSpec
@@ -22,23 +22,37 @@ from kbkit.retrieval.fusion import rating_prior
 from kbkit.retrieval.snippet import plain
 from kbkit.stores import contents, encoders, ratings, registry
 from kbkit.stores.contents import heading_text
+from kbkit.stores.database import Database
 from kbkit.stores.schema import documents
+from kbkit.stores.snapshots import Snapshots
 from kbkit.text import analyzer
 
 _NONE = ratings.Total(0, 0.0)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def index_state(resources: Resources, kb_id: str, pages: Mapping[str, str], title: str) -> str:
+class PublishedStores(Protocol):
+    """What publishing reads of a workspace's stores."""
+
+    @property
+    def database(self) -> Database:
+        """The catalog."""
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """Arrays of its knowledge bases."""
+
+
+def index_state(stores: PublishedStores, kb_id: str, pages: Mapping[str, str], title: str) -> str:
     """Stands for everything that `index_content` would give, and takes a hundredth of its time.
 
     Args:
-        resources: Of its workspace.
+        stores: Of its workspace.
         kb_id: The knowledge base.
         pages: The page of each document's URI; what has none is left out.
         title: What it is called on the site.
     """
-    with resources.database.read() as connection:
+    with stores.database.read() as connection:
         row = registry.get_by_id(connection, kb_id)
         encoder = encoders.state(connection, kb_id)
         totals = ratings.totals(connection, kb_id)
@@ -53,12 +67,12 @@ def index_state(resources: Resources, kb_id: str, pages: Mapping[str, str], titl
 
 
 def index_content(
-    resources: Resources, kb_id: str, pages: Mapping[str, str], title: str
+    stores: PublishedStores, kb_id: str, pages: Mapping[str, str], title: str
 ) -> IndexContent | None:
     """Everything about a knowledge base that its search index says.
 
     Args:
-        resources: Of its workspace.
+        stores: Of its workspace.
         kb_id: The knowledge base.
         pages: The page of each document's URI; what has none is left out.
         title: What it is called on the site.
@@ -66,9 +80,9 @@ def index_content(
     Returns:
         ``None`` where no chunk is left.
     """
-    with resources.database.read() as connection:
+    with stores.database.read() as connection:
         row = registry.get_by_id(connection, kb_id)
-        snapshot = resources.snapshots.made(connection, row)
+        snapshot = stores.snapshots.made(connection, row)
         stored = encoders.load(connection, kb_id)
         totals = ratings.totals(connection, kb_id)
         of_documents = {

@@ -1,0 +1,144 @@
+"""Publishes a knowledge base: its pages, the index that browsers search, and the built site."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kbkit.errors import EmbedderError
+from kbkit.export import ExportReport, build_site, export_pages, write_project, write_standalone
+from kbkit.export.index import is_written, remove_index, write_index
+from kbkit.export.manifest import Manifest
+from kbkit.export.mkdocs.project import DOCS
+from kbkit.models import Progress
+from kbkit.progress import OnProgress
+from kbkit.publishing.facts import StoredDocuments, gather_facts
+from kbkit.publishing.index_content import PublishedStores, index_content, index_state
+from kbkit.recipes import KnowledgeBaseSpec
+from kbkit.retrieval.encoder_fitting import is_outdated
+from kbkit.stores import registry
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """Publishes one knowledge base.
+
+    Attributes:
+        stores: Of its workspace.
+        kb_id: The knowledge base.
+        fit_query_encoder: Fits its query encoder anew; called where what it holds has changed.
+    """
+
+    stores: PublishedStores
+    kb_id: str
+    fit_query_encoder: Callable[[], object]
+
+    def export(
+        self,
+        folder: Path,
+        *,
+        build: bool = True,
+        standalone: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> ExportReport:
+        """Write the knowledge base as a MkDocs project, and build its site.
+
+        Args:
+            folder: Of the project: ``mkdocs.yml``, ``docs`` and, once built, ``site``.
+            build: Also run MkDocs, in its strict mode, so that the site lies ready in the project.
+            standalone: Add what others need to build the project: requirements, a workflow.
+            on_progress: Called after each page (stage ``export``), and before and after the index
+                and the build (stages ``index`` and ``site``).
+
+        Raises:
+            ExportError: The folder cannot be written, or MkDocs refuses the project.
+            ConflictError: Another process exports into it.
+        """
+        report = replace(self._export(folder / DOCS, on_progress, project=folder), directory=folder)
+        if standalone:
+            write_standalone(folder)
+        if not build:
+            return report
+        start = time.perf_counter()
+        _tell(on_progress, "site", 0, "mkdocs build")
+        html = build_site(folder)
+        _tell(on_progress, "site", 1, str(html))
+        seconds = {**report.seconds, "site": time.perf_counter() - start}
+        return replace(report, html=html, seconds=seconds)
+
+    def export_pages(self, folder: Path, *, on_progress: OnProgress | None = None) -> ExportReport:
+        """Write only the pages and their index, into a folder of the documentation of a site.
+
+        Args:
+            folder: The folder; the site needs the plugin ``kbkit``.
+            on_progress: Called after each page, and before and after the index.
+
+        Raises:
+            ExportError: The folder cannot be written, or holds files of somebody else.
+            ConflictError: Another process exports into it.
+        """
+        return self._export(folder, on_progress)
+
+    def _export(
+        self, folder: Path, on_progress: OnProgress | None, *, project: Path | None = None
+    ) -> ExportReport:
+        with self.stores.database.read() as connection:
+            row = registry.get_by_id(connection, self.kb_id)
+            info = registry.describe(connection, row)
+            site = KnowledgeBaseSpec.model_validate(row.config).site
+            if project is not None:
+                write_project(project, info, site)
+            report = export_pages(
+                info,
+                StoredDocuments(connection, self.kb_id),
+                folder,
+                site,
+                on_progress,
+                facts=gather_facts(
+                    connection, self.kb_id, self.stores.snapshots.made(connection, row)
+                ),
+            )
+        _tell(on_progress, "index", 0, "search index")
+        seconds = {**report.seconds, **self._fit(), **self._write_index(folder)}
+        _tell(on_progress, "index", 1, "search index")
+        return replace(report, seconds=seconds)
+
+    def _fit(self) -> dict[str, float]:
+        """Fit the query encoder where that is due.
+
+        Returns:
+            The seconds of stage ``fit``, if it was.
+        """
+        with self.stores.database.read() as connection:
+            if not is_outdated(connection, registry.get_by_id(connection, self.kb_id)):
+                return {}
+        start = time.perf_counter()
+        with suppress(EmbedderError):  # no chunk has a word: it is searched by nothing then
+            self.fit_query_encoder()
+        return {"fit": time.perf_counter() - start}
+
+    def _write_index(self, folder: Path) -> dict[str, float]:
+        """Write the search index of pages that were exported; without chunks there is none.
+
+        Returns:
+            The seconds of stage ``index``.
+        """
+        start = time.perf_counter()
+        manifest = Manifest.read(folder)
+        of = (self.stores, self.kb_id, manifest.documents, manifest.title)
+        state = index_state(*of)
+        if not is_written(folder, state):
+            content = index_content(*of)
+            if content is None:
+                remove_index(folder)
+            else:
+                write_index(content, folder, state)
+        return {"index": time.perf_counter() - start}
+
+
+def _tell(on_progress: OnProgress | None, stage: str, done: int, message: str) -> None:
+    if on_progress is not None:
+        on_progress(Progress(stage, done, 1, message))
