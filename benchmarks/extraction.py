@@ -27,7 +27,7 @@ from _corpora import EVAL, report
 from kbkit.sources.decode import decode
 from kbkit.sources.html.extract import extract
 from kbkit.sources.html.fidelity import KINDS, Fidelity
-from kbkit.sources.html.page_reader import Reader
+from kbkit.sources.html.site_extractor import SiteExtractor
 
 ARTICLES = EVAL / "articles"
 MANUALS = {
@@ -63,7 +63,7 @@ def pages_of(folder: Path, most: int) -> list[Path]:
 
 def read(folder: Path, pages: list[Path]) -> Iterator[tuple[Path, str]]:
     """Pages and their Markdown as kbkit reads a site: streamed, with all processors."""
-    reader = Reader(expected=len(pages))
+    reader = SiteExtractor(expected=len(pages))
 
     def ready() -> Iterator[tuple[Path, str]]:
         reading = reader.poll(0.2)

@@ -3,7 +3,7 @@
 A package names what it brings in its ``pyproject.toml``::
 
     [project.entry-points."kbkit.sources"]
-    wiki = "my_package.wiki:WikiSource"
+    wiki = "my_package.wiki:WikiReader"
 
 A recipe then says ``type: plugin``, ``name: wiki`` and ``options``, which are given to the class or
 function as keyword arguments. Nothing of the package is imported before it is used.
@@ -19,7 +19,7 @@ from typing import Any
 from kbkit.errors import ConfigError, KbkitError
 
 SOURCES = "kbkit.sources"
-"""Group of classes and functions that make a `kbkit.sources.base.Source`."""
+"""Group of classes and functions that make a `kbkit.sources.base.SourceReader`."""
 
 EMBEDDERS = "kbkit.embedders"
 """Group of classes and functions that make a `kbkit.embedding.base.Embedder`."""

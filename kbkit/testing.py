@@ -1,7 +1,7 @@
 """Public fakes, for tests of kbkit and of what is built on it. No model, no network.
 
 They do the real thing in small: `HashEmbedder` gives like vectors to texts that share words,
-`DocumentsSource` is a source like any other, and `serve_folder` is a real web server.
+`DocumentsReader` is a source like any other, and `serve_folder` is a real web server.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class HashEmbedder:
         return vector / np.float32(length) if length else vector
 
 
-class DocumentsSource:
+class DocumentsReader:
     """A source of documents that are in memory.
 
     Args:

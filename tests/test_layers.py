@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 HOMES = {
     "chromadb": {"stores/chroma.py"},
-    "trafilatura": {"sources/html/extract.py", "sources/web/providers.py"},
+    "trafilatura": {"sources/html/extract.py", "sources/web/readers.py"},
     "mkdocs": {"export/"},
     "ipywidgets": {"panels/"},
 }

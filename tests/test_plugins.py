@@ -93,7 +93,7 @@ def test_a_recipe_reads_from_a_plugin_with_a_plugin_embedder(package, tmp_path):
 )
 def test_a_plugin_that_cannot_be_had_is_one_clear_error(package, name, options, message):
     with pytest.raises(ConfigError, match=message):
-        kbkit.sources.open_source(PluginSource(name=name, options=options))
+        kbkit.sources.open_reader(PluginSource(name=name, options=options))
     with pytest.raises(ConfigError, match="no installed package brings an embedder"):
         open_embedder(PluginEmbedding(name="no"))
 

@@ -9,7 +9,7 @@ import pytest
 from kbkit.errors import ConfigError
 from kbkit.models import SourceDocument
 from kbkit.sources.base import SourceContext
-from kbkit.testing import DocumentsSource, HashEmbedder, serve_folder
+from kbkit.testing import DocumentsReader, HashEmbedder, serve_folder
 
 
 def test_hash_embedder_is_deterministic_and_sees_shared_words():
@@ -24,7 +24,7 @@ def test_hash_embedder_is_deterministic_and_sees_shared_words():
 
 
 def test_documents_source_yields_until_stopped():
-    source = DocumentsSource([SourceDocument(f"d{n}", "T", "x") for n in range(3)])
+    source = DocumentsReader([SourceDocument(f"d{n}", "T", "x") for n in range(3)])
     assert [event.uri for event in source.events(SourceContext())] == ["d0", "d1", "d2"]
     assert list(source.events(SourceContext(stop=lambda: True))) == []
 

@@ -300,11 +300,11 @@ def _record(connection: sa.Connection, origins: list[Origin]) -> None:
     visits: dict[tuple[str, int], list[Visited]] = {}
     for origin in origins:
         event = origin.event
-        if event is None or event.visit is None:
+        if event is None or event.record is None:
             continue
         assert origin.source_id is not None
         assert origin.run_id is not None
-        visited = Visited(event.visit, event.outcome.value, event.reason, datetime.now(UTC))
+        visited = Visited(event.record, event.outcome.value, event.reason, datetime.now(UTC))
         visits.setdefault((origin.source_id, origin.run_id), []).append(visited)
     for (source_id, run_id), found in visits.items():
         runs.record_visits(connection, source_id, run_id, found)

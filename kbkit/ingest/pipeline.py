@@ -16,7 +16,7 @@ from kbkit.ingest.run_log import QuietEvents, Tally
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.sources.base import Source, SourceContext, SourceEvent
+from kbkit.sources.base import SourceContext, SourceEvent, SourceReader
 from kbkit.stores import catalog, contents, runs
 from kbkit.stores.database import Database
 from kbkit.stores.locks import FolderLocks
@@ -52,7 +52,7 @@ class Pipeline:
 
     def run(
         self,
-        sources: Sequence[tuple[SourceRow, Source]],
+        sources: Sequence[tuple[SourceRow, SourceReader]],
         handed: Iterable[SourceEvent] = (),
         *,
         on_progress: OnProgress | None = None,
@@ -145,7 +145,7 @@ class Pipeline:
         self._index(tally, on_progress)
         return tally.report()
 
-    def _run_source(self, row: SourceRow, source: Source, run: _Run) -> None:
+    def _run_source(self, row: SourceRow, source: SourceReader, run: _Run) -> None:
         tally = run.tally
         with self.database.write() as connection:
             run_id, _ = runs.begin_run(connection, row)

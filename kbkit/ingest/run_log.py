@@ -15,7 +15,7 @@ from typing import Self
 import sqlalchemy as sa
 
 from kbkit.models import DocumentState, IngestReport, Problem, SourceDocument
-from kbkit.models.fidelity import POOR, share_kept
+from kbkit.models.fidelity import POOR, fidelity_score
 from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.stores import catalog, runs
 from kbkit.stores.catalog import Touch
@@ -51,7 +51,7 @@ class Tally:
             self.wanted[kind] += wanted
             if kept < wanted:
                 lost.append(f"{kind} {kept} of {wanted}")
-        if lost and share_kept(document.fidelity) < POOR:
+        if lost and fidelity_score(document.fidelity) < POOR:
             self.poorly_read.append(Problem(document.uri, f"kept of the page: {', '.join(lost)}"))
 
     @contextmanager
@@ -163,8 +163,8 @@ class QuietEvents:
                     touched.pop(found, None)
                 case Outcome.GONE:
                     self._tally.failed.append(Problem(event.uri, event.reason))
-            if event.visit is not None:
-                visits.append(Visited(event.visit, event.outcome.value, event.reason, at))
+            if event.record is not None:
+                visits.append(Visited(event.record, event.outcome.value, event.reason, at))
         catalog.touch_documents(connection, touched.values(), run_id=self._run_id)
         runs.record_visits(connection, self._source_id, self._run_id, visits)
 
@@ -180,4 +180,4 @@ def digest(text: str) -> str:
 
 
 def _uri(event: SourceEvent) -> str:
-    return event.visit.document_uri if event.visit and event.visit.document_uri else event.uri
+    return event.record.document_uri if event.record and event.record.document_uri else event.uri

@@ -23,7 +23,7 @@ from kbkit.recipes import (
     KnowledgeBaseSpec,
     parse_source,
 )
-from kbkit.sources import open_source
+from kbkit.sources import open_reader
 from kbkit.sources.base import SourceEvent
 from kbkit.stores import catalog, registry, runs
 from kbkit.stores.runs import SourceRow
@@ -62,7 +62,7 @@ class Ingested(Opened):
         What has not changed since the last time is not fetched, cut or embedded again. An
         ingest that was interrupted goes on where it was. Documents of llama-index readers may
         stand in place of sources or among them; each replaces the one with its URI
-        (`kbkit.sources.llamaindex.events` says which that is), and `refresh` leaves them alone.
+        (`kbkit.sources.llamaindex.document_events` says which that is), and `refresh` leaves them alone.
 
         Args:
             sources: Parts of a recipe, such as ``CrawlSource(url="https://...")``, or what a
@@ -79,11 +79,11 @@ class Ingested(Opened):
             ConflictError: Another process reads one of the sources right now.
             EmbedderError: The embedder failed; what was stored stays.
         """
-        from kbkit.sources.llamaindex import events, told_apart
+        from kbkit.sources.llamaindex import document_events, split_sources
 
-        specs, documents = told_apart(sources)
+        specs, documents = split_sources(sources)
         rows = [self._save_source(spec, base, from_recipe=False) for spec in specs]
-        return self._run(rows, on_progress, stop, events(documents, Path(base)))
+        return self._run(rows, on_progress, stop, document_events(documents, Path(base)))
 
     def sync(
         self,
@@ -292,7 +292,7 @@ class Ingested(Opened):
         stop: Stop,
         handed: Iterable[SourceEvent] = (),
     ) -> IngestReport:
-        pairs = [(row, open_source(parse_source(row.spec))) for row in rows]
+        pairs = [(row, open_reader(parse_source(row.spec))) for row in rows]
         self._reindex(on_progress, stop)
         with shown(on_progress) as tell:
             report = self._pipeline().run(pairs, handed, on_progress=tell, stop=stop)

@@ -8,7 +8,7 @@ from kbkit.models.documents import (
     DocumentType,
     Json,
     Labels,
-    PageVisit,
+    PageRecord,
     SourceDocument,
 )
 from kbkit.models.filters import Filters
@@ -31,7 +31,7 @@ __all__ = [
     "Labels",
     "License",
     "Mode",
-    "PageVisit",
+    "PageRecord",
     "Problem",
     "Progress",
     "Rating",

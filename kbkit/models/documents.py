@@ -59,8 +59,8 @@ class SourceDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class PageVisit:
-    """What a visit of a page leaves for the next one.
+class PageRecord:
+    """What is remembered of a page for the next time it is read.
 
     Attributes:
         url: Canonical address that was asked for.

@@ -10,7 +10,7 @@ POOR = 0.9
 _COUNTED = ("code", "headings", "rows")
 
 
-def share_kept(figures: Mapping[str, tuple[int, int]]) -> float:
+def fidelity_score(figures: Mapping[str, tuple[int, int]]) -> float:
     """Kept share of code blocks, headings and table rows together, from 0 to 1.
 
     Args:

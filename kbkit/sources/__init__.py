@@ -15,13 +15,13 @@ from kbkit.recipes import (
     PageSource,
     PluginSource,
 )
-from kbkit.sources.base import Source
+from kbkit.sources.base import SourceReader
 
-__all__ = ["open_source"]
+__all__ = ["open_reader"]
 
 
-def open_source(spec: AnySource) -> Source:
-    """Make the source that a part of a recipe describes; nothing is read yet.
+def open_reader(spec: AnySource) -> SourceReader:
+    """Make the reader of a source that a recipe describes; nothing is read yet.
 
     Args:
         spec: One of a recipe's ``sources``.
@@ -29,46 +29,46 @@ def open_source(spec: AnySource) -> Source:
     Raises:
         ConfigError: There is no such type of source.
     """
-    source = _open(spec)
+    reader = _open(spec)
     stated = License.stated(spec.license, attribution=spec.attribution)
     if not stated and not stated.attribution:
-        return source
-    from kbkit.sources.default_license import Licensed
+        return reader
+    from kbkit.sources.default_license import LicensedReader
 
-    return Licensed(source, stated)
+    return LicensedReader(reader, stated)
 
 
-def _open(spec: AnySource) -> Source:
+def _open(spec: AnySource) -> SourceReader:
     if isinstance(spec, CrawlSource):
-        from kbkit.sources.web.providers import Crawl
+        from kbkit.sources.web.readers import CrawlReader
 
-        return Crawl(spec)
+        return CrawlReader(spec)
     if isinstance(spec, PageSource):
-        from kbkit.sources.web.providers import Page
+        from kbkit.sources.web.readers import PageReader
 
-        return Page(spec)
+        return PageReader(spec)
     if isinstance(spec, MirrorSource):
-        from kbkit.sources.disk.mirror import Mirror
+        from kbkit.sources.disk.mirror import MirrorReader
 
-        return Mirror(spec)
+        return MirrorReader(spec)
     if isinstance(spec, FilesSource):
-        from kbkit.sources.disk.files import Files
+        from kbkit.sources.disk.files import FilesReader
 
-        return Files(spec)
+        return FilesReader(spec)
     if isinstance(spec, JsonlSource):
-        from kbkit.sources.disk.jsonl import JsonLines
+        from kbkit.sources.disk.jsonl import JsonlReader
 
-        return JsonLines(spec)
+        return JsonlReader(spec)
     if isinstance(spec, OpenApiSource):
-        from kbkit.sources.openapi.source import OpenApi
+        from kbkit.sources.openapi.source import OpenApiReader
 
-        return OpenApi(spec)
+        return OpenApiReader(spec)
     if isinstance(spec, PackageSource):
-        from kbkit.sources.package.source import Package
+        from kbkit.sources.package.source import PackageReader
 
-        return Package(spec)
+        return PackageReader(spec)
     if isinstance(spec, PluginSource):
-        from kbkit.sources.plugin import Plugin
+        from kbkit.sources.plugin import PluginReader
 
-        return Plugin(spec)
+        return PluginReader(spec)
     raise ConfigError(f"{type(spec).__name__}: not a source that kbkit knows")

@@ -1,4 +1,4 @@
-"""What a source is: a place that documents come from, read one document at a time."""
+"""What reads a source: a place that documents come from, one document at a time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from kbkit.models import PageVisit, SourceDocument
+from kbkit.models import PageRecord, SourceDocument
 
 
 class Outcome(StrEnum):
@@ -35,28 +35,28 @@ class SourceEvent:
         outcome: What happened.
         document: The document, exactly when the outcome is ``FETCHED``.
         reason: Why it was skipped, failed or is gone; one line for a person.
-        visit: What to remember of the page; only sources that fetch have it.
+        record: What to remember of the page; only sources that fetch have it.
     """
 
     uri: str
     outcome: Outcome
     document: SourceDocument | None = None
     reason: str = ""
-    visit: PageVisit | None = None
+    record: PageRecord | None = None
 
 
 class CrawlMemory(Protocol):
-    """What earlier visits left behind. The pipeline records each event's visit; sources read."""
+    """What earlier visits left behind. The pipeline records each event's record; sources read."""
 
-    def visited(self) -> Iterable[PageVisit]:
+    def visited(self) -> Iterable[PageRecord]:
         """Pages that the interrupted run has dealt with; empty when a run begins afresh."""
         ...
 
-    def page(self, url: str) -> PageVisit | None:
+    def page(self, url: str) -> PageRecord | None:
         """The last visit of a page in any finished or unfinished run."""
         ...
 
-    def known(self) -> Iterable[PageVisit]:
+    def known(self) -> Iterable[PageRecord]:
         """Every page that any run visited."""
         ...
 
@@ -64,15 +64,15 @@ class CrawlMemory(Protocol):
 class NoMemory:
     """A memory that knows nothing, for a first look at a source."""
 
-    def visited(self) -> Iterable[PageVisit]:
+    def visited(self) -> Iterable[PageRecord]:
         """Nothing."""
         return ()
 
-    def page(self, url: str) -> PageVisit | None:
+    def page(self, url: str) -> PageRecord | None:
         """Nothing."""
         return None
 
-    def known(self) -> Iterable[PageVisit]:
+    def known(self) -> Iterable[PageRecord]:
         """Nothing."""
         return ()
 
@@ -98,8 +98,8 @@ class SourceContext:
     provider: str = "trafilatura"
 
 
-class Source(Protocol):
-    """A place that documents come from.
+class SourceReader(Protocol):
+    """Reads a place that documents come from; a recipe describes the place.
 
     Attributes:
         type: The source type of recipes (``crawl``, ``page``, ``package``, ...).

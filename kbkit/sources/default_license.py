@@ -7,10 +7,10 @@ from contextlib import closing
 from dataclasses import replace
 
 from kbkit.models import License, SourceDocument
-from kbkit.sources.base import Source, SourceContext, SourceEvent
+from kbkit.sources.base import SourceContext, SourceEvent, SourceReader
 
 
-class Licensed:
+class LicensedReader:
     """A source whose documents have a license where they state none themselves.
 
     Args:
@@ -18,7 +18,7 @@ class Licensed:
         stated: What whoever named it says of its documents.
     """
 
-    def __init__(self, source: Source, stated: License) -> None:
+    def __init__(self, source: SourceReader, stated: License) -> None:
         self._source = source
         self._stated = stated
         self.type = source.type

@@ -19,7 +19,7 @@ _MOST_FRONT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextFile:
     """A text file.
 
     Attributes:
@@ -35,7 +35,7 @@ class Text:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_text(text: str, name: str) -> Text:
+def read_text(text: str, name: str) -> TextFile:
     """Read Markdown or plain text.
 
     Args:
@@ -56,11 +56,11 @@ def read_text(text: str, name: str) -> Text:
     if isinstance(tags, str):
         tags = [tag.strip() for tag in tags.split(",")]
     labels = tuple(str(tag) for tag in tags if tag) if isinstance(tags, (list, tuple)) else ()
-    return Text(
+    return TextFile(
         title=" ".join((title or first_heading(content) or _from_name(name)).split())[:500],
         content=content + "\n" if content.strip() else "",
         tags=labels,
-        metadata={str(key): plain_value(value) for key, value in front.items()},
+        metadata={str(key): json_value(value) for key, value in front.items()},
     )
 
 
@@ -100,14 +100,14 @@ def _front_matter(text: str) -> dict[str, Any] | None:
     return loaded if isinstance(loaded, dict) else None
 
 
-def plain_value(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value of any kind as a JSON value; what JSON lacks becomes text."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dict):
-        return {str(key): plain_value(inner) for key, inner in value.items()}
+        return {str(key): json_value(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple, set)):
-        return [plain_value(inner) for inner in value]
+        return [json_value(inner) for inner in value]
     return str(value)

@@ -19,7 +19,7 @@ from kbkit.recipes import AnySource, SourceSpec
 from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.sources.disk.files import uri_of
 from kbkit.sources.formats import FORMATS
-from kbkit.sources.front_matter import plain_value, read_text
+from kbkit.sources.front_matter import json_value, read_text
 
 _URLS = ("url", "URL", "source_url", "page_url", "link", "source")
 _PATHS = ("file_path", "path", "source")
@@ -52,7 +52,7 @@ class _Part:
     end: int
 
 
-def told_apart(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
+def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
     """Sources, and documents of llama-index, out of what may be both and lists of both.
 
     Raises:
@@ -66,7 +66,7 @@ def told_apart(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
         elif isinstance(item, Mapping) or hasattr(item, "get_content"):
             documents.append(item)
         elif isinstance(item, Iterable) and not isinstance(item, (str, bytes)):
-            more, others = told_apart(item)
+            more, others = split_sources(item)
             sources += more
             documents += others
         else:
@@ -77,7 +77,7 @@ def told_apart(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
     return sources, documents
 
 
-def events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
+def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
     """Documents and nodes of llama-index as a source would yield them.
 
     What comes from one address or file becomes one document: pages in their order with their
@@ -122,7 +122,7 @@ def _part(item: Any) -> _Part:
     return _Part(
         id=_clean(str(next((known for known in ids if known), ""))),
         text=_clean(text),
-        metadata=plain_value(metadata),
+        metadata=json_value(metadata),
         media=next((name for kind, name in _MEDIA.items() if values.get(f"{kind}_resource")), ""),
         start=_offset(values.get("start_char_idx")),
         end=_offset(values.get("end_char_idx")),

@@ -8,10 +8,10 @@ from dataclasses import replace
 from kbkit.errors import KbkitError, SourceError
 from kbkit.plugins import SOURCES, make
 from kbkit.recipes import PluginSource
-from kbkit.sources.base import Outcome, Source, SourceContext, SourceEvent
+from kbkit.sources.base import Outcome, SourceContext, SourceEvent, SourceReader
 
 
-class Plugin:
+class PluginReader:
     """A source of another package, with the tags and the type that the recipe adds.
 
     Args:
@@ -26,7 +26,7 @@ class Plugin:
     def __init__(self, spec: PluginSource) -> None:
         self._spec = spec
         parts = ("type", "exhaustive", "events")
-        self._inner: Source = make(SOURCES, spec.name, spec.options, parts)
+        self._inner: SourceReader = make(SOURCES, spec.name, spec.options, parts)
         self.exhaustive = bool(self._inner.exhaustive)
 
     def events(self, context: SourceContext) -> Iterator[SourceEvent]:

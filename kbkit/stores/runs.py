@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
-from kbkit.models import PageVisit
+from kbkit.models import PageRecord
 from kbkit.stores.database import Database
 from kbkit.stores.schema import pages, runs, sources
 
@@ -118,7 +118,7 @@ def end_run(connection: sa.Connection, run_id: int, report: Mapping[str, Any]) -
 class Visited:
     """A visit, what came of it, and when it was."""
 
-    visit: PageVisit
+    visit: PageRecord
     outcome: str
     reason: str
     at: datetime
@@ -167,19 +167,19 @@ class RunMemory:
         self._source_id = source_id
         self._run_id = run_id
 
-    def visited(self) -> Iterable[PageVisit]:
+    def visited(self) -> Iterable[PageRecord]:
         """Pages that this run, begun in an earlier process, has dealt with."""
         return self._visits(pages.c.run_id == self._run_id)
 
-    def page(self, url: str) -> PageVisit | None:
+    def page(self, url: str) -> PageRecord | None:
         """The last visit of a page."""
         return next(iter(self._visits(pages.c.url == url)), None)
 
-    def known(self) -> Iterable[PageVisit]:
+    def known(self) -> Iterable[PageRecord]:
         """Every page that any run visited and found."""
         return self._visits(pages.c.outcome != "gone")
 
-    def _visits(self, condition: sa.ColumnElement[bool]) -> list[PageVisit]:
+    def _visits(self, condition: sa.ColumnElement[bool]) -> list[PageRecord]:
         with self._database.read() as connection:
             rows = connection.execute(
                 sa.select(
@@ -195,4 +195,4 @@ class RunMemory:
                 .where(pages.c.source_id == self._source_id, condition)
                 .order_by(pages.c.visited_at, pages.c.url)
             )
-            return [PageVisit(**{**row._mapping, "links": tuple(row.links)}) for row in rows]
+            return [PageRecord(**{**row._mapping, "links": tuple(row.links)}) for row in rows]

@@ -13,7 +13,7 @@ import trafilatura
 
 import kbkit.builder
 import kbkit.embedding.static
-import kbkit.sources.web.providers
+import kbkit.sources.web.readers
 
 LOADED = (chromadb, llama_index, trafilatura, kbkit)
 

@@ -9,19 +9,19 @@ from llama_index.core.schema import MediaResource, NodeWithScore, TextNode
 
 from kbkit.models import DocumentType
 from kbkit.sources.base import Outcome
-from kbkit.sources.llamaindex import events
+from kbkit.sources.llamaindex import document_events
 
 BASE = Path("/base")
 
 
 def documents(*items, base=BASE):
-    found = list(events(items, base))
+    found = list(document_events(items, base))
     assert {event.outcome for event in found} <= {Outcome.FETCHED}
     return [event.document for event in found]
 
 
 def skipped(*items):
-    return [(e.uri, e.reason) for e in events(items, BASE) if e.outcome is Outcome.SKIPPED]
+    return [(e.uri, e.reason) for e in document_events(items, BASE) if e.outcome is Outcome.SKIPPED]
 
 
 @pytest.mark.parametrize(("metadata", "id_", "uri"), [

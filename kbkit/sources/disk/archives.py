@@ -37,12 +37,12 @@ _DAMAGED = (
     ValueError, NotImplementedError, RuntimeError,
 )  # fmt: skip
 
-Wanted = Callable[[str], bool]
+PathFilter = Callable[[str], bool]
 """Says of a path inside (``/a/b.html``) whether its page is to be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredPage:
     """One page, or why it is not there.
 
     Attributes:
@@ -64,7 +64,7 @@ def is_warc(path: Path) -> bool:
     return path.name.lower().endswith((".warc", ".warc.gz"))
 
 
-def kept_pages(path: Path, wanted: Wanted) -> Iterator[Kept]:
+def read_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
     """The pages of a folder, an archive or a docset; HTML only.
 
     Args:
@@ -88,7 +88,7 @@ def kept_pages(path: Path, wanted: Wanted) -> Iterator[Kept]:
     )
 
 
-def _folder_pages(folder: Path, wanted: Wanted) -> Iterator[Kept]:
+def _folder_pages(folder: Path, wanted: PathFilter) -> Iterator[StoredPage]:
     root = folder.resolve()
     found = []
     for parent, folders, names in os.walk(folder):
@@ -107,13 +107,13 @@ def _folder_pages(folder: Path, wanted: Wanted) -> Iterator[Kept]:
             elif path.stat().st_size > MOST_BYTES:
                 yield _too_large(place)
             else:
-                yield Kept(place, path.read_bytes())
+                yield StoredPage(place, path.read_bytes())
         except (OSError, RuntimeError) as error:
             reason = getattr(error, "strerror", None) or "a circle of links"
-            yield Kept(place, reason=f"cannot be read ({reason})", outcome=Outcome.FAILED)
+            yield StoredPage(place, reason=f"cannot be read ({reason})", outcome=Outcome.FAILED)
 
 
-def _zip_pages(path: Path, wanted: Wanted) -> Iterator[Kept]:
+def _zip_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
     total = 0
     with _undamaged(path), zipfile.ZipFile(path) as archive:
         members = archive.infolist()
@@ -138,14 +138,14 @@ def _zip_pages(path: Path, wanted: Wanted) -> Iterator[Kept]:
                         body = file.read(MOST_BYTES + 1)
                 except _DAMAGED as error:
                     reason = f"cannot be read ({_said(error)})"
-                    yield Kept(place, reason=reason, outcome=Outcome.FAILED)
+                    yield StoredPage(place, reason=reason, outcome=Outcome.FAILED)
                     continue
                 total += len(body)
                 _check_total(path, total)
-                yield Kept(place, body) if len(body) <= MOST_BYTES else _too_large(place)
+                yield StoredPage(place, body) if len(body) <= MOST_BYTES else _too_large(place)
 
 
-def _tar_pages(path: Path, wanted: Wanted) -> Iterator[Kept]:
+def _tar_pages(path: Path, wanted: PathFilter) -> Iterator[StoredPage]:
     with (
         _undamaged(path),
         closing(_Counted(path)) as stream,
@@ -170,10 +170,10 @@ def _tar_pages(path: Path, wanted: Wanted) -> Iterator[Kept]:
             else:
                 file = archive.extractfile(member)
                 assert file is not None
-                yield Kept(place, file.read())
+                yield StoredPage(place, file.read())
 
 
-def warc_pages(path: Path, base: str, wanted: Callable[[str], bool]) -> Iterator[Kept]:
+def read_warc(path: Path, base: str, wanted: Callable[[str], bool]) -> Iterator[StoredPage]:
     """The pages of a WARC: of each address the last capture that was answered with 200.
 
     Args:
@@ -198,7 +198,7 @@ def warc_pages(path: Path, base: str, wanted: Callable[[str], bool]) -> Iterator
         if len(body) > MOST_BYTES:
             yield _too_large(url)
         else:
-            yield Kept(url, body, _charset(content_type))
+            yield StoredPage(url, body, _charset(content_type))
 
 
 def _records(path: Path) -> Iterator[tuple[int, str, str, Any]]:
@@ -320,7 +320,7 @@ def _docset_prefix(names: Any) -> str:
     return ""
 
 
-def _place(name: str, strip: str, wanted: Wanted) -> str | None:
+def _place(name: str, strip: str, wanted: PathFilter) -> str | None:
     """The path of a page below the root of the site, ``None`` for what is not wanted."""
     place = name.removeprefix(strip) if strip else name
     while place.startswith("./"):
@@ -339,11 +339,11 @@ def _bad_name(name: str) -> str:
     return ""
 
 
-def _skipped(place: str, reason: str) -> Kept:
-    return Kept(place, reason=reason, outcome=Outcome.SKIPPED)
+def _skipped(place: str, reason: str) -> StoredPage:
+    return StoredPage(place, reason=reason, outcome=Outcome.SKIPPED)
 
 
-def _too_large(place: str) -> Kept:
+def _too_large(place: str) -> StoredPage:
     return _skipped(place, f"larger than {MOST_BYTES / 1e6:g} MB")
 
 

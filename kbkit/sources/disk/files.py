@@ -11,19 +11,19 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kbkit.errors import SourceError
-from kbkit.models import DocumentType, PageVisit, SourceDocument
+from kbkit.models import DocumentType, PageRecord, SourceDocument
 from kbkit.recipes import FilesSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.disk.globs import excluded, fits, parts_of, walk
 from kbkit.sources.doctype import detect
 from kbkit.sources.formats import FORMATS, MULTIPLE, UnreadableError, format_of
 from kbkit.sources.formats.base import MOST_BYTES, Part
-from kbkit.sources.formats.file_reader import FileReader, Parsed
+from kbkit.sources.formats.file_parser import FileParser, ParsedFile
 
 _AHEAD = 8  # files in memory
 
 
-class Files:
+class FilesReader:
     """Files that a glob, a folder or a path names.
 
     Args:
@@ -43,8 +43,8 @@ class Files:
             SourceError: There is no such file or folder, or the glob matches nothing.
         """
         found, root = _found(self._spec, context.base)
-        waiting: deque[tuple[str, Future[Parsed] | SourceEvent]] = deque()
-        with FileReader(min(os.cpu_count() or 1, len(found))) as reader:
+        waiting: deque[tuple[str, Future[ParsedFile] | SourceEvent]] = deque()
+        with FileParser(min(os.cpu_count() or 1, len(found))) as reader:
             for path in found[: self._spec.limit]:
                 if context.stop():
                     return
@@ -62,8 +62,8 @@ class Files:
             yield SourceEvent(self._spec.path, Outcome.SKIPPED, reason=reason)
 
     def _submit(
-        self, reader: FileReader, path: Path, uri: str, root: Path | None
-    ) -> Future[Parsed] | SourceEvent:
+        self, reader: FileParser, path: Path, uri: str, root: Path | None
+    ) -> Future[ParsedFile] | SourceEvent:
         try:
             if root is not None and not path.resolve().is_relative_to(root):
                 reason = "a link that leads out of the folder"
@@ -82,7 +82,7 @@ class Files:
         return reader.submit(uri, data)
 
     def _next(
-        self, waiting: deque[tuple[str, Future[Parsed] | SourceEvent]], context: SourceContext
+        self, waiting: deque[tuple[str, Future[ParsedFile] | SourceEvent]], context: SourceContext
     ) -> Iterator[SourceEvent]:
         """The events of the file in front."""
         uri, result = waiting[0]
@@ -105,18 +105,18 @@ class Files:
             return
         documents = _documents(uri, parsed, self._spec.document_type, self._spec.tags)
         for document in documents:
-            visit = None
+            record = None
             if document.uri != uri:
                 # remembered so that a failure of the file is known to be one of its parts, too
-                visit = PageVisit(document.uri, document_uri=document.uri)
-            yield SourceEvent(document.uri, Outcome.FETCHED, document, visit=visit)
+                record = PageRecord(document.uri, document_uri=document.uri)
+            yield SourceEvent(document.uri, Outcome.FETCHED, document, record=record)
 
     def _kept(self, uri: str, reason: str, context: SourceContext) -> Iterator[SourceEvent]:
         """The parts of a file that failed: what is stored of them stays."""
         if format_of(uri) in MULTIPLE:
-            for visit in context.memory.known():
-                if visit.url.startswith((uri + "/", uri + "#/")):
-                    yield SourceEvent(visit.url, Outcome.FAILED, reason=reason, visit=visit)
+            for record in context.memory.known():
+                if record.url.startswith((uri + "/", uri + "#/")):
+                    yield SourceEvent(record.url, Outcome.FAILED, reason=reason, record=record)
 
 
 def read_file(
@@ -142,7 +142,7 @@ def read_file(
         SourceError: It cannot be read: unknown format, broken, encrypted, hostile, too large, or
             without text. The message says which.
     """
-    with FileReader(1) as reader:
+    with FileParser(1) as reader:
         parsed = reader.submit(name, data).result()
     if parsed.reason:
         raise SourceError(f"{name}: {parsed.reason}")
@@ -162,7 +162,7 @@ def uri_of(path: Path, base: Path) -> str:
 
 
 def _documents(
-    uri: str, parsed: Parsed, document_type: DocumentType | None, tags: tuple[str, ...]
+    uri: str, parsed: ParsedFile, document_type: DocumentType | None, tags: tuple[str, ...]
 ) -> list[SourceDocument]:
     documents: dict[str, SourceDocument] = {}
     for part in parsed.parts:

@@ -16,7 +16,7 @@ _KEYS = ("uri", "title", "text", "document_type", "tags", "metadata")
 _LONGEST = 50_000_000  # bytes of one line
 
 
-class JsonLines:
+class JsonlReader:
     """A file of JSON lines.
 
     Args:

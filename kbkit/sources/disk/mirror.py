@@ -11,17 +11,17 @@ from kbkit.errors import SourceError
 from kbkit.models import SourceDocument
 from kbkit.recipes import MirrorSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.disk.archives import Kept, is_warc, kept_pages, warc_pages
+from kbkit.sources.disk.archives import StoredPage, is_warc, read_pages, read_warc
 from kbkit.sources.doctype import detect
-from kbkit.sources.html.extract import Extracted
-from kbkit.sources.html.page_reader import MANY, Reader
+from kbkit.sources.html.extract import ExtractedPage
+from kbkit.sources.html.site_extractor import MANY, SiteExtractor
 from kbkit.sources.web.urls import canonical, matches
 
 _AHEAD = 64  # pages in memory
 _LARGE = 1_000_000  # bytes of an archive that are likely many pages
 
 
-class Mirror:
+class MirrorReader:
     """A folder, an archive or a WARC of HTML pages.
 
     Args:
@@ -52,16 +52,16 @@ class Mirror:
             many = sum(1 for _ in islice(path.rglob("*.htm*"), MANY + 1)) > MANY
         else:
             many = path.stat().st_size > _LARGE
-        reader = Reader(expected=MANY + 1 if many else 0)
+        reader = SiteExtractor(expected=MANY + 1 if many else 0)
         try:
-            for number, kept in enumerate(self._pages(path)):
+            for number, page in enumerate(self._pages(path)):
                 if context.stop() or number >= self._spec.limit:
                     break
-                uri = self._uri(kept)
-                if kept.reason:
-                    yield SourceEvent(uri, kept.outcome, reason=kept.reason)
+                uri = self._uri(page)
+                if page.reason:
+                    yield SourceEvent(uri, page.outcome, reason=page.reason)
                 else:
-                    reader.submit(uri, uri, kept.body, kept.charset)
+                    reader.submit(uri, uri, page.body, page.charset)
                 while reader.pending >= _AHEAD and not context.stop():
                     yield from self._poll(reader)
             while reader.pending and not context.stop():
@@ -71,27 +71,27 @@ class Mirror:
         finally:
             reader.close()
 
-    def _pages(self, path: Path) -> Iterator[Kept]:
+    def _pages(self, path: Path) -> Iterator[StoredPage]:
         if is_warc(path):
-            return warc_pages(path, self._base, lambda url: self._wanted(urlsplit(url).path))
-        return kept_pages(path, self._wanted)
+            return read_warc(path, self._base, lambda url: self._wanted(urlsplit(url).path))
+        return read_pages(path, self._wanted)
 
     def _wanted(self, inside: str) -> bool:
         return matches(inside, self._spec.include, self._spec.exclude)
 
-    def _uri(self, kept: Kept) -> str:
-        if kept.place.startswith(("http://", "https://")) and not self._base:
-            return kept.place
-        if kept.place.startswith(self._base):
-            return kept.place
-        return self._base + quote(kept.place, safe="/~!$&'()*+,;=:@")
+    def _uri(self, page: StoredPage) -> str:
+        if page.place.startswith(("http://", "https://")) and not self._base:
+            return page.place
+        if page.place.startswith(self._base):
+            return page.place
+        return self._base + quote(page.place, safe="/~!$&'()*+,;=:@")
 
-    def _poll(self, reader: Reader) -> Iterator[SourceEvent]:
+    def _poll(self, reader: SiteExtractor) -> Iterator[SourceEvent]:
         reading = reader.poll(0.2)
         if reading is not None and reading.final:
             yield self._event(reading.key, reading.page)
 
-    def _event(self, uri: str, page: Extracted) -> SourceEvent:
+    def _event(self, uri: str, page: ExtractedPage) -> SourceEvent:
         # who points at a mirror wants its pages; noindex is meant for those who come uninvited
         reason = "" if page.noindex and page.content else page.reason
         if not reason and page.refresh and len(page.content) < 400:

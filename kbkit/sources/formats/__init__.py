@@ -3,7 +3,7 @@
 A module here has ``read(data, name) -> list[Part]`` and raises `UnreadableError` with one line
 for a person. Nothing else may be relied on to protect it: files are hostile, parsers have faults,
 and so `parse` turns whatever goes wrong into a reason, and runs in a process of its own that may
-take only so much time and memory (`kbkit.sources.formats.file_reader`).
+take only so much time and memory (`kbkit.sources.formats.file_parser`).
 """
 
 from __future__ import annotations

@@ -87,9 +87,9 @@ def license(safe: bytes) -> License:
     """What an Office file states: Dublin Core's ``rights``, or a property that its author added."""
     import html
 
-    from kbkit.sources.html.licenses import of_rights
+    from kbkit.sources.html.licenses import rights_license
 
-    found = of_rights(properties(safe).get("rights", ""))
+    found = rights_license(properties(safe).get("rights", ""))
     try:
         text = Archive(safe).read("docProps/custom.xml").decode("utf-8", "replace")
     except UnreadableError:
@@ -97,5 +97,5 @@ def license(safe: bytes) -> License:
     for name, value in _CUSTOM.findall(text):
         said = html.unescape(value)
         named = name.lower() in ("license", "licence")
-        found = found.or_else(License.stated(said) if named else of_rights(said))
+        found = found.or_else(License.stated(said) if named else rights_license(said))
     return found

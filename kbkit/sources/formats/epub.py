@@ -19,7 +19,7 @@ from kbkit.sources.formats.base import (
     one_line,
 )
 from kbkit.sources.front_matter import first_heading
-from kbkit.sources.html.licenses import of_rights
+from kbkit.sources.html.licenses import rights_license
 
 _MOST_CHAPTERS = 5_000
 _PAGES = frozenset({"application/xhtml+xml", "text/html", "application/xml"})
@@ -106,9 +106,9 @@ def _license(book: Any) -> License:
     for node in _all(book, "meta"):
         name = (node.get("property") or "").lower()
         if name in ("dcterms:license", "dcterms:rights", "dcterms:rightsholder"):
-            license = license.or_else(of_rights(node.text or ""))
+            license = license.or_else(rights_license(node.text or ""))
     for node in _all(book, "rights"):
-        license = license.or_else(of_rights(node.text or ""))
+        license = license.or_else(rights_license(node.text or ""))
     return license
 
 

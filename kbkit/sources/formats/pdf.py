@@ -18,8 +18,8 @@ from typing import Any
 from kbkit.markdown.writing import escape, guard
 from kbkit.models import License
 from kbkit.sources.formats.base import MOST_CHARACTERS, PAGE_BREAK, Part, UnreadableError, one_line
-from kbkit.sources.formats.xmp import license_of
-from kbkit.sources.html.licenses import of_rights
+from kbkit.sources.formats.xmp import xmp_license
+from kbkit.sources.html.licenses import rights_license
 
 _MOST_PAGES = 5_000
 _MOST_ENTRIES = 20_000
@@ -53,7 +53,7 @@ def read(data: bytes, name: str) -> list[Part]:
         raise UnreadableError("broken: its structure cannot be read") from None
     try:
         part = _read(document, name)
-        license = _license(document).or_else(license_of(data))
+        license = _license(document).or_else(xmp_license(data))
         return [replace(part, metadata={**part.metadata, **license.to_metadata()})]
     finally:
         document.close()
@@ -99,7 +99,7 @@ def _license(document: Any) -> License:
     found = License()
     for key in ("License", "Rights", "Copyright"):
         said = _CONTROL.sub("", document.get_metadata_value(key) or "")
-        found = found.or_else(License.stated(said) if key == "License" else of_rights(said))
+        found = found.or_else(License.stated(said) if key == "License" else rights_license(said))
     return found
 
 

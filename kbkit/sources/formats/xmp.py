@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kbkit.models import License
-from kbkit.sources.html.licenses import of_rights
+from kbkit.sources.html.licenses import rights_license
 
 _BEGIN, _END = b"<x:xmpmeta", b"</x:xmpmeta>"
 _LONGEST = 200_000
@@ -24,7 +24,7 @@ _CC = "{http://creativecommons.org/ns#}"
 _RDF = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}"
 
 
-def license_of(data: bytes) -> License:
+def xmp_license(data: bytes) -> License:
     """The license that the packet of a whole PDF states.
 
     Args:
@@ -39,7 +39,7 @@ def license_of(data: bytes) -> License:
         found = found.or_else(License.stated(url=node.get(f"{_RDF}resource") or _text(node)))
     for name in (f"{_RIGHTS}UsageTerms", f"{_DC}rights"):
         for node in root.iter(name):
-            found = found.or_else(of_rights(_text(node)))
+            found = found.or_else(rights_license(_text(node)))
     for node in root.iter(f"{_RDF}Description"):
         found = found.or_else(License.stated(url=node.get(f"{_CC}license")))
         found = found.or_else(License.stated(url=node.get(f"{_RIGHTS}WebStatement")))

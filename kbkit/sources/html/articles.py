@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from kbkit.sources.html.dom import BLOCKS, PREFORMATTED, Element, drop
+from kbkit.sources.html.dom import BLOCKS, PREFORMATTED, Element, drop_tree
 
 _WORD = re.compile(r"\w+")
 _SOFT_HYPHEN = "\xad"  # trafilatura leaves them out
@@ -24,7 +24,7 @@ _LISTS = frozenset({"ul", "ol", "dl"})
 _ATOMS = frozenset({"table", *PREFORMATTED})
 
 
-class Kept:
+class MainText:
     """What trafilatura kept of a page, ready to be asked about.
 
     Args:
@@ -38,7 +38,7 @@ class Kept:
         self._lines = {" ".join(_words(line)) for line in text.splitlines()}
         self._all = " " + " ".join(words) + " "
 
-    def holds(self, words: list[str]) -> bool:
+    def contains(self, words: list[str]) -> bool:
         """Whether these words of one block were kept."""
         if len(words) <= _SHORT:
             return " ".join(words) in self._lines
@@ -47,31 +47,31 @@ class Kept:
         triples = _triples(words)
         return sum(triple in self._triples for triple in triples) >= _KEPT * len(triples)
 
-    def covered(self, element: Element) -> float:
+    def coverage(self, element: Element) -> float:
         """Share of the kept words that an element holds, from 0 to 1."""
         held = Counter(_words(" ".join(element.itertext())))
         return (self.words & held).total() / max(1, self.words.total())
 
 
-def covering(body: Element, kept: Kept) -> Element:
+def enclosing_element(body: Element, main: MainText) -> Element:
     """The smallest element that holds nearly all of what was kept.
 
     Nearer to all than a template's region needs to be, since what is too much is pruned.
     """
-    need = (kept.covered(body) - 1 + _COVERED) * kept.words.total()
+    need = (main.coverage(body) - 1 + _COVERED) * main.words.total()
     element = body
     while True:
         for child in element:
             if not isinstance(child.tag, str) or child.tag in _UNDIVIDED:
                 continue
-            if kept.covered(child) * kept.words.total() >= need:
+            if main.coverage(child) * main.words.total() >= need:
                 element = child
                 break
         else:
             return element
 
 
-def prune(element: Element, kept: Kept) -> None:
+def prune(element: Element, main: MainText) -> None:
     """Take out of an element the blocks that were not kept; in place."""
     holders: set[Element] = set()
     for block in element.iter(*BLOCKS):
@@ -79,15 +79,15 @@ def prune(element: Element, kept: Kept) -> None:
         while parent is not None and parent not in holders:
             holders.add(parent)
             parent = parent.getparent()
-    _prune(element, kept, holders)
+    _prune(element, main, holders)
 
 
-def _prune(element: Element, kept: Kept, holders: set[Element]) -> bool:
+def _prune(element: Element, main: MainText, holders: set[Element]) -> bool:
     """Prune an element; whether anything of it is left."""
     if element not in holders or element.tag in _ATOMS:
         words = _words(" ".join(element.itertext()))
-        return kept.holds(words) if words else True
-    if element.tag in _LISTS and kept.holds(_words(" ".join(element.itertext()))):
+        return main.contains(words) if words else True
+    if element.tag in _LISTS and main.contains(_words(" ".join(element.itertext()))):
         return True  # with its short items, which alone would be too little to go by
     left = False
     follows = False  # whether what comes behind is kept: a heading stays with it
@@ -96,15 +96,15 @@ def _prune(element: Element, kept: Kept, holders: set[Element]) -> bool:
             words = _words(" ".join(text for _, text in run))
             if not words:
                 continue
-            if kept.holds(words):
+            if main.contains(words):
                 left = follows = True
             else:
                 _blank(element, run)
                 follows = False
-        elif _prune(run, kept, holders) or (follows and run.tag == "h1"):
+        elif _prune(run, main, holders) or (follows and run.tag == "h1"):
             left = follows = True
         else:
-            drop(run)
+            drop_tree(run)
             follows = False
     return left
 

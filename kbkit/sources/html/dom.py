@@ -89,7 +89,7 @@ def parse(text: str) -> Element | None:
     return root
 
 
-def written(root: Element) -> str:
+def to_html(root: Element) -> str:
     """A tree as HTML that says where its head ends, for other parsers."""
     return str(etree.tostring(root, encoding="unicode", method="html"))
 
@@ -113,7 +113,7 @@ def _close_head(root: Element) -> None:
         body.insert(place, stray)
 
 
-def drop(element: Element) -> None:
+def drop_tree(element: Element) -> None:
     """Take an element out of its tree; the text behind it stays."""
     parent = element.getparent()
     if parent is None:
@@ -133,7 +133,7 @@ def classes(element: Element) -> list[str]:
     return (element.get("class") or "").split()
 
 
-def flat(element: Element) -> str:
+def normalized_text(element: Element) -> str:
     """All text of an element, white space folded."""
     return " ".join("".join(element.itertext()).split())
 
@@ -160,7 +160,7 @@ def clean(body: Element) -> None:
         if element is not body and element.getparent() is not None:
             if element.tag == "input" and element.get("type", "").lower() == "checkbox":
                 _keep_checkbox(element)
-            drop(element)
+            drop_tree(element)
 
 
 def _leads_elsewhere(part: Element) -> bool:
@@ -175,10 +175,10 @@ def _leads_elsewhere(part: Element) -> bool:
     return True
 
 
-def strip(body: Element) -> None:
+def strip_scripts(body: Element) -> None:
     """Remove only what is no text at all: scripts, styles, controls. In place."""
     for element in list(body.iter(*_NO_TEXT)):
-        drop(element)
+        drop_tree(element)
 
 
 def _is_furniture(element: Element, attributes: Any) -> bool:
@@ -256,7 +256,7 @@ def anchor(element: Element, own: dict[Element, str]) -> str:
             found = inner.get("id") or (inner.get("name") if inner.tag == "a" else "") or ""
             if found:
                 break
-    return usable(found) or _around(element)
+    return valid_anchor(found) or _around(element)
 
 
 def _around(element: Element) -> str:
@@ -271,7 +271,7 @@ def _around(element: Element) -> str:
             return nearest
         if parent.tag not in ("section", "div", "article", "header", "hgroup", "main"):
             return nearest
-        identity = usable(parent.get("id") or "")
+        identity = valid_anchor(parent.get("id") or "")
         if identity:
             return identity
         element = parent
@@ -290,13 +290,13 @@ def _is_empty_anchor(element: Element) -> bool:
 
 def _place(element: Element) -> str:
     for inner in element.iter():
-        found = usable(inner.get("id") or inner.get("name") or "")
+        found = valid_anchor(inner.get("id") or inner.get("name") or "")
         if found:
             return found
     return ""
 
 
-def usable(identity: str) -> str:
+def valid_anchor(identity: str) -> str:
     """An id that can stand in ``{#...}``, or ``""``."""
     identity = identity.strip()
     bad = not identity or len(identity) > 200 or re.search(r"[\s{}<>\"'`]", identity)

@@ -22,15 +22,22 @@ from kbkit.sources.html.dom import (
     Element,
     anchor,
     clean,
-    flat,
     links,
+    normalized_text,
     parse,
     self_links,
-    strip,
-    written,
+    strip_scripts,
+    to_html,
 )
-from kbkit.sources.html.licenses import of_page
-from kbkit.sources.html.regions import Region, chain, covering, find, landmark, words
+from kbkit.sources.html.licenses import page_license
+from kbkit.sources.html.regions import (
+    Region,
+    ancestry,
+    enclosing_element,
+    find_region,
+    landmark,
+    word_counts,
+)
 from kbkit.sources.html.writer import MarkdownWriter
 
 _SUFFIX = re.compile(r"\s+(?:[—–|·•»]|::|-)\s+[^—–|·•»]{1,80}$")
@@ -48,7 +55,7 @@ _DEEP = "nested too deeply to be read"
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
+class ExtractedPage:
     """What a page says.
 
     Attributes:
@@ -80,7 +87,7 @@ class Extracted:
     fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def extract(html: str, url: str, regions: tuple[Region, ...] = ()) -> Extracted:
+def extract(html: str, url: str, regions: tuple[Region, ...] = ()) -> ExtractedPage:
     """Read a page.
 
     Args:
@@ -95,16 +102,16 @@ def extract(html: str, url: str, regions: tuple[Region, ...] = ()) -> Extracted:
     """
     root = parse(html) if html.strip() else None
     if root is None:
-        return Extracted(reason="empty page")
+        return ExtractedPage(reason="empty page")
     try:
         if not _BODY.search(html):
-            html = written(root)
+            html = to_html(root)
         return _read(root, html, url, regions)
     except RecursionError:
-        return Extracted(reason=_DEEP, failed=True)
+        return ExtractedPage(reason=_DEEP, failed=True)
 
 
-def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Extracted:
+def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> ExtractedPage:
     base = _base(root, url)
     robots, refresh = _meta(root, base)
     nofollow = "nofollow" in robots or "none" in robots
@@ -113,13 +120,13 @@ def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Ex
         "canonical": _canonical(root, base),
         "noindex": "noindex" in robots or "none" in robots,
         "refresh": refresh,
-        "license": of_page(root, base),
+        "license": page_license(root, base),
     }
     if about["noindex"]:
         about["reason"] = "noindex: the page asks not to be indexed"
     body = root.find("body")
     if body is None:
-        return Extracted(reason="no text", **about)
+        return ExtractedPage(reason="no text", **about)
     own = self_links(body)
     clean(body)
     region = _known(body, regions)
@@ -130,38 +137,40 @@ def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Ex
         text = _trafilatura(html)
         region = body
         if text.strip():
-            region = landmark(covering(body, text), body)
-            ballot = () if about["noindex"] else chain(region)
+            region = landmark(enclosing_element(body, text), body)
+            ballot = () if about["noindex"] else ancestry(region)
             if not _is_documentation(root, body, region, own):
-                kept = articles.Kept(text)
+                kept = articles.MainText(text)
                 article = kept.words.total() >= _FEW
         if article:
             root, body, region = _article(root, body, html, kept)
     heading, title = _title(root, body, region)
     content = MarkdownWriter(base, own, links_last=article).write(region).strip()
     if not re.search(r"\w", content):
-        return Extracted(title=title, **{"reason": "no text", **about})
+        return ExtractedPage(title=title, **{"reason": "no text", **about})
     inside = heading is not None and (region is heading or region in heading.iterancestors())
     if title and not inside:
         place = anchor(heading, own) if heading is not None else ""
         mark = f" {{#{place}}}" if place else ""
         content = f"# {escape(title)}{mark}\n\n{content}"
-    return Extracted(title=title, content=content + "\n", ballot=ballot, article=article, **about)
+    return ExtractedPage(
+        title=title, content=content + "\n", ballot=ballot, article=article, **about
+    )
 
 
 def _article(
-    root: Element, body: Element, html: str, kept: articles.Kept
+    root: Element, body: Element, html: str, kept: articles.MainText
 ) -> tuple[Element, Element, Element]:
     """The tree of an article, its body, and the element that holds the text, pruned."""
-    lost = 1 - kept.covered(body)
+    lost = 1 - kept.coverage(body)
     if lost > _LOST and lost * kept.words.total() > _LOST_WORDS:
         # what looked like furniture held the text, as happens where consent is asked for
         again = parse(html)
         bare = again.find("body") if again is not None else None
         if bare is not None:
             root, body = again, bare
-            strip(body)
-    region = articles.covering(body, kept)
+            strip_scripts(body)
+    region = articles.enclosing_element(body, kept)
     articles.prune(region, kept)
     return root, body, region
 
@@ -170,13 +179,13 @@ def _known(body: Element, regions: tuple[Region, ...]) -> Element | None:
     """The content element by the site's templates, if it holds a fair share of the page."""
     total = 0
     for region in regions:
-        element = find(body, region)
+        element = find_region(body, region)
         if element is None:
             continue
-        inside = sum(words(element).values())
+        inside = sum(word_counts(element).values())
         if inside and (element.tag in ("main", "article") or element.get("role") == "main"):
             return element  # the page itself says so, however little stands there
-        total = total or sum(words(body).values())
+        total = total or sum(word_counts(body).values())
         if inside >= 0.3 * total or inside >= 300 or (inside >= 20 and total < 200):
             return element
     return None
@@ -193,7 +202,7 @@ def _is_documentation(
             return bool(_GENERATORS.search(element.get("content") or ""))
     if next((True for term in region.iter("dt") if term.get("id")), False):
         return True
-    headings = [heading for heading in region.iter(*HEADINGS) if flat(heading)]
+    headings = [heading for heading in region.iter(*HEADINGS) if normalized_text(heading)]
     targets = {(link.get("href") or "").partition("#")[2] for link in body.iter("a")}
     led = sum(bool(place := anchor(head, own)) and place in targets for head in headings)
     return led >= _LED_HEADINGS and led >= 0.9 * len(headings)
@@ -266,16 +275,16 @@ def _joined(base: str, href: str) -> str:
 
 def _title(root: Element, body: Element, region: Element) -> tuple[Element | None, str]:
     """The heading that names the page, if there is one, and the page's title."""
-    named = next((text for element in root.iter("title") if (text := flat(element))), "")
+    named = next((text for element in root.iter("title") if (text := normalized_text(element))), "")
     for place in (region, body):
         for heading in place.iter("h1"):
-            text = flat(heading).rstrip("¶# ")
+            text = normalized_text(heading).rstrip("¶# ")
             # outside of the content, a heading may as well be the name of the site
             if text and (place is region or not named or text in named):
                 return heading, text[:500]
     if named:
         return None, (_SUFFIX.sub("", named) or named)[:500]
     for heading in region.iter("h2", "h3"):
-        if text := flat(heading).rstrip("¶# "):
+        if text := normalized_text(heading).rstrip("¶# "):
             return heading, text[:500]
     return None, ""

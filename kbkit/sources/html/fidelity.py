@@ -14,7 +14,7 @@ from typing import Any
 
 import lxml.html
 
-from kbkit.models.fidelity import share_kept
+from kbkit.models.fidelity import fidelity_score
 
 KINDS = ("code", "headings", "anchors", "terms", "rows", "navigation")
 _CONTENT = "(//*[@role='main'] | //main | //article)[1]"
@@ -74,9 +74,9 @@ class Fidelity:
         return self.kept[kind] / self.wanted[kind] if self.wanted[kind] else 1.0
 
     @property
-    def share_kept(self) -> float:
+    def fidelity_score(self) -> float:
         """Kept share of code blocks, headings and table rows together, from 0 to 1."""
-        return share_kept(self.counts())
+        return fidelity_score(self.counts())
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Kept and wanted things by kind."""

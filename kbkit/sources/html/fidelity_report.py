@@ -16,7 +16,7 @@ from kbkit.progress import OnProgress
 from kbkit.sources.base import Outcome
 from kbkit.sources.decode import decode
 from kbkit.sources.html.fidelity import KINDS, Fidelity
-from kbkit.sources.html.page_reader import Reader
+from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.web.fetch import Fetcher
 
 _PAGES = frozenset({".html", ".htm", ".xhtml"})
@@ -43,7 +43,7 @@ class PageFidelity:
     @property
     def poor(self) -> bool:
         """Whether the page was poorly read."""
-        return not self.reason and not self.article and self.fidelity.share_kept < POOR
+        return not self.reason and not self.article and self.fidelity.fidelity_score < POOR
 
     def to_dict(self) -> dict[str, Any]:
         """The page as JSON values."""
@@ -129,7 +129,7 @@ def fidelity(
 
 
 def _read(pages: Iterator[tuple[str, bytes, str]], many: int) -> Iterator[PageFidelity]:
-    reader = Reader(expected=many)
+    reader = SiteExtractor(expected=many)
     try:
         for name, body, charset in pages:
             address = name if "://" in name else f"https://pages.invalid/{name}"
@@ -144,7 +144,7 @@ def _read(pages: Iterator[tuple[str, bytes, str]], many: int) -> Iterator[PageFi
         reader.close()
 
 
-def _measured(reader: Reader) -> Iterator[PageFidelity]:
+def _measured(reader: SiteExtractor) -> Iterator[PageFidelity]:
     reading = reader.poll(0.2)
     if reading is None or not reading.final:
         return

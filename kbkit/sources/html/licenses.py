@@ -18,7 +18,7 @@ from lxml import etree
 
 from kbkit.models import License
 from kbkit.models.licenses import known_address, known_name
-from kbkit.sources.html.dom import BLOCKS, Element, flat
+from kbkit.sources.html.dom import BLOCKS, Element, normalized_text
 
 _LD_LENGTH = 200_000  # characters of a page's JSON-LD
 _LD_NODES = 200
@@ -49,7 +49,7 @@ _SENTENCE = re.compile(
 _URL = re.compile(r"https?://[^\s<>\"')]+")
 
 
-def of_page(root: Element, base: str) -> License:
+def page_license(root: Element, base: str) -> License:
     """What a page of HTML states.
 
     Args:
@@ -63,7 +63,7 @@ def of_page(root: Element, base: str) -> License:
     return found if found and found.attribution else found.or_else(_foot(root, base))
 
 
-def of_rights(text: str) -> License:
+def rights_license(text: str) -> License:
     """What a statement of rights in free text comes to (Dublin Core's ``rights``).
 
     A license where it is the name of one or has the address of one; else it says whom to credit.
@@ -92,7 +92,7 @@ def _linked(root: Element, base: str) -> Iterator[License]:
     for element in root.iter("link", "a", "area"):
         rel = element.get("rel")
         if rel and {"license", "licence"} & set(rel.lower().split()):
-            text = flat(element) or element.get("title") or ""
+            text = normalized_text(element) or element.get("title") or ""
             yield License.stated(text, _joined(base, element.get("href") or ""))
 
 
@@ -105,7 +105,7 @@ def _meta(root: Element, base: str) -> License:
             address = _joined(base, content) if "/" in content and " " not in content else ""
             license = license.or_else(License.stated(content, address))
         elif name in _RIGHTS:
-            license = license.or_else(of_rights(content))
+            license = license.or_else(rights_license(content))
     return license
 
 
@@ -168,7 +168,9 @@ def _foot(root: Element, base: str) -> License:
     license = License()
     for element in islice(_feet(root), _FEET):
         lines = _lines(element)
-        links = [(flat(a), _joined(base, a.get("href") or "")) for a in element.iter("a")]
+        links = [
+            (normalized_text(a), _joined(base, a.get("href") or "")) for a in element.iter("a")
+        ]
         known = (License.stated(url=url) for _, url in links if known_address(url))
         told = next((name for line in lines if (name := _named(line))), "")
         notice = next((text for line in lines if (text := _notice(line))), "")

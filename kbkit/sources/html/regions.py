@@ -38,12 +38,12 @@ class Region:
     parent: Signature
 
 
-def words(element: Element) -> Counter[str]:
+def word_counts(element: Element) -> Counter[str]:
     """How often each word stands in an element."""
     return Counter(_WORD.findall(" ".join(element.itertext())))
 
 
-def covering(body: Element, kept: str) -> Element:
+def enclosing_element(body: Element, kept: str) -> Element:
     """The smallest element that holds at least `COVERED` of the words of a text.
 
     Args:
@@ -57,7 +57,7 @@ def covering(body: Element, kept: str) -> Element:
         for child in element:
             if not isinstance(child.tag, str) or child.tag in ("p", "pre", "ul", "ol", "table"):
                 continue
-            if (wanted & words(child)).total() >= need:
+            if (wanted & word_counts(child)).total() >= need:
                 element = child
                 break
         else:
@@ -70,7 +70,7 @@ def region_of(element: Element) -> Region:
     return Region(_signature(element), _signature(parent) if parent is not None else ("",) * 4)
 
 
-def chain(element: Element) -> tuple[Region, ...]:
+def ancestry(element: Element) -> tuple[Region, ...]:
     """The element and everything around it up to the body, innermost first: a page's vote."""
     regions = []
     while element is not None and element.tag not in ("html",):
@@ -79,7 +79,7 @@ def chain(element: Element) -> tuple[Region, ...]:
     return tuple(regions)
 
 
-def find(body: Element, region: Region) -> Element | None:
+def find_region(body: Element, region: Region) -> Element | None:
     """The one element of a page that a region means, or ``None``."""
     if region.signature[0] == "body":
         return body
@@ -100,7 +100,7 @@ def landmark(element: Element, body: Element) -> Element:
     A page's author says with ``main``, ``article`` or ``role`` where the content is; that
     mends a decision that went one level too deep.
     """
-    inside = sum(words(element).values())
+    inside = sum(word_counts(element).values())
     best = element
     around = element.getparent()
     while around is not None and around is not body:
@@ -112,7 +112,7 @@ def landmark(element: Element, body: Element) -> Element:
             # the heading that names the page belongs to its content
             or (next(best.iter("h1"), None) is None and next(around.iter("h1"), None) is not None)
         )
-        if sum(words(around).values()) > inside * 1.25 + 25:
+        if sum(word_counts(around).values()) > inside * 1.25 + 25:
             break
         if marked:
             best = around

@@ -31,9 +31,9 @@ from kbkit.sources.html.dom import (
     anchor,
     classes,
     code_text,
-    drop,
-    flat,
+    drop_tree,
     language,
+    normalized_text,
 )
 from kbkit.sources.html.tables import grid, pipe_table
 
@@ -250,7 +250,7 @@ class MarkdownWriter:
     def _term(self, element: Element, signature: bool) -> str:
         if not signature:
             return self._line(element)
-        text = flat(element).replace("( ", "(").rstrip("¶#").strip()
+        text = normalized_text(element).replace("( ", "(").rstrip("¶#").strip()
         # brackets of optional parameters are no markup here, but they look like links
         if escape(text) != text or "[" in text:
             return code_span(text)
@@ -311,7 +311,7 @@ class MarkdownWriter:
             names = {name.lower() for name in classes(child)}
             if names & _TITLES or any("admonitionheading" in name for name in names):
                 title = self._line(child)
-                drop(child)
+                drop_tree(child)
                 break
         if not title and "admonition" not in " ".join(classes(element)):
             return self._blocks(element)
@@ -319,7 +319,7 @@ class MarkdownWriter:
         return [quote("\n\n".join(inner))] if inner else []
 
     def _math(self, element: Element) -> list[str]:
-        text = formula(flat(element))
+        text = formula(normalized_text(element))
         return [f"$$\n{text}\n$$"] if text else []
 
     def _children(self, element: Element) -> str:
@@ -356,7 +356,7 @@ class MarkdownWriter:
         if tag == "math":
             return inline_math(element)
         if tag == "span" and "math" in classes(element):
-            text = formula(flat(element))
+            text = formula(normalized_text(element))
             return f"${text}$" if text else ""
         if tag == "sup":
             text = self._children(element)
@@ -371,7 +371,7 @@ class MarkdownWriter:
         around = (element.text or "") + "".join(child.tail or "" for child in children)
         if len(children) == 1 and children[0].tag == "a" and not around.strip():
             # a link that is the whole of the code stays one
-            return self._linked(code_span(flat(element)), children[0].get("href"))
+            return self._linked(code_span(normalized_text(element)), children[0].get("href"))
         raw = "".join(element.itertext())
         return code_span(raw) or (" " if raw else "")
 

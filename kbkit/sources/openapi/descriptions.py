@@ -21,7 +21,7 @@ _UNSAFE_LINK = re.compile(r"\]\(\s*<?\s*(?:javascript|vbscript|data)\s*:", re.IG
 _SENTINEL = "\n\n# \u241esentinel"
 
 
-def described(text: Any, level: int) -> str:
+def block_markdown(text: Any, level: int) -> str:
     """A description as Markdown blocks.
 
     Its headings come below those of the document, HTML becomes Markdown or is shown as text,
@@ -52,18 +52,18 @@ def _described(text: str, level: int) -> str:
     return written.strip("\n")
 
 
-def in_line(text: Any) -> str:
+def inline_markdown(text: Any) -> str:
     """A description as inline Markdown in one line, for lists and cells of tables."""
     if not isinstance(text, str):
         return ""
-    written = described(text, 6)
+    written = block_markdown(text, 6)
     lines = [line.strip() for line in written.split("\n")]
     # a fence cannot stand in one line; its code can
     kept = [_HEADING.sub(r"**\2**", line) for line in lines if not re.match(r"`{3,}|~{3,}", line)]
     return " ".join(" ".join(kept).split())
 
 
-def cell(text: str) -> str:
+def table_cell(text: str) -> str:
     """Inline Markdown as a cell of a pipe table."""
     return " ".join(re.sub(r"(?<!\\)\|", r"\\|", text).split())
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kbkit.markdown.writing import code_span, escape
-from kbkit.sources.openapi.descriptions import in_line
+from kbkit.sources.openapi.descriptions import inline_markdown
 from kbkit.sources.openapi.references import Node, References
 
 _LINES = 300  # of one schema; what is deeper stands in the schema's own document
@@ -119,7 +119,7 @@ class Schemas:
         value = schema.value
         if not isinstance(value, dict):
             return ""
-        said = [in_line(value.get("description") or value.get("title"))]
+        said = [inline_markdown(value.get("description") or value.get("title"))]
         if _true(schema, "deprecated"):
             said.append("Deprecated.")
         if _true(schema, "readOnly"):

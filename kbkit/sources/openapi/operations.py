@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from kbkit.markdown.writing import code_span, escape, fence
-from kbkit.sources.openapi.descriptions import cell, described, in_line
+from kbkit.sources.openapi.descriptions import block_markdown, inline_markdown, table_cell
 from kbkit.sources.openapi.jsonschema import Schemas
 from kbkit.sources.openapi.references import Node, References
 
@@ -106,8 +106,8 @@ class Operations:
             blocks.append("A webhook: the server sends this request to an address of yours.")
         if operation.deprecated:
             blocks.append("> **Deprecated**")
-        blocks.append(described(operation.item.get("description").value, 2))
-        blocks.append(described(node.get("description").value, 2))
+        blocks.append(block_markdown(operation.item.get("description").value, 2))
+        blocks.append(block_markdown(node.get("description").value, 2))
         facts = []
         if operation.name:
             facts.append(f"-   Operation: {code_span(operation.name)}")
@@ -147,7 +147,10 @@ class Operations:
         rows = ["| Name | In | Type | Required | Description |", "| --- | --- | --- | --- | --- |"]
         for parameter in parameters:
             schema = _schema_of(parameter)
-            said = [in_line(parameter.get("description").value), self._schemas.notes(schema)]
+            said = [
+                inline_markdown(parameter.get("description").value),
+                self._schemas.notes(schema),
+            ]
             if parameter.value.get("deprecated") is True:
                 said.append("Deprecated.")
             shown = self._shown_example(parameter)
@@ -161,7 +164,7 @@ class Operations:
                 "yes" if parameter.value.get("required") is True else "no",
                 " ".join(unique),
             )
-            rows.append("| " + " | ".join(cell(text) for text in cells) + " |")
+            rows.append("| " + " | ".join(table_cell(text) for text in cells) + " |")
         return "## Parameters\n\n" + "\n".join(rows)
 
     def _shown_example(self, holder: Node) -> Any:
@@ -180,7 +183,10 @@ class Operations:
         if not isinstance(body.value, dict) or not body.value:
             return ""
         required = " (required)" if body.value.get("required") is True else ""
-        blocks = [f"## Request body{required}", described(body.get("description").value, 3)]
+        blocks = [
+            f"## Request body{required}",
+            block_markdown(body.get("description").value, 3),
+        ]
         blocks += self._contents(body.get("content"), "###", "readOnly")
         return "\n\n".join(block for block in blocks if block)
 
@@ -192,12 +198,14 @@ class Operations:
             response = self._references.resolve(part)
             words = _STATUS.get(status.upper(), "")
             blocks.append(f"### {escape(status)}" + (f" {words}" if words else ""))
-            blocks.append(described(response.get("description").value, 4))
+            blocks.append(block_markdown(response.get("description").value, 4))
             headers = []
             for name, inner in response.get("headers").items():
                 header = self._references.resolve(inner)
                 schema = _schema_of(header)
-                said = in_line(header.get("description").value) or self._schemas.notes(schema)
+                said = inline_markdown(header.get("description").value) or self._schemas.notes(
+                    schema
+                )
                 kind = self._schemas.kind(schema)
                 headers.append(f"-   {code_span(name)} ({kind})" + (f": {said}" if said else ""))
             if headers:
@@ -242,7 +250,9 @@ class Operations:
                 for method in METHODS:
                     node = resolved.get(method)
                     if isinstance(node.value, dict):
-                        said = in_line(node.get("summary").value or node.get("description").value)
+                        said = inline_markdown(
+                            node.get("summary").value or node.get("description").value
+                        )
                         head = f"-   {code_span(name)}: {code_span(f'{method.upper()} {address}')}"
                         lines.append(head + (f": {said}" if said else ""))
         return "## Callbacks\n\n" + "\n".join(lines) if lines else ""
@@ -254,7 +264,7 @@ class Operations:
         lines = []
         for name, part in self._root.get("components").get("securitySchemes").items():
             scheme = self._references.resolve(part)
-            said = in_line(scheme.get("description").value)
+            said = inline_markdown(scheme.get("description").value)
             head = f"-   {code_span(name)} ({_how(scheme)})"
             lines.append(head + (f": {said}" if said else ""))
             for flow, inner in scheme.get("flows").items():
@@ -268,7 +278,7 @@ class Operations:
                 ]
                 lines.append(f"    -   {escape(flow)}: {', '.join(urls)}".rstrip(": "))
                 for scope, what in inner.get("scopes").items():
-                    text = in_line(what.value)
+                    text = inline_markdown(what.value)
                     lines.append(f"        -   {code_span(scope)}" + (f": {text}" if text else ""))
         return lines
 

@@ -20,7 +20,7 @@ from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import binary_kind, decode
 from kbkit.sources.disk.files import uri_of
 from kbkit.sources.json_yaml import load_values
-from kbkit.sources.openapi.descriptions import described, in_line
+from kbkit.sources.openapi.descriptions import block_markdown, inline_markdown
 from kbkit.sources.openapi.jsonschema import Schemas
 from kbkit.sources.openapi.operations import Operation, Operations
 from kbkit.sources.openapi.references import Node, References
@@ -31,7 +31,7 @@ from kbkit.sources.web.urls import canonical
 _MOST_BYTES = 50_000_000
 
 
-class OpenApi:
+class OpenApiReader:
     """An API description, by file or address.
 
     Args:
@@ -60,7 +60,7 @@ class OpenApi:
             values = load_values(text)
         except ValueError as error:
             raise SourceError(f"{uri}: {error}") from None
-        if reason := refused(values):
+        if reason := version_problem(values):
             raise SourceError(f"{uri}: {reason}")
         found = Description(values, uri, path)
         for made, document in enumerate(found.documents()):
@@ -124,7 +124,7 @@ def is_openapi(values: Any) -> bool:
     )
 
 
-def refused(values: Any) -> str:
+def version_problem(values: Any) -> str:
     """Say why a description cannot be read, or ``""``."""
     if isinstance(values, dict) and "swagger" in values:
         version = str(values["swagger"])[:10]
@@ -151,7 +151,7 @@ def documents(values: Any, base_uri: str, *, path: Path | None = None) -> Iterat
     Raises:
         SourceError: It is no OpenAPI 3 description.
     """
-    if reason := refused(values):
+    if reason := version_problem(values):
         raise SourceError(f"{base_uri}: {reason}")
     yield from Description(values, base_uri, path).documents()
 
@@ -245,8 +245,8 @@ class Description:
         if terms := info.text("termsOfService"):
             lines.append(f"-   Terms of service: {escape(terms)}")
         blocks.append("\n".join(lines))
-        blocks.append(in_line(info.text("summary")))
-        blocks.append(described(_value(info, "description"), 2))
+        blocks.append(inline_markdown(info.text("summary")))
+        blocks.append(block_markdown(_value(info, "description"), 2))
         servers = self._server_lines()
         if servers:
             blocks.append("## Servers\n\n" + "\n".join(servers))
@@ -265,14 +265,14 @@ class Description:
             url = server.text("url")
             if not url:
                 continue
-            said = in_line(_value(server, "description"))
+            said = inline_markdown(_value(server, "description"))
             lines.append(f"-   {code_span(url)}" + (f": {said}" if said else ""))
             for name, variable in server.get("variables").items():
                 choices = [str(part.value) for part in variable.get("enum").parts()]
                 words = f"default {code_span(variable.text('default'))}"
                 if choices:
                     words += ", one of " + ", ".join(code_span(choice) for choice in choices[:50])
-                said = in_line(_value(variable, "description"))
+                said = inline_markdown(_value(variable, "description"))
                 lines.append(f"    -   {code_span(name)} ({words})" + (f": {said}" if said else ""))
         return lines
 
@@ -285,7 +285,7 @@ class Description:
         blocks = []
         for tag in dict.fromkeys([*described_tags, *named]):
             lines = [_entry(part) for part in found if tag in part.tags and not part.webhook]
-            text = described(described_tags.get(tag), 4)
+            text = block_markdown(described_tags.get(tag), 4)
             if tag and (lines or text):
                 blocks += [f"### {escape(tag)}", text, "\n".join(lines)]
         loose = [_entry(part) for part in found if not part.tags and not part.webhook]
@@ -302,7 +302,7 @@ class Description:
         resolved = self._references.resolve(schema)
         blocks = [f"# {escape(name)}"]
         value = resolved.value if isinstance(resolved.value, dict) else {}
-        blocks.append(described(value.get("description"), 2))
+        blocks.append(block_markdown(value.get("description"), 2))
         plain = Node(
             {key: inner for key, inner in value.items() if key not in ("description", "title")},
             resolved.file,
@@ -326,7 +326,7 @@ def schema_ref(name: str) -> str:
 
 def _entry(operation: Operation) -> str:
     head = code_span(f"{operation.method.upper()} {operation.path}")
-    said = in_line(operation.summary)
+    said = inline_markdown(operation.summary)
     gone = " (deprecated)" if operation.deprecated else ""
     return f"-   {head}{gone}" + (f": {said}" if said else "")
 

@@ -32,7 +32,7 @@ class _Entry:
     item: Any
 
 
-class Package:
+class PackageReader:
     """The public API of an installed package: one document a module, class and function.
 
     A method whose docstring is longer than a few lines is a document too; short ones are

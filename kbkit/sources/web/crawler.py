@@ -10,18 +10,18 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kbkit.models import PageVisit
+from kbkit.models import PageRecord
 from kbkit.recipes import CrawlSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.html.extract import Extracted
-from kbkit.sources.html.page_reader import Reader
-from kbkit.sources.web import outcomes
-from kbkit.sources.web.downloads import Downloads, Pace, Task
+from kbkit.sources.html.extract import ExtractedPage
+from kbkit.sources.html.site_extractor import SiteExtractor
+from kbkit.sources.web import page_events
+from kbkit.sources.web.downloads import Downloads, PageRequest, RateLimiter
 from kbkit.sources.web.fetch import Response
-from kbkit.sources.web.outcomes import Validators
+from kbkit.sources.web.page_events import Validators
 from kbkit.sources.web.robots import Robots, directives
 from kbkit.sources.web.sitemaps import read_sitemaps
-from kbkit.sources.web.urls import Refusals, Scope, canonical, origin, twin
+from kbkit.sources.web.urls import Refusals, Scope, canonical, index_alias, origin
 
 PAGES = frozenset({"", "text/html", "application/xhtml+xml", "application/octet-stream"})
 """Media types that are read as pages."""
@@ -47,16 +47,16 @@ class CrawlRun:
         self._start = canonical(spec.url)
         self._scope = Scope(self._start or spec.url, spec.include, spec.exclude, spec.queries)
         self._validators = Validators(spec)
-        self._fetcher = outcomes.fetcher_for(spec, context)
+        self._fetcher = page_events.open_fetcher(spec, context)
         self._robots = Robots(self._fetcher, context.user_agent)
-        self._pace = Pace(self._robots, spec.delay, context.stop)
+        self._pace = RateLimiter(self._robots, spec.delay, context.stop)
         self._downloads = Downloads(
             self._fetcher, self._robots, self._pace, self._check, context.stop,
             concurrency=spec.concurrency,
         )  # fmt: skip
         self._refusals = Refusals()
-        self._reader = Reader()
-        self._frontier: deque[Task] = deque()
+        self._reader = SiteExtractor()
+        self._frontier: deque[PageRequest] = deque()
         self._seen: set[str] = set()
         self._linked: set[str] = set()  # pages whose links have been taken
         self._unlinked: Counter[int] = Counter()  # pages asked for, not yet linked, by depth
@@ -66,7 +66,7 @@ class CrawlRun:
         self._made = 0  # documents
         self._asked = 0
         self._silent = 0
-        self._opened = False  # the start page has been dealt with
+        self._started = False  # the start page has been dealt with
         self._dead = ""
 
     def close(self) -> None:
@@ -85,10 +85,10 @@ class CrawlRun:
         yield from self._abandoned()
         if self._dead or self._stop():
             return
-        for visit in list(self._context.memory.known()):
+        for record in list(self._context.memory.known()):
             # only a real answer says that a page is gone, so those not met this time are asked
-            if visit.document_uri and self._scope.holds(visit.url) and self._new(visit.url):
-                task = self._task(visit.url, visit.depth - 1, "")
+            if record.document_uri and self._scope.contains(record.url) and self._new(record.url):
+                task = self._task(record.url, record.depth - 1, "")
                 self._frontier.append(replace(task, again=True))
         yield from self._drain()
         yield from self._abandoned()
@@ -99,24 +99,24 @@ class CrawlRun:
         """Take up an interrupted run where it was, or begin."""
         earlier = list(self._context.memory.visited())
         self._seen.add(self._start)  # before links to it under another name
-        for visit in earlier:
-            self._seen.update((visit.url, visit.address))
-            self._made += bool(visit.document_uri)
-            if visit.url == self._start:
-                self._opened = True
-                self._scope.follow_start(visit.address)
-        if not self._opened:
+        for record in earlier:
+            self._seen.update((record.url, record.address))
+            self._made += bool(record.document_uri)
+            if record.url == self._start:
+                self._started = True
+                self._scope.follow_start(record.address)
+        if not self._started:
             self._frontier.append(self._task(self._start, 0, ""))
-        for visit in earlier:
-            self._follow(_all_links(visit), visit.url, visit.depth)
-        if self._opened:
+        for record in earlier:
+            self._follow(_all_links(record), record.url, record.depth)
+        if self._started:
             self._read_sitemaps()
 
     def _drain(self) -> Iterator[SourceEvent]:
         """Work until nothing is left to ask for and to read."""
         while not self._stop():
             self._dispatch()
-            event = self._step()
+            event = self._next_event()
             if event is not None:
                 yield event
             elif not self._downloads.running and not self._reader.busy and not self._can_ask():
@@ -127,7 +127,7 @@ class CrawlRun:
     def _can_ask(self) -> bool:
         if not self._frontier or self._dead:
             return False
-        if not self._opened and self._asked:
+        if not self._started and self._asked:
             return False  # the scope hangs on where the start page leads
         task = self._frontier[0]
         if self._spec.depth is not None and any(
@@ -151,11 +151,11 @@ class CrawlRun:
             self._unlinked[task.depth] += 1
             self._downloads.start(task)
 
-    def _step(self) -> SourceEvent | None:
+    def _next_event(self) -> SourceEvent | None:
         """Take one thing that came: a response, or a page that was read."""
         came = self._downloads.poll(0)
         if came is None:
-            backlog = len(self._frontier) if self._opened else 0
+            backlog = len(self._frontier) if self._started else 0
             backlog = min(backlog, self._spec.limit - self._made)
             reading = self._reader.poll(0.05, backlog=backlog)
             if reading is not None:
@@ -164,7 +164,7 @@ class CrawlRun:
                 came = self._downloads.poll(0.1)
         return None if came is None else self._received(*came)
 
-    def _received(self, task: Task, response: Response) -> SourceEvent | None:
+    def _received(self, task: PageRequest, response: Response) -> SourceEvent | None:
         if response.outcome is Outcome.FAILED and self._stop():
             return None  # it was not asked for in earnest: the next run does
         self._silent = self._silent + 1 if not response.status else 0
@@ -184,17 +184,17 @@ class CrawlRun:
             if uri in self._seen:
                 reason = f"redirects to {uri}, which is read itself"
             self._seen.add(uri)
-        if reason := reason or outcomes.refused(response, PAGES):
-            visit = outcomes.visited(task, response, self._validators.written(response))
-            skipped = SourceEvent(task.url, Outcome.SKIPPED, reason=reason, visit=visit)
+        if reason := reason or page_events.body_refusal(response, PAGES):
+            record = page_events.page_record(task, response, self._validators.make(response))
+            skipped = SourceEvent(task.url, Outcome.SKIPPED, reason=reason, record=record)
             return self._finish(task, skipped)
-        validator = self._validators.written(response)
+        validator = self._validators.make(response)
         self._responses[task.url] = replace(response, body=b"", etag=validator)
         self._reader.submit(task, uri, response.body, response.charset)
         return None
 
-    def _not_fetched(self, task: Task, response: Response) -> SourceEvent:
-        event = outcomes.without(task, response)
+    def _not_fetched(self, task: PageRequest, response: Response) -> SourceEvent:
+        event = page_events.event_without_body(task, response)
         if response.outcome is Outcome.UNCHANGED:
             earlier = task.earlier
             assert earlier is not None
@@ -207,7 +207,7 @@ class CrawlRun:
             self._dead = response.reason
         return event
 
-    def _read(self, task: Task, page: Extracted, *, final: bool) -> SourceEvent | None:
+    def _read(self, task: PageRequest, page: ExtractedPage, *, final: bool) -> SourceEvent | None:
         response = self._responses[task.url]
         uri = canonical(response.url) or task.url
         asked = directives(response.robots, self._robots.token)
@@ -220,21 +220,21 @@ class CrawlRun:
             )
         )
         own = self._scope.link(page.canonical, uri) if page.canonical else ""
-        if own in (uri, twin(uri), self._start) or (own and self._names(own) == uri):
+        if own in (uri, index_alias(uri), self._start) or (own and self._names(own) == uri):
             own = ""  # every page names the home page, or two pages name each other
         self._take_links(task, (*links, own) if own else links)
         if not final:
-            self._open()
+            self._start_done()
             return None
         self._copies[uri] = own
         del self._responses[task.url]
         # what could not be read this time is to be read the next time, changed or not
         validator = "" if page.failed else response.etag
         seen = replace(response, last_modified="") if page.failed else response
-        visit = replace(outcomes.visited(task, seen, validator), links=links, canonical=own)
+        record = replace(page_events.page_record(task, seen, validator), links=links, canonical=own)
         noindex = bool(asked & {"noindex", "none"})
         page = replace(page, license=page.license.or_else(response.license))
-        return self._finish(task, self._judged(visit, page, uri, own, noindex))
+        return self._finish(task, self._page_event(record, page, uri, own, noindex))
 
     def _names(self, url: str) -> str:
         """The page that one calls its own address, in this run or in an earlier one."""
@@ -243,14 +243,14 @@ class CrawlRun:
             self._copies[url] = known.canonical if known else ""
         return self._copies[url]
 
-    def _take_links(self, task: Task, links: tuple[str, ...]) -> None:
+    def _take_links(self, task: PageRequest, links: tuple[str, ...]) -> None:
         if task.url not in self._linked:
             self._linked.add(task.url)
             self._unlinked[task.depth] -= 1
             self._follow(links, task.url, task.depth)
 
-    def _judged(
-        self, visit: PageVisit, page: Extracted, uri: str, own: str, noindex: bool
+    def _page_event(
+        self, record: PageRecord, page: ExtractedPage, uri: str, own: str, noindex: bool
     ) -> SourceEvent:
         """The event of a page that came and was read."""
         reason = page.reason
@@ -258,7 +258,7 @@ class CrawlRun:
             reason = "noindex: its X-Robots-Tag asks not to index it"
         elif own and not reason:
             reason = f"a copy of {own} (rel=canonical)"
-        elif not reason and not self._scope.wants(uri):
+        elif not reason and not self._scope.allows(uri):
             reason = "read for its links only (include and exclude leave it out)"
         elif page.refresh and len(page.content) < _STUB:
             reason = f"leads on to {page.refresh} (meta refresh)"
@@ -266,28 +266,28 @@ class CrawlRun:
             reason = reason or "no text"
         if reason:
             outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
-            return SourceEvent(visit.url, outcome, reason=reason, visit=visit)
-        document = outcomes.document(self._spec, uri, page)
-        return SourceEvent(uri, Outcome.FETCHED, document, visit=replace(visit, document_uri=uri))
+            return SourceEvent(record.url, outcome, reason=reason, record=record)
+        document = page_events.page_document(self._spec, uri, page)
+        return SourceEvent(uri, Outcome.FETCHED, document, record=replace(record, document_uri=uri))
 
-    def _finish(self, task: Task, event: SourceEvent) -> SourceEvent:
+    def _finish(self, task: PageRequest, event: SourceEvent) -> SourceEvent:
         """Close a task's books."""
         self._take_links(task, ())
         if not task.again:
             self._active -= 1
-            self._made += bool(event.visit and event.visit.document_uri) and event.outcome in (
+            self._made += bool(event.record and event.record.document_uri) and event.outcome in (
                 Outcome.FETCHED,
                 Outcome.UNCHANGED,
             )
-        self._open()
+        self._start_done()
         if event.reason and task.referrer and event.outcome in (Outcome.GONE, Outcome.FAILED):
             event = replace(event, reason=f"{event.reason} (linked from {task.referrer})")
         return event
 
-    def _open(self) -> None:
+    def _start_done(self) -> None:
         """The start page has been dealt with: the scope is known, so sitemaps can be read."""
-        if not self._opened:
-            self._opened = True
+        if not self._started:
+            self._started = True
             if not self._dead:
                 self._read_sitemaps()
 
@@ -307,14 +307,14 @@ class CrawlRun:
         self._follow(tuple(found), "", 0)
 
     def _check_sitemap(self, url: str) -> Response | None:
-        return outcomes.forbidden(self._robots, url)
+        return page_events.robots_refusal(self._robots, url)
 
-    def _check(self, task: Task, url: str) -> Response | None:
+    def _check(self, task: PageRequest, url: str) -> Response | None:
         """Whether a redirect may be followed; called in download threads."""
         target = canonical(url)
         if task.url != self._start:
             reason = ""
-            if not self._scope.holds(target):
+            if not self._scope.contains(target):
                 reason = f"redirects to {url}, outside the crawl"
             elif target in self._seen and target != task.url:
                 reason = f"redirects to {url}, which is read itself"
@@ -324,7 +324,7 @@ class CrawlRun:
 
     def _new(self, url: str) -> bool:
         """Whether an address has not been met; remembers it."""
-        if url in self._seen or twin(url) in self._seen:
+        if url in self._seen or index_alias(url) in self._seen:
             return False
         self._seen.add(url)
         return True
@@ -332,7 +332,7 @@ class CrawlRun:
     def _follow(self, links: tuple[str, ...], referrer: str, depth: int) -> None:
         for link in links:
             url = self._known_as(link)
-            if url in self._seen or url in self._refusals or twin(url) in self._seen:
+            if url in self._seen or url in self._refusals or index_alias(url) in self._seen:
                 continue
             if self._spec.depth is not None and depth >= self._spec.depth:
                 reason = f"more than {self._spec.depth} links away from the start (depth)"
@@ -345,16 +345,16 @@ class CrawlRun:
 
     def _known_as(self, url: str) -> str:
         """The name under which an earlier run stored what an address shows."""
-        memory, other = self._context.memory, twin(url)
+        memory, other = self._context.memory, index_alias(url)
         if other and other not in self._seen and url not in self._seen:
             known = None if memory.page(url) else memory.page(other)
             return other if known and known.document_uri else url
         return url
 
-    def _task(self, url: str, depth: int, referrer: str) -> Task:
+    def _task(self, url: str, depth: int, referrer: str) -> PageRequest:
         earlier = self._context.memory.page(url)
         etag, last_modified = self._validators.sent(earlier)
-        return Task(url, depth, referrer, earlier, etag=etag, last_modified=last_modified)
+        return PageRequest(url, depth, referrer, earlier, etag=etag, last_modified=last_modified)
 
     def _abandoned(self) -> Iterator[SourceEvent]:
         left = len(self._frontier)
@@ -363,12 +363,12 @@ class CrawlRun:
         if self._dead:
             reason = f"the host no longer answers ({self._dead}); {left} pages were not asked for"
             yield SourceEvent(self._scope.prefix, Outcome.FAILED, reason=reason)
-        elif self._opened:
+        elif self._started:
             for task in self._frontier:
                 self._refusals.add(task.url, f"beyond the limit of {self._spec.limit:,} pages")
                 self._seen.discard(task.url)
             self._frontier.clear()
 
 
-def _all_links(visit: PageVisit) -> tuple[str, ...]:
-    return (*visit.links, visit.canonical) if visit.canonical else visit.links
+def _all_links(record: PageRecord) -> tuple[str, ...]:
+    return (*record.links, record.canonical) if record.canonical else record.links

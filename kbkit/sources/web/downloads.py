@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kbkit.models import PageVisit
+from kbkit.models import PageRecord
 from kbkit.sources.base import Outcome
 from kbkit.sources.web.fetch import Fetcher, Response, pause
 from kbkit.sources.web.robots import Robots
@@ -16,7 +16,7 @@ from kbkit.sources.web.urls import origin
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class PageRequest:
     """A page to ask for.
 
     Attributes:
@@ -31,13 +31,13 @@ class Task:
     url: str
     depth: int = 0
     referrer: str = ""
-    earlier: PageVisit | None = None
+    earlier: PageRecord | None = None
     again: bool = False
     etag: str = ""
     last_modified: str = ""
 
 
-class Pace:
+class RateLimiter:
     """Keeps the requests to each host apart."""
 
     def __init__(self, robots: Robots, delay: float, stop: Callable[[], bool]) -> None:
@@ -80,8 +80,8 @@ class Downloads:
         self,
         fetcher: Fetcher,
         robots: Robots,
-        pace: Pace,
-        check: Callable[[Task, str], Response | None],
+        pace: RateLimiter,
+        check: Callable[[PageRequest, str], Response | None],
         stop: Callable[[], bool],
         *,
         concurrency: int,
@@ -91,8 +91,8 @@ class Downloads:
         self._pace = pace
         self._check = check
         self._stop = stop
-        self._tasks: queue.SimpleQueue[Task | None] = queue.SimpleQueue()
-        self._results: queue.SimpleQueue[tuple[Task, Response]] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[PageRequest | None] = queue.SimpleQueue()
+        self._results: queue.SimpleQueue[tuple[PageRequest, Response]] = queue.SimpleQueue()
         self.running = 0
         self._threads = [
             threading.Thread(target=self._work, daemon=True) for _ in range(concurrency)
@@ -100,12 +100,12 @@ class Downloads:
         for thread in self._threads:
             thread.start()
 
-    def start(self, task: Task) -> None:
+    def start(self, task: PageRequest) -> None:
         """Have a page fetched."""
         self.running += 1
         self._tasks.put(task)
 
-    def poll(self, timeout: float) -> tuple[Task, Response] | None:
+    def poll(self, timeout: float) -> tuple[PageRequest, Response] | None:
         """A page that came, or ``None``."""
         try:
             result = self._results.get(timeout=timeout) if timeout else self._results.get_nowait()
@@ -130,7 +130,7 @@ class Downloads:
                 response = Response(task.url, Outcome.FAILED, " ".join(reason.split())[:300])
             self._results.put((task, response))
 
-    def _fetch(self, task: Task) -> Response:
+    def _fetch(self, task: PageRequest) -> Response:
         verdict = self._robots.verdict(task.url)
         if verdict is not None:
             return Response(task.url, verdict.outcome, verdict.reason)

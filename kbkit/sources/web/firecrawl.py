@@ -19,11 +19,11 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from kbkit.errors import ForbiddenAddressError, SourceError
-from kbkit.models import PageVisit
+from kbkit.models import PageRecord
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.html.extract import Extracted, extract
-from kbkit.sources.web import outcomes
+from kbkit.sources.html.extract import ExtractedPage, extract
+from kbkit.sources.web import page_events
 from kbkit.sources.web.addresses import resolve
 from kbkit.sources.web.fetch import pause, refused_url
 from kbkit.sources.web.urls import Scope, canonical
@@ -36,7 +36,7 @@ _LONGEST = 6 * 3600.0  # seconds that a crawl may take
 _T = TypeVar("_T")
 
 
-class FirecrawlProvider:
+class FirecrawlCrawler:
     """Fetches through a Firecrawl service.
 
     ``FIRECRAWL_API_KEY`` names the account, ``FIRECRAWL_API_URL`` a service of one's own.
@@ -105,7 +105,7 @@ class FirecrawlProvider:
             item = self._ask(lambda: client.scrape(address, formats=_FORMATS), only_page=True)
         except _PageError as error:
             return SourceEvent(
-                address, Outcome.FAILED, reason=str(error), visit=self._kept(address)
+                address, Outcome.FAILED, reason=str(error), record=self._kept(address)
             )
         return self._event(item, address, None)
 
@@ -168,28 +168,28 @@ class FirecrawlProvider:
         if not url or (reason := self._refused(url)):
             reason = reason if url else "Firecrawl gave no address with it"
             return SourceEvent(url or asked, Outcome.SKIPPED, reason=reason)
-        if scope is not None and not scope.wants(url):
+        if scope is not None and not scope.allows(url):
             return SourceEvent(url, Outcome.SKIPPED, reason="outside the crawl")
-        visit = self._kept(url)
+        record = self._kept(url)
         status = about.status_code or 200
         if status in (404, 410):
-            return SourceEvent(url, Outcome.GONE, reason=f"HTTP {status}", visit=visit)
+            return SourceEvent(url, Outcome.GONE, reason=f"HTTP {status}", record=record)
         if status >= 400:
-            return SourceEvent(url, Outcome.FAILED, reason=f"HTTP {status}", visit=visit)
+            return SourceEvent(url, Outcome.FAILED, reason=f"HTTP {status}", record=record)
         size = max(len(item.raw_html or ""), len(item.markdown or ""))
         if size > self._spec.max_bytes:
             reason = f"larger than {self._spec.max_bytes / 1e6:g} MB"
-            return SourceEvent(url, Outcome.SKIPPED, reason=reason, visit=visit)
+            return SourceEvent(url, Outcome.SKIPPED, reason=reason, record=record)
         page = _read(item, url, str(about.title or ""))
         if page.reason or not page.content:
             outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
-            return SourceEvent(url, outcome, reason=page.reason or "no text", visit=visit)
-        document = outcomes.document(self._spec, url, page)
-        visit = PageVisit(url, document_uri=url)
-        return SourceEvent(url, Outcome.FETCHED, document, visit=visit)
+            return SourceEvent(url, outcome, reason=page.reason or "no text", record=record)
+        document = page_events.page_document(self._spec, url, page)
+        record = PageRecord(url, document_uri=url)
+        return SourceEvent(url, Outcome.FETCHED, document, record=record)
 
-    def _kept(self, url: str) -> PageVisit:
-        return self._context.memory.page(url) or PageVisit(url)
+    def _kept(self, url: str) -> PageRecord:
+        return self._context.memory.page(url) or PageRecord(url)
 
     def _refused(self, url: str) -> str:
         """Say why an address is neither told to the service nor taken from it, or ``""``."""
@@ -241,8 +241,8 @@ class _PageError(Exception):
     """The service could not fetch one page."""
 
 
-def _read(item: Any, url: str, title: str) -> Extracted:
-    page = extract(item.raw_html, url) if item.raw_html else Extracted()
+def _read(item: Any, url: str, title: str) -> ExtractedPage:
+    page = extract(item.raw_html, url) if item.raw_html else ExtractedPage()
     if page.content or page.reason.startswith("noindex") or not item.markdown:
         return page
     from html import escape

@@ -129,7 +129,7 @@ def folder(url: str) -> str:
     return origin(url) + path[: path.rfind("/") + 1]
 
 
-def twin(url: str) -> str:
+def index_alias(url: str) -> str:
     """The other address of a folder's index page: ``x/`` for ``x/index.html`` and back."""
     if "?" in url:
         return ""
@@ -166,18 +166,18 @@ class Scope:
             moved = origin(target) + urlsplit(self.prefix).path
             self.prefix = moved if target.startswith(moved) else folder(target)
 
-    def holds(self, url: str) -> bool:
+    def contains(self, url: str) -> bool:
         """Say whether a canonical address lies in scope, whatever the globs say."""
         return url.startswith(self.prefix)
 
-    def wants(self, url: str) -> bool:
+    def allows(self, url: str) -> bool:
         """Say whether a page is to be read: in scope and let through by the globs."""
-        return self.holds(url) and matches(urlsplit(url).path, self.include, self.exclude)
+        return self.contains(url) and matches(urlsplit(url).path, self.include, self.exclude)
 
     def link(self, href: str, base: str) -> str:
         """The canonical form of a link worth following, or ``""``."""
         url = canonical(href, base)
-        if not url or not self.holds(url) or refused_url(url):
+        if not url or not self.contains(url) or refused_url(url):
             return ""
         path = urlsplit(url).path
         if _NOT_PAGES.search(path) or len(url) > _LONGEST:
@@ -190,9 +190,9 @@ class Scope:
         Endless sites are told by their addresses: very deep ones, folders that repeat, one page
         with ever more queries, and calendars. Counts what it sees, so ask once an address.
         """
-        if not self.holds(url):
+        if not self.contains(url):
             return "outside the crawl"
-        if not self.wants(url):
+        if not self.allows(url):
             return "left out by include and exclude"
         parts = urlsplit(url)
         segments = [segment for segment in parts.path.split("/") if segment]

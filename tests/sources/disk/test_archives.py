@@ -16,7 +16,7 @@ from warcio.warcwriter import WARCWriter
 
 from kbkit.errors import SourceError
 from kbkit.recipes import MirrorSource
-from kbkit.sources import open_source
+from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext
 from kbkit.sources.disk import archives
 
@@ -37,7 +37,7 @@ def folder(tmp_path: Path, page) -> Path:
 def read(base: Path, path: str, **options) -> list:
     options.setdefault("base_url", BASE)
     spec = MirrorSource(path=path, **options)
-    return list(open_source(spec).events(SourceContext(base=base)))
+    return list(open_reader(spec).events(SourceContext(base=base)))
 
 
 def contents(events: list) -> dict[str, str]:

@@ -10,13 +10,13 @@ import pytest
 from kbkit.errors import SourceError
 from kbkit.models import DocumentType
 from kbkit.recipes import FilesSource, JsonlSource, MirrorSource
-from kbkit.sources import open_source
+from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.doctype import detect
 
 
 def events(spec, base: Path) -> dict[str, SourceEvent]:
-    return {event.uri: event for event in open_source(spec).events(SourceContext(base=base))}
+    return {event.uri: event for event in open_reader(spec).events(SourceContext(base=base))}
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_json_lines(tmp_path: Path) -> None:
         + b'{"uri":"h","text":"\\ud800ok"}'
     )
     spec = JsonlSource(path="x.jsonl", tags=("all",))
-    found = list(open_source(spec).events(SourceContext(base=tmp_path)))
+    found = list(open_reader(spec).events(SourceContext(base=tmp_path)))
     read = {event.uri: event.document for event in found if event.outcome is Outcome.FETCHED}
     assert sorted(read) == ["a", "b", "h"]
     assert (read["a"].document_type, read["a"].tags) == (DocumentType.FAQ, ("all", "t"))
@@ -136,7 +136,7 @@ def test_json_lines(tmp_path: Path) -> None:
         "line 12: not UTF-8",
     ]
     with pytest.raises(SourceError, match="cannot be read"):
-        list(open_source(JsonlSource(path="no.jsonl")).events(SourceContext(base=tmp_path)))
+        list(open_reader(JsonlSource(path="no.jsonl")).events(SourceContext(base=tmp_path)))
 
 
 @pytest.mark.parametrize(

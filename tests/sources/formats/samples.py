@@ -214,7 +214,7 @@ Text with :class:`~pump.Valve`, :ref:`a label <x>` and ``code``.
 .. unknown-thing:: With an argument
    :odd: option
 
-   Kept text.
+   StoredPage text.
 
 Deeper
 ------

@@ -12,7 +12,7 @@ from kbkit.errors import SourceError
 from kbkit.ingest.chunking import chunk
 from kbkit.models import DocumentType
 from kbkit.recipes import ChunkingSpec, FilesSource
-from kbkit.sources import open_source
+from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.disk.files import read_file
 from kbkit.sources.formats import Part, UnreadableError, parse
@@ -150,7 +150,7 @@ def test_rst_keeps_what_sphinx_adds_and_reads_no_other_file() -> None:
     for piece in (
         "# Widgets", "`Valve`", "a label", "`code`", "**New in version 2.1**", "> The valve.",
         "## `open(valve, *, slowly=False)`", "```python\nopen(v)   # <now>\n```",
-        "Pump(size, colour=None)", "Pumps water.", "With an argument", "Kept text.",
+        "Pump(size, colour=None)", "Pumps water.", "With an argument", "StoredPage text.",
         "## Deeper", "| a | 1 |",
     ):  # fmt: skip
         assert piece in part.content
@@ -213,7 +213,7 @@ def test_read_file_gives_documents_or_one_reason() -> None:
 
 
 def events(spec: FilesSource, base: Path) -> dict[str, SourceEvent]:
-    return {event.uri: event for event in open_source(spec).events(SourceContext(base=base))}
+    return {event.uri: event for event in open_reader(spec).events(SourceContext(base=base))}
 
 
 @pytest.fixture
@@ -284,7 +284,7 @@ def test_files_become_searchable_and_outlive_a_failure(
         again = kb.refresh()
         assert (again.same, again.gone, again.chunks_embedded) == (report.new, 0, 0)
         # files that cannot be read this time keep what is known of them, parts included
-        monkeypatch.setattr("kbkit.sources.formats.file_reader.FILE_SECONDS", 0.0001)
+        monkeypatch.setattr("kbkit.sources.formats.file_parser.FILE_SECONDS", 0.0001)
         failed = kb.refresh()
         assert failed.gone == 0
         states = {document.uri: document.state.value for document in kb.iter_documents()}

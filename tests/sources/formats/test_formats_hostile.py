@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from kbkit.sources.formats import UnreadableError, archive, parse
-from kbkit.sources.formats.file_reader import FileReader
+from kbkit.sources.formats.file_parser import FileParser
 
 _spec = importlib.util.spec_from_file_location("samples", Path(__file__).parent / "samples.py")
 samples = importlib.util.module_from_spec(_spec)
@@ -94,7 +94,7 @@ def test_500_corrupted_files_are_survived() -> None:
     files = list(corrupted(random.Random(1)))
     assert len(files) >= 500
     began = time.perf_counter()
-    with FileReader(2) as reader:
+    with FileParser(2) as reader:
         results = [reader.submit(name, data) for name, data in files]
         parsed = [result.result(timeout=60) for result in results]
         good = reader.submit("x.pdf", samples.pdf(1)).result()
@@ -167,7 +167,7 @@ def hostile() -> Iterator[tuple[str, bytes, str]]:
 
 def test_hostile_files_end_with_a_reason() -> None:
     files = list(hostile())
-    with FileReader(2) as reader:
+    with FileParser(2) as reader:
         results = [reader.submit(name, data) for name, data, _ in files]
         for (name, data, said), result in zip(files, results, strict=True):
             parsed = result.result(timeout=100)
@@ -209,17 +209,17 @@ def test_sizes_are_counted_not_believed() -> None:
 def test_a_parser_that_takes_too_long_or_too_much_is_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from kbkit.sources.formats import file_reader
+    from kbkit.sources.formats import file_parser
 
-    monkeypatch.setattr(file_reader, "FILE_SECONDS", 0.2)
-    with FileReader(1) as reader:
+    monkeypatch.setattr(file_parser, "FILE_SECONDS", 0.2)
+    with FileParser(1) as reader:
         slow = reader.submit("x.json", json.dumps([[1] * 50] * 60_000).encode()).result(30)
         assert slow.failed
         assert "longer than 0.2 s" in slow.reason
-        monkeypatch.setattr(file_reader, "FILE_SECONDS", 60.0)
+        monkeypatch.setattr(file_parser, "FILE_SECONDS", 60.0)
         assert reader.submit("x.json", b'{"a": 1}').result(30).parts
-    monkeypatch.setattr(file_reader, "MEMORY", 300_000_000)
-    with FileReader(1) as reader:
+    monkeypatch.setattr(file_parser, "MEMORY", 300_000_000)
+    with FileParser(1) as reader:
         huge = reader.submit("x.json", b"[" + b"[],[],[]," * 3_000_000 + b"1]").result(60)
         assert "memory" in huge.reason or huge.failed
         assert reader.submit("x.json", b'{"a": 1}').result(30).parts

@@ -15,8 +15,8 @@ from kbkit.markdown.writing import code_span, escape, fence, safe_url
 from kbkit.sources.decode import decode
 from kbkit.sources.html.extract import extract
 from kbkit.sources.html.fidelity import KINDS, Fidelity
-from kbkit.sources.html.page_reader import Reader
 from kbkit.sources.html.regions import SiteTemplate
+from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.html.tables import grid
 
 URL = "https://docs.example/guide/page.html"
@@ -386,7 +386,7 @@ def test_what_real_manuals_keep(name: str) -> None:
     pages = [path for path in sorted(folder.rglob("*.html")) if path.stat().st_size < 200_000]
     random.Random(3).shuffle(pages)
     fidelity = Fidelity()
-    reader = Reader(processes=1)
+    reader = SiteExtractor(processes=1)
     for path in pages[:25]:
         url = f"https://docs.example/{path.relative_to(folder).as_posix()}"
         reader.submit(path, url, path.read_bytes(), "")

@@ -14,7 +14,7 @@ from kbkit.ingest.run_log import Tally
 from kbkit.models import KnowledgeBaseInfo, SourceDocument
 from kbkit.recipes import MirrorSource
 from kbkit.sources.base import SourceContext
-from kbkit.sources.disk.mirror import Mirror
+from kbkit.sources.disk.mirror import MirrorReader
 from kbkit.sources.html.fidelity import KINDS, Fidelity
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -101,7 +101,7 @@ def test_a_folder_a_file_and_an_address_are_measured(tmp_path: Path) -> None:
 
 def test_the_build_report_says_how_pages_were_read(tmp_path: Path) -> None:
     (tmp_path / "guide.html").write_text(PAGE, "utf-8")
-    source = Mirror(MirrorSource(path=str(tmp_path), base_url="https://docs.example/"))
+    source = MirrorReader(MirrorSource(path=str(tmp_path), base_url="https://docs.example/"))
     tally = Tally()
     for event in source.events(SourceContext()):
         assert event.document is not None

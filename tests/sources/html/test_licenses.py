@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from kbkit.models import License, PageVisit
+from kbkit.models import License, PageRecord
 from kbkit.recipes import CrawlSource, PackageSource, PageSource
-from kbkit.sources import open_source
+from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext
 from kbkit.sources.formats import parse
-from kbkit.sources.formats.xmp import license_of
+from kbkit.sources.formats.xmp import xmp_license
 from kbkit.sources.html.extract import extract
-from kbkit.sources.html.licenses import of_rights
+from kbkit.sources.html.licenses import rights_license
 from kbkit.sources.openapi.source import documents
 from kbkit.sources.package.repository import origin_of
 from kbkit.sources.web.fetch import Response
-from kbkit.sources.web.outcomes import Validators
+from kbkit.sources.web.page_events import Validators
 
 _spec = importlib.util.spec_from_file_location(
     "samples", Path(__file__).parents[1] / "formats/samples.py"
@@ -119,7 +119,7 @@ def test_a_hostile_statement_is_bounded():
     ],
 )  # fmt: skip
 def test_rights_in_free_text(text, license):
-    assert of_rights(text) == license
+    assert rights_license(text) == license
 
 
 def test_books_state_rights():
@@ -165,11 +165,11 @@ def test_the_packet_of_a_pdf_states_rights_and_not_that_of_a_picture():
     rights = f"<dc:rights><rdf:Alt>{each}</rdf:Alt></dc:rights>"
     whole = packet(f'{rights}<cc:license rdf:resource="{CC}"/>')
     picture = packet("<dc:rights>© Photographer 2019</dc:rights>", "image/jpeg")
-    assert license_of(b"%PDF-" + whole + picture) == License("CC-BY-4.0", CC, "© 2020 A")
-    assert license_of(b"%PDF-" + picture) == License()
+    assert xmp_license(b"%PDF-" + whole + picture) == License("CC-BY-4.0", CC, "© 2020 A")
+    assert xmp_license(b"%PDF-" + picture) == License()
     marked = packet("<xmpRights:WebStatement>https://h/terms</xmpRights:WebStatement>")
-    assert license_of(whole + marked) == License("", "https://h/terms")
-    assert license_of(b"<x:xmpmeta" * 100_000 + b"pdf:") == License()
+    assert xmp_license(whole + marked) == License("", "https://h/terms")
+    assert xmp_license(b"<x:xmpmeta" * 100_000 + b"pdf:") == License()
 
 
 def test_api_descriptions_state_their_license_on_each_document():
@@ -188,7 +188,7 @@ def test_packages_state_their_license_in_their_metadata(package, name):
 
 
 def test_each_document_of_a_package_has_its_license():
-    events = list(open_source(PackageSource(name="iniconfig")).events(SourceContext()))
+    events = list(open_reader(PackageSource(name="iniconfig")).events(SourceContext()))
     assert {event.document.metadata["license"] for event in events} == {"MIT"}
 
 
@@ -200,7 +200,7 @@ def crawled(site, **options):
     spec = CrawlSource(url=site.url + "/", allow_private=True, sitemap=False, **options)
     context = SourceContext(user_agent="kbkit/test", timeout=5)
     return {event.uri.removeprefix(site.url): License.of(event.document.metadata)
-            for event in open_source(spec).events(context) if event.document}  # fmt: skip
+            for event in open_reader(spec).events(context) if event.document}  # fmt: skip
 
 
 def test_a_crawl_keeps_what_pages_and_headers_state(site, page):
@@ -230,9 +230,9 @@ def test_what_a_recipe_states_holds_where_pages_state_nothing(site, page):
 
 def test_unchanged_pages_are_read_again_when_the_recipe_states_another_license():
     first, second = (Validators(PageSource(url="https://h/", license=name)) for name in ("A", "B"))
-    visit = PageVisit("https://h/", etag=first.written(Response("https://h/", Outcome.FETCHED)))
-    assert first.sent(replace(visit, last_modified="x"))[1] == "x"
-    assert second.sent(replace(visit, last_modified="x"))[1] == ""
+    record = PageRecord("https://h/", etag=first.make(Response("https://h/", Outcome.FETCHED)))
+    assert first.sent(replace(record, last_modified="x"))[1] == "x"
+    assert second.sent(replace(record, last_modified="x"))[1] == ""
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import yaml
 from kbkit.errors import SourceError
 from kbkit.models import DocumentType
 from kbkit.recipes import OpenApiSource
-from kbkit.sources import open_source
+from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext
 from kbkit.sources.json_yaml import load_values
 from kbkit.sources.openapi.source import documents, is_openapi
@@ -107,7 +107,7 @@ def made(text: str = PETS, uri: str = "https://pets.example/api.yaml") -> dict:
 
 
 def events(spec: OpenApiSource, base) -> list:
-    return list(open_source(spec).events(SourceContext(base=base)))
+    return list(open_reader(spec).events(SourceContext(base=base)))
 
 
 GET = "https://pets.example/api.yaml#/paths/~1pets~1%7BpetId%7D/get"
@@ -358,7 +358,7 @@ def test_files_recognise_descriptions(tmp_path, name) -> None:
 
     text = PETS if name.endswith("yaml") else json.dumps(load_values(PETS))
     (tmp_path / name).write_text(text)
-    found = list(open_source(FilesSource(path=name)).events(SourceContext(base=tmp_path)))
+    found = list(open_reader(FilesSource(path=name)).events(SourceContext(base=tmp_path)))
     expected = events(OpenApiSource(path=name), tmp_path)
     assert [event.uri for event in found] == [event.uri for event in expected]
     assert [event.document.content for event in found] == [

@@ -10,7 +10,7 @@ import pytest
 from kbkit.errors import SourceError
 from kbkit.models import DocumentType
 from kbkit.recipes import PackageSource
-from kbkit.sources import open_source
+from kbkit.sources import open_reader
 from kbkit.sources.base import SourceContext
 from kbkit.sources.package.docstrings import rst
 from kbkit.sources.package.repository import repository
@@ -94,7 +94,7 @@ def toykit(tmp_path, monkeypatch):
 
 
 def documents(name: str, **options) -> dict:
-    events = open_source(PackageSource(name=name, **options)).events(SourceContext())
+    events = open_reader(PackageSource(name=name, **options)).events(SourceContext())
     return {event.document.title: event.document for event in events}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kbkit.models import DocumentType
 from kbkit.recipes import CrawlSource
-from kbkit.sources import open_source
+from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.web.robots import directives
 from kbkit.sources.web.urls import Scope
@@ -161,7 +161,7 @@ def test_an_interrupted_crawl_of_a_sitemap_goes_on_within_its_limit(site, page) 
         site.pages[name] = page(name)
     spec = CrawlSource(url=site.url + "/", allow_private=True, limit=8)
     first = []
-    for event in open_source(spec).events(SourceContext(user_agent="kbkit")):
+    for event in open_reader(spec).events(SourceContext(user_agent="kbkit")):
         first.append(event)
         if len(first) == 4:
             break
@@ -192,7 +192,7 @@ def test_a_crawl_delay_that_makes_no_sense_stops_nothing(site, page, delay) -> N
 
 def keep(events: list[SourceEvent], *urls: str) -> list[SourceEvent]:
     """The events of some pages, as a process that died earlier would have left them."""
-    return [event for event in events if event.visit and event.visit.url in urls]
+    return [event for event in events if event.record and event.record.url in urls]
 
 
 @pytest.mark.parametrize("start", ["/", "/index.html"])

@@ -11,7 +11,7 @@ import pytest
 
 from kbkit.errors import SourceError
 from kbkit.recipes import CrawlSource, PageSource
-from kbkit.sources import open_source
+from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 
 pytest.importorskip("firecrawl")
@@ -108,12 +108,12 @@ def service(monkeypatch) -> Iterator[Service]:
 
 def crawl(**options) -> list[SourceEvent]:
     spec = CrawlSource(url=SITE, provider="firecrawl", **options)
-    return list(open_source(spec).events(SourceContext(timeout=5)))
+    return list(open_reader(spec).events(SourceContext(timeout=5)))
 
 
 def scrape(**options) -> SourceEvent:
     spec = PageSource(url=SITE, provider="firecrawl", **options)
-    (event,) = open_source(spec).events(SourceContext(timeout=5))
+    (event,) = open_reader(spec).events(SourceContext(timeout=5))
     return event
 
 
@@ -134,7 +134,7 @@ def test_a_crawl_comes_in_parts_and_is_read_as_faithfully_as_our_own(service) ->
 
 
 def test_the_setting_chooses_the_provider(service) -> None:
-    source = open_source(PageSource(url=SITE))
+    source = open_reader(PageSource(url=SITE))
     (event,) = source.events(SourceContext(timeout=5, provider="firecrawl"))
     assert event.outcome is Outcome.FETCHED
     assert service.asked[0][1] == "/v2/scrape"
@@ -219,7 +219,7 @@ def test_a_service_that_is_not_there(service, monkeypatch) -> None:
 
 def test_private_addresses_are_not_told(service) -> None:
     spec = PageSource(url="http://127.0.0.1:8000/secret", provider="firecrawl")
-    (event,) = open_source(spec).events(SourceContext())
+    (event,) = open_reader(spec).events(SourceContext())
     assert event.outcome is Outcome.SKIPPED
     assert service.asked == []
 

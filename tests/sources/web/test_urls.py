@@ -12,8 +12,8 @@ import threading
 import pytest
 
 from kbkit.processes import Workers
-from kbkit.sources.html.page_task import PageTask
-from kbkit.sources.web.urls import canonical, matches, twin
+from kbkit.sources.html.extract_task import ExtractTask
+from kbkit.sources.web.urls import canonical, index_alias, matches
 
 BASE = "https://docs.example/a/b.html"
 
@@ -47,9 +47,9 @@ def test_one_form_for_each_address(href: str, url: str) -> None:
 
 
 def test_index_pages_are_their_folder() -> None:
-    assert twin("https://x/a/") == "https://x/a/index.html"
-    assert twin("https://x/a/index.html") == "https://x/a/"
-    assert twin("https://x/a/b.html") == ""
+    assert index_alias("https://x/a/") == "https://x/a/index.html"
+    assert index_alias("https://x/a/index.html") == "https://x/a/"
+    assert index_alias("https://x/a/b.html") == ""
 
 
 def test_globs() -> None:
@@ -73,10 +73,10 @@ def test_a_worker_that_dies_costs_one_page() -> None:
             os.kill(process.pid, signal.SIGKILL)
             process.wait(5)
             done.clear()
-            workers.submit(PageTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ()), took)
+            workers.submit(ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ()), took)
             assert done.wait(20)
             done.clear()
-            workers.submit(PageTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ()), took)
+            workers.submit(ExtractTask("https://x/", b"<h1>T</h1><p>Text.</p>", "", ()), took)
             assert done.wait(20)
         assert [bool(page.content) for page in results] == [False, True, False, True]
         assert results[0].failed
@@ -90,9 +90,9 @@ def test_a_script_without_a_main_guard_may_crawl_with_processes(tmp_path) -> Non
     script = tmp_path / "script.py"
     script.write_text(
         textwrap.dedent("""
-        from kbkit.sources.html.page_reader import Reader
+        from kbkit.sources.html.site_extractor import SiteExtractor
         print("once")
-        reader = Reader(processes=2, expected=100)
+        reader = SiteExtractor(processes=2, expected=100)
         for n in range(40):
             reader.submit(n, f"https://x/{n}", b"<h1>T</h1><p>Some text here.</p>", "")
         done = 0

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from kbkit.models import DocumentType, PageVisit
+from kbkit.models import DocumentType, PageRecord
 from kbkit.recipes import CrawlSource, PageSource
-from kbkit.sources import open_source
+from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 
 
@@ -20,23 +20,23 @@ class Memory:
     """Remembers like the pipeline does: every event's visit."""
 
     def __init__(self, events: Iterable[SourceEvent] = (), *, interrupted: bool = False) -> None:
-        self.pages = {event.visit.url: event.visit for event in events if event.visit}
+        self.pages = {event.record.url: event.record for event in events if event.record}
         self.interrupted = interrupted
 
-    def visited(self) -> Iterable[PageVisit]:
+    def visited(self) -> Iterable[PageRecord]:
         return list(self.pages.values()) if self.interrupted else ()
 
-    def page(self, url: str) -> PageVisit | None:
+    def page(self, url: str) -> PageRecord | None:
         return self.pages.get(url)
 
-    def known(self) -> Iterable[PageVisit]:
+    def known(self) -> Iterable[PageRecord]:
         return list(self.pages.values())
 
 
 def crawl(url: str, memory: Memory | None = None, **options) -> list[SourceEvent]:
     spec = CrawlSource(url=url, allow_private=True, **options)
     context = SourceContext(memory=memory or Memory(), user_agent="kbkit/test", timeout=5)
-    return list(open_source(spec).events(context))
+    return list(open_reader(spec).events(context))
 
 
 def read(events: Iterable[SourceEvent], site) -> list[str]:
@@ -267,7 +267,7 @@ def test_an_unreachable_or_private_start_is_an_event() -> None:
     assert event.outcome is Outcome.FAILED
     assert "cannot connect to 127.0.0.1:9" in event.reason
     spec = CrawlSource(url="http://localhost/")
-    (event,) = open_source(spec).events(SourceContext())
+    (event,) = open_reader(spec).events(SourceContext())
     assert event.outcome is Outcome.SKIPPED
     assert "loopback" in event.reason
 
@@ -294,7 +294,7 @@ def test_bad_pages_are_reported_and_survived(site, page) -> None:
     site.pages["/hang"] = lambda handler: time.sleep(3)
     spec = CrawlSource(url=site.url + "/", allow_private=True, max_bytes=2_000_000)
     context = SourceContext(user_agent="kbkit/test", timeout=1)
-    events = list(open_source(spec).events(context))
+    events = list(open_reader(spec).events(context))
     said = reasons(events, site)
     assert said["/flood"] == "skipped: larger than 2 MB"
     assert said["/binary"] == "skipped: a program, though it is served as a page"
@@ -327,8 +327,8 @@ def test_a_second_crawl_fetches_only_what_changed(site, page) -> None:
         "/b": Outcome.FETCHED,
         "/c": Outcome.GONE,
     }
-    assert all(event.visit for event in events)
-    again = {event.visit.url: event.visit for event in events}
+    assert all(event.record for event in events)
+    again = {event.record.url: event.record for event in events}
     assert again[site.url + "/a"].links == (site.url + "/b", site.url + "/c")
 
 
@@ -350,17 +350,17 @@ def test_a_host_that_is_down_makes_nothing_gone(site, page) -> None:
     memory = Memory(crawl(site.url + "/"))
     moved = {
         url.replace(site.url, "http://127.0.0.1:9"): replace(
-            visit,
-            url=visit.url.replace(site.url, "http://127.0.0.1:9"),
-            document_uri=visit.document_uri.replace(site.url, "http://127.0.0.1:9"),
+            record,
+            url=record.url.replace(site.url, "http://127.0.0.1:9"),
+            document_uri=record.document_uri.replace(site.url, "http://127.0.0.1:9"),
             links=(),
         )
-        for url, visit in memory.pages.items()
+        for url, record in memory.pages.items()
     }
     memory.pages = moved
     events = crawl("http://127.0.0.1:9/", memory)
     assert {event.outcome for event in events} == {Outcome.FAILED}
-    assert events[0].visit.document_uri == "http://127.0.0.1:9/"
+    assert events[0].record.document_uri == "http://127.0.0.1:9/"
 
 
 def test_an_interrupted_crawl_goes_on_where_it_was(site, page) -> None:
@@ -370,7 +370,7 @@ def test_an_interrupted_crawl_goes_on_where_it_was(site, page) -> None:
         site.pages[name] = page(name, f"/{number + 1}")
     spec = CrawlSource(url=site.url + "/", allow_private=True)
     seen: list[SourceEvent] = []
-    for event in open_source(spec).events(SourceContext(user_agent="kbkit")):
+    for event in open_reader(spec).events(SourceContext(user_agent="kbkit")):
         seen.append(event)
         if len(seen) == 4:
             break
@@ -404,7 +404,7 @@ def test_a_request_to_stop_ends_a_crawl_within_a_second(site, page) -> None:
     spec = CrawlSource(url=site.url + "/", allow_private=True)
     threading.Timer(0.6, stop.set).start()
     started = time.monotonic()
-    list(open_source(spec).events(SourceContext(stop=stop.is_set, user_agent="kbkit")))
+    list(open_reader(spec).events(SourceContext(stop=stop.is_set, user_agent="kbkit")))
     assert time.monotonic() - started < 2
 
 
@@ -414,7 +414,7 @@ def test_many_pages_are_read_in_several_processes_as_in_one(site, page, monkeypa
     for name in names:
         site.pages[name] = page(name, text="Some words of prose. " * 20)
     several = crawl(site.url + "/")
-    monkeypatch.setattr("kbkit.sources.html.page_reader.MANY", 10_000)
+    monkeypatch.setattr("kbkit.sources.html.site_extractor.MANY", 10_000)
     one = crawl(site.url + "/")
     assert len(read(several, site)) == 61
     contents = [{e.uri: e.document.content for e in events} for events in (several, one)]
@@ -442,14 +442,14 @@ def test_one_page(site, page) -> None:
     site.pages["/tutorial"] = page("First steps", "/other")
     site.headers["/tutorial"] = {"ETag": '"1"'}
     spec = PageSource(url=site.url + "/tutorial#x", allow_private=True, tags=("t",))
-    (event,) = open_source(spec).events(SourceContext(user_agent="kbkit"))
+    (event,) = open_reader(spec).events(SourceContext(user_agent="kbkit"))
     assert event.document.title == "First steps"
     assert event.document.document_type is DocumentType.TUTORIAL
     assert event.document.tags == ("t",)
     assert event.document.uri == site.url + "/tutorial"
     assert site.asked == ["/robots.txt", "/tutorial"]
     again = SourceContext(user_agent="kbkit", memory=Memory([event]))
-    (unchanged,) = open_source(spec).events(again)
+    (unchanged,) = open_reader(spec).events(again)
     assert unchanged.outcome is Outcome.UNCHANGED
 
 
@@ -457,12 +457,12 @@ def test_one_page_of_plain_markdown(site) -> None:
     site.pages["/README.md"] = "# Hello\n\nSome *text*.\n"
     site.headers["/README.md"] = {"Content-Type": "text/markdown"}
     spec = PageSource(url=site.url + "/README.md", allow_private=True)
-    (event,) = open_source(spec).events(SourceContext(user_agent="kbkit"))
+    (event,) = open_reader(spec).events(SourceContext(user_agent="kbkit"))
     assert (event.document.title, event.document.content) == ("Hello", "# Hello\n\nSome *text*.\n")
 
 
 def test_one_page_that_is_not_there(site) -> None:
-    (event,) = open_source(PageSource(url=site.url + "/x", allow_private=True)).events(
+    (event,) = open_reader(PageSource(url=site.url + "/x", allow_private=True)).events(
         SourceContext(user_agent="kbkit")
     )
     assert (event.outcome, event.reason) == (Outcome.GONE, "HTTP 404 Not Found")

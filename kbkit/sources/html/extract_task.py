@@ -9,14 +9,14 @@ from kbkit.sources.decode import binary_kind, decode
 from kbkit.sources.html.regions import Region
 
 if TYPE_CHECKING:
-    from kbkit.sources.html.extract import Extracted
+    from kbkit.sources.html.extract import ExtractedPage
 
 _MEASURABLE = 500_000  # characters of a page; larger ones take too long to measure
 PAGE_SECONDS = 60.0  # longest that one page may take to read
 
 
 @dataclass(frozen=True, slots=True)
-class PageTask:
+class ExtractTask:
     """A page to read; a `kbkit.processes.Task`.
 
     Attributes:
@@ -37,25 +37,25 @@ class PageTask:
         """Longest that a page may take."""
         return PAGE_SECONDS
 
-    def perform(self) -> Extracted:
+    def perform(self) -> ExtractedPage:
         """Read the page."""
-        return read_page(self)
+        return extract_page(self)
 
-    def broken(self, reason: str) -> Extracted:
+    def broken(self, reason: str) -> ExtractedPage:
         """A page that could not be read."""
-        from kbkit.sources.html.extract import Extracted
+        from kbkit.sources.html.extract import ExtractedPage
 
-        return Extracted(reason=reason, failed=True)
+        return ExtractedPage(reason=reason, failed=True)
 
 
-def read_page(task: PageTask) -> Extracted:
+def extract_page(task: ExtractTask) -> ExtractedPage:
     """Read a page here and now."""
-    from kbkit.sources.html.extract import Extracted, extract
+    from kbkit.sources.html.extract import ExtractedPage, extract
 
     if not task.body.strip():
-        return Extracted(reason="empty page")
+        return ExtractedPage(reason="empty page")
     if kind := binary_kind(task.body):
-        return Extracted(reason=f"{kind}, though it is served as a page")
+        return ExtractedPage(reason=f"{kind}, though it is served as a page")
     html = decode(task.body, task.charset)
     page = extract(html, task.url, task.regions)
     # of an article much is left out on purpose

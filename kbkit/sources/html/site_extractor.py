@@ -13,18 +13,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from kbkit.processes import Workers
-from kbkit.sources.html.page_task import PageTask, read_page
+from kbkit.sources.html.extract_task import ExtractTask, extract_page
 from kbkit.sources.html.regions import Region, SiteTemplate
 
 if TYPE_CHECKING:
-    from kbkit.sources.html.extract import Extracted
+    from kbkit.sources.html.extract import ExtractedPage
 
 _MEASURED_FIRST, _MEASURED_THEN = 32, 8  # which pages are measured: the first, then each eighth
 MANY = 30  # pages waiting that are worth the start of worker processes
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Extraction:
     """A page that was read.
 
     Attributes:
@@ -34,7 +34,7 @@ class Reading:
     """
 
     key: Any
-    page: Extracted
+    page: ExtractedPage
     final: bool
 
 
@@ -49,7 +49,7 @@ class _Page:
     tried: tuple[Region, ...] = ()
 
 
-class Reader:
+class SiteExtractor:
     """Reads the pages of one site.
 
     Args:
@@ -65,11 +65,11 @@ class Reader:
         self._may_start = processes is None or processes > 1
         self._expected = expected
         self._waiting: deque[_Page] = deque()
-        self._held: list[tuple[_Page, Extracted]] = []
-        self._done: queue.SimpleQueue[tuple[_Page, Extracted]] = queue.SimpleQueue()
+        self._held: list[tuple[_Page, ExtractedPage]] = []
+        self._done: queue.SimpleQueue[tuple[_Page, ExtractedPage]] = queue.SimpleQueue()
         self._running = 0
         self._jobs = 0
-        self._ready: deque[Reading] = deque()
+        self._ready: deque[Extraction] = deque()
 
     def close(self) -> None:
         """End the worker processes."""
@@ -95,9 +95,9 @@ class Reader:
         """No more pages come for now: give the last word on those held back."""
         held, self._held = self._held, []
         for item, page in held:
-            self._ready.append(Reading(item.key, replace(page, ballot=()), final=True))
+            self._ready.append(Extraction(item.key, replace(page, ballot=()), final=True))
 
-    def poll(self, timeout: float, *, backlog: int = 0) -> Reading | None:
+    def poll(self, timeout: float, *, backlog: int = 0) -> Extraction | None:
         """Read on, or wait for the workers.
 
         Args:
@@ -114,7 +114,7 @@ class Reader:
             if not self._waiting:
                 return None
             item = self._waiting.popleft()
-            self._take(item, read_page(self._job(item)))
+            self._take(item, extract_page(self._job(item)))
         else:
             self._feed(self._workers)
             if not self._running:
@@ -149,18 +149,18 @@ class Reader:
             self._running += 1
             workers.submit(self._job(item), functools.partial(self._came, item))
 
-    def _came(self, item: _Page, page: Extracted) -> None:
+    def _came(self, item: _Page, page: ExtractedPage) -> None:
         self._done.put((item, page))
 
-    def _job(self, item: _Page) -> PageTask:
+    def _job(self, item: _Page) -> ExtractTask:
         item.tried = self._template.regions
         self._jobs += 1
         measure = self._jobs <= _MEASURED_FIRST or self._jobs % _MEASURED_THEN == 0
-        return PageTask(item.url, item.body, item.charset, item.tried, measure)
+        return ExtractTask(item.url, item.body, item.charset, item.tried, measure)
 
-    def _take(self, item: _Page, page: Extracted) -> None:
+    def _take(self, item: _Page, page: ExtractedPage) -> None:
         """Take what a page says: it is final, or votes and waits for the template."""
-        last = Reading(item.key, replace(page, ballot=()), final=True)
+        last = Extraction(item.key, replace(page, ballot=()), final=True)
         if not page.ballot:
             self._ready.append(last)
             return
@@ -173,7 +173,7 @@ class Reader:
             self._ready.append(last)
             return
         self._held.append((item, page))
-        self._ready.append(Reading(item.key, page, final=False))
+        self._ready.append(Extraction(item.key, page, final=False))
         if self._template.vote(page.ballot, article=page.article):
             held, self._held = self._held, []
             if self._template.regions:

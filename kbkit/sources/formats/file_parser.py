@@ -16,7 +16,7 @@ MEMORY = 2_500_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedFile:
     """What became of a file.
 
     Attributes:
@@ -31,7 +31,7 @@ class Parsed:
 
 
 @dataclass(frozen=True, slots=True)
-class FileTask:
+class ParseTask:
     """A file to read.
 
     Attributes:
@@ -47,19 +47,19 @@ class FileTask:
         """Longest that it may take."""
         return FILE_SECONDS
 
-    def perform(self) -> Parsed:
+    def perform(self) -> ParsedFile:
         """Read the file here and now."""
         try:
-            return Parsed(tuple(parse(self.name, self.data)))
+            return ParsedFile(tuple(parse(self.name, self.data)))
         except UnreadableError as error:
-            return Parsed(reason=str(error))
+            return ParsedFile(reason=str(error))
 
-    def broken(self, reason: str) -> Parsed:
+    def broken(self, reason: str) -> ParsedFile:
         """A file on which the process ended."""
-        return Parsed(reason=reason, failed=True)
+        return ParsedFile(reason=reason, failed=True)
 
 
-class FileReader:
+class FileParser:
     """Reads files in child processes, which are started when the first file needs one.
 
     Args:
@@ -71,14 +71,14 @@ class FileReader:
         self._workers: Workers | None = None
         self._possible = True
 
-    def submit(self, name: str, data: bytes) -> Future[Parsed]:
+    def submit(self, name: str, data: bytes) -> Future[ParsedFile]:
         """Have a file read. Plain texts are read at once, and all files where no process starts."""
-        result: Future[Parsed] = Future()
-        task = FileTask(name, data)
+        result: Future[ParsedFile] = Future()
+        task = ParseTask(name, data)
         try:
             needed = format_of(name) in NEED_PROCESS
         except UnreadableError as error:
-            result.set_result(Parsed(reason=str(error)))
+            result.set_result(ParsedFile(reason=str(error)))
             return result
         workers = self._start() if needed else None
         if workers is None:
@@ -103,7 +103,7 @@ class FileReader:
             self._workers.close()
             self._workers = None
 
-    def __enter__(self) -> FileReader:
+    def __enter__(self) -> FileParser:
         return self
 
     def __exit__(self, *_: Any) -> None:

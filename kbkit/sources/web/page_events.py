@@ -1,6 +1,6 @@
-"""What a fetched page becomes: an event, a visit to remember, a document.
+"""What a fetched page becomes: an event, a record to remember it by, a document.
 
-A visit's validator holds three things, written ``kbkit:OPTIONS:BYTES ETAG``: a hash of the options
+A record's validator holds three things, written ``kbkit:OPTIONS:BYTES ETAG``: a hash of the options
 that shaped the document, so that a changed recipe reads the page again; a hash of what the server
 sent, so that a page is known again where the server gives no validators or gives new ones for the
 same bytes; and the server's own ETag.
@@ -13,17 +13,17 @@ import json
 from dataclasses import replace
 from urllib.parse import unquote, urlsplit
 
-from kbkit.models import PageVisit, SourceDocument
+from kbkit.models import PageRecord, SourceDocument
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.doctype import detect
-from kbkit.sources.html.extract import Extracted
-from kbkit.sources.web.downloads import Task
+from kbkit.sources.html.extract import ExtractedPage
+from kbkit.sources.web.downloads import PageRequest
 from kbkit.sources.web.fetch import Fetcher, Response
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import canonical
 
-READER = 2
+READER_VERSION = 2
 """Raised when pages are read so differently that those that did not change are worth reading
 again."""
 
@@ -31,33 +31,33 @@ _MARK = "kbkit:"
 
 
 class Validators:
-    """Writes and reads the validators of visits.
+    """Makes and compares the validators of records.
 
     Args:
         spec: The part of the recipe that shapes the documents.
     """
 
     def __init__(self, spec: CrawlSource | PageSource) -> None:
-        shaping = [READER, spec.document_type, spec.tags, spec.license, spec.attribution]
+        shaping = [READER_VERSION, spec.document_type, spec.tags, spec.license, spec.attribution]
         if isinstance(spec, CrawlSource):
             shaping += [spec.include, spec.exclude]
         self._options = _hash(json.dumps(shaping).encode())
 
-    def written(self, response: Response) -> str:
+    def make(self, response: Response) -> str:
         """The validator to remember of a page that came."""
         return f"{_MARK}{self._options}:{_contents(response)} {response.etag}"
 
-    def sent(self, visit: PageVisit | None) -> tuple[str, str]:
+    def sent(self, record: PageRecord | None) -> tuple[str, str]:
         """ETag and modification time to send to the server; empty where the page is to come."""
-        if visit is None or not visit.etag.startswith(f"{_MARK}{self._options}:"):
+        if record is None or not record.etag.startswith(f"{_MARK}{self._options}:"):
             return "", ""
-        return visit.etag.partition(" ")[2], visit.last_modified
+        return record.etag.partition(" ")[2], record.last_modified
 
-    def same(self, visit: PageVisit | None, response: Response, uri: str) -> bool:
+    def same(self, record: PageRecord | None, response: Response, uri: str) -> bool:
         """Say whether the bytes that came are those of the earlier visit."""
-        if visit is None or visit.address != uri:
+        if record is None or record.address != uri:
             return False
-        return visit.etag.partition(" ")[0] == self.written(response).partition(" ")[0]
+        return record.etag.partition(" ")[0] == self.make(response).partition(" ")[0]
 
 
 def _contents(response: Response) -> str:
@@ -70,7 +70,7 @@ def _hash(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=12).hexdigest()
 
 
-def fetcher_for(spec: CrawlSource | PageSource, context: SourceContext) -> Fetcher:
+def open_fetcher(spec: CrawlSource | PageSource, context: SourceContext) -> Fetcher:
     """A fetcher with the bounds of a recipe."""
     return Fetcher(
         user_agent=context.user_agent,
@@ -82,13 +82,13 @@ def fetcher_for(spec: CrawlSource | PageSource, context: SourceContext) -> Fetch
     )
 
 
-def forbidden(robots: Robots, url: str) -> Response | None:
+def robots_refusal(robots: Robots, url: str) -> Response | None:
     """The response to a request that robots.txt forbids, or ``None``."""
     verdict = robots.verdict(url)
     return Response(url, verdict.outcome, verdict.reason) if verdict else None
 
 
-def refused(response: Response, accepted: frozenset[str]) -> str:
+def body_refusal(response: Response, accepted: frozenset[str]) -> str:
     """Say why a body is not worth reading, or ``""``."""
     if not response.body.strip():
         return "empty page"
@@ -97,10 +97,10 @@ def refused(response: Response, accepted: frozenset[str]) -> str:
     return ""
 
 
-def visited(task: Task, response: Response, validator: str) -> PageVisit:
+def page_record(task: PageRequest, response: Response, validator: str) -> PageRecord:
     """What to remember of a page that came, links and document apart."""
     uri = canonical(response.url)
-    return PageVisit(
+    return PageRecord(
         task.url,
         task.depth,
         validator,
@@ -109,21 +109,21 @@ def visited(task: Task, response: Response, validator: str) -> PageVisit:
     )
 
 
-def without(task: Task, response: Response) -> SourceEvent:
+def event_without_body(task: PageRequest, response: Response) -> SourceEvent:
     """The event of a page that brought no body; what the last visit left is kept."""
-    visit = replace(task.earlier or PageVisit(task.url), depth=task.depth)
-    uri = visit.document_uri or task.url
+    record = replace(task.earlier or PageRecord(task.url), depth=task.depth)
+    uri = record.document_uri or task.url
     if response.outcome is Outcome.GONE:
         # should it come back as it was, a 304 would keep it away for ever
-        visit = replace(visit, etag="", last_modified="")
-    if response.outcome is Outcome.UNCHANGED and not visit.document_uri:
+        record = replace(record, etag="", last_modified="")
+    if response.outcome is Outcome.UNCHANGED and not record.document_uri:
         reason = "unchanged, and no document the last time"
-        return SourceEvent(uri, Outcome.SKIPPED, reason=reason, visit=visit)
-    return SourceEvent(uri, response.outcome, reason=response.reason, visit=visit)
+        return SourceEvent(uri, Outcome.SKIPPED, reason=reason, record=record)
+    return SourceEvent(uri, response.outcome, reason=response.reason, record=record)
 
 
-def document(
-    spec: CrawlSource | PageSource, uri: str, page: Extracted, response: Response | None = None
+def page_document(
+    spec: CrawlSource | PageSource, uri: str, page: ExtractedPage, response: Response | None = None
 ) -> SourceDocument:
     """The document that a page becomes; what it does not say of its license, headers may."""
     title = page.title or unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri

@@ -1,6 +1,6 @@
 """The sources that fetch from the web, and the providers that do it for them.
 
-``crawl`` reads a site from a start page on, ``page`` one page. Who fetches is a `CrawlProvider`:
+``crawl`` reads a site from a start page on, ``page`` one page. Who fetches is a `Crawler`:
 kbkit's own crawler, named ``trafilatura`` after what decides about the content of a page, or
 Firecrawl, a service.
 """
@@ -15,19 +15,19 @@ from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import decode
 from kbkit.sources.front_matter import read_text
-from kbkit.sources.html.extract import Extracted
-from kbkit.sources.web import outcomes
+from kbkit.sources.html.extract import ExtractedPage
+from kbkit.sources.web import page_events
 from kbkit.sources.web.crawler import PAGES, CrawlRun
-from kbkit.sources.web.downloads import Task
+from kbkit.sources.web.downloads import PageRequest
 from kbkit.sources.web.fetch import Response
-from kbkit.sources.web.outcomes import Validators
+from kbkit.sources.web.page_events import Validators
 from kbkit.sources.web.robots import Robots, directives
 from kbkit.sources.web.urls import canonical
 
 _TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
 
 
-class CrawlProvider(Protocol):
+class Crawler(Protocol):
     """Fetches pages of the web and reads them."""
 
     def crawl(self, url: str, limit: int) -> Iterator[SourceEvent]:
@@ -51,16 +51,16 @@ class CrawlProvider(Protocol):
         ...
 
 
-def open_provider(spec: CrawlSource | PageSource, context: SourceContext) -> CrawlProvider:
+def open_crawler(spec: CrawlSource | PageSource, context: SourceContext) -> Crawler:
     """The provider that a recipe, or else the setting, names."""
     if (spec.provider or context.provider) == "firecrawl":
-        from kbkit.sources.web.firecrawl import FirecrawlProvider
+        from kbkit.sources.web.firecrawl import FirecrawlCrawler
 
-        return FirecrawlProvider(spec, context)
-    return TrafilaturaProvider(spec, context)
+        return FirecrawlCrawler(spec, context)
+    return LocalCrawler(spec, context)
 
 
-class Crawl:
+class CrawlReader:
     """A site, followed along its links and sitemaps.
 
     Args:
@@ -79,10 +79,10 @@ class Crawl:
         Raises:
             SourceError: The provider cannot be used.
         """
-        yield from open_provider(self._spec, context).crawl(self._spec.url, self._spec.limit)
+        yield from open_crawler(self._spec, context).crawl(self._spec.url, self._spec.limit)
 
 
-class Page:
+class PageReader:
     """One page of the web.
 
     Args:
@@ -101,10 +101,10 @@ class Page:
         Raises:
             SourceError: The provider cannot be used.
         """
-        yield open_provider(self._spec, context).page(self._spec.url)
+        yield open_crawler(self._spec, context).page(self._spec.url)
 
 
-class TrafilaturaProvider:
+class LocalCrawler:
     """kbkit's own crawler, on this machine.
 
     Args:
@@ -138,24 +138,24 @@ class TrafilaturaProvider:
         earlier = self._context.memory.page(url)
         validators = Validators(self._spec)
         etag, last_modified = validators.sent(earlier)
-        with outcomes.fetcher_for(self._spec, self._context) as fetcher:
+        with page_events.open_fetcher(self._spec, self._context) as fetcher:
             robots = Robots(fetcher, self._context.user_agent)
 
             def check(address: str) -> Response | None:
-                return outcomes.forbidden(robots, address)
+                return page_events.robots_refusal(robots, address)
 
             response = check(url) or fetcher.get(
                 url, etag=etag, last_modified=last_modified, check=check
             )
-        task = Task(url, earlier=earlier)
+        task = PageRequest(url, earlier=earlier)
         uri = canonical(response.url) or url
         if response.outcome is Outcome.FETCHED and validators.same(earlier, response, uri):
             response = replace(response, outcome=Outcome.UNCHANGED)
         if response.outcome is not Outcome.FETCHED:
-            return outcomes.without(task, response)
-        visit = outcomes.visited(task, response, validators.written(response))
-        if refused := outcomes.refused(response, PAGES | _TEXTS):
-            return SourceEvent(uri, Outcome.SKIPPED, reason=refused, visit=visit)
+            return page_events.event_without_body(task, response)
+        record = page_events.page_record(task, response, validators.make(response))
+        if refused := page_events.body_refusal(response, PAGES | _TEXTS):
+            return SourceEvent(uri, Outcome.SKIPPED, reason=refused, record=record)
         page = _read(response, uri)
         reason = page.reason
         if directives(response.robots, robots.token) & {"noindex", "none"}:
@@ -163,17 +163,19 @@ class TrafilaturaProvider:
         if reason or not page.content:
             outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
             if page.failed:
-                visit = replace(visit, etag="", last_modified="")
-            return SourceEvent(uri, outcome, reason=reason or "no text", visit=visit)
-        document = outcomes.document(self._spec, uri, page, response)
-        return SourceEvent(uri, Outcome.FETCHED, document, visit=replace(visit, document_uri=uri))
+                record = replace(record, etag="", last_modified="")
+            return SourceEvent(uri, outcome, reason=reason or "no text", record=record)
+        document = page_events.page_document(self._spec, uri, page, response)
+        return SourceEvent(uri, Outcome.FETCHED, document, record=replace(record, document_uri=uri))
 
 
-def _read(response: Response, uri: str) -> Extracted:
+def _read(response: Response, uri: str) -> ExtractedPage:
     if response.media_type in _TEXTS:
         text = read_text(decode(response.body, response.charset, markup=False), uri)
-        return Extracted(text.title, text.content)
-    from kbkit.sources.html.page_task import PageTask, read_page
+        return ExtractedPage(text.title, text.content)
+    from kbkit.sources.html.extract_task import ExtractTask, extract_page
 
-    page: Extracted = read_page(PageTask(uri, response.body, response.charset, (), measure=True))
+    page: ExtractedPage = extract_page(
+        ExtractTask(uri, response.body, response.charset, (), measure=True)
+    )
     return page
