@@ -62,7 +62,8 @@ class Ingested(Opened):
         What has not changed since the last time is not fetched, cut or embedded again. An
         ingest that was interrupted goes on where it was. Documents of llama-index readers may
         stand in place of sources or among them; each replaces the one with its URI
-        (`kbkit.sources.llamaindex.document_events` says which that is), and `refresh` leaves them alone.
+        (`kbkit.sources.llamaindex.document_events` says which that is), and `refresh` leaves them
+        alone.
 
         Args:
             sources: Parts of a recipe, such as ``CrawlSource(url="https://...")``, or what a
