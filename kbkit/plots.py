@@ -10,8 +10,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-if TYPE_CHECKING:
+from kbkit.extras import extra
+
+with extra("plots", "altair", "A plot"):
     import altair as alt
+
+if TYPE_CHECKING:
     import pandas as pd
 
 NEUTRAL_INK = "#767676"
@@ -54,7 +58,8 @@ class Plot:
             ink: CSS colour of text and lines. By default the colour of the text around, so that
                 an SVG inside a page follows its theme; a file of its own is black then.
         """
-        import vl_convert
+        with extra("plots", "vl-convert-python", "The SVG of a plot"):
+            import vl_convert
 
         specification = self.to_dict()
         specification["config"] = specification.get("config", {}) | _inked(ink)
@@ -62,8 +67,6 @@ class Plot:
 
     def to_dict(self) -> dict[str, Any]:
         """The Vega-Lite 5 specification, with its data."""
-        import altair as alt
-
         # a plot has its data with it; their number is bounded here
         with alt.data_transformers.enable("default", max_rows=None):
             specification: dict[str, Any] = self.chart.to_dict()
@@ -90,8 +93,6 @@ def documents_by_type(documents: pd.DataFrame, now: datetime | None = None) -> P
         documents: What `kbkit.frames.documents_frame` gives.
         now: What ages are counted from; by default the present.
     """
-    import altair as alt
-
     held = documents[documents["state"] != "gone"]
     ages = ((now or datetime.now(UTC)) - held["fetched_at"]).dt.days
     fresh = ages.map(_freshness).astype("string").rename("fetched")
@@ -122,7 +123,6 @@ def chunk_lengths(chunks: pd.DataFrame) -> Plot:
     Args:
         chunks: What `kbkit.frames.chunks_frame` gives.
     """
-    import altair as alt
     import numpy as np
     import pandas as pd
 
@@ -154,8 +154,6 @@ def rating_histogram(ratings: pd.DataFrame) -> Plot:
     Args:
         ratings: What `kbkit.frames.ratings_frame` gives.
     """
-    import altair as alt
-
     last = ratings.drop_duplicates(["target", "rater", "query"], keep="last")
     counts = last.value_counts(["score", "target_type"]).rename("ratings").reset_index()
     given = counts[counts["ratings"] > 0].rename(columns={"target_type": "of"})
@@ -185,8 +183,6 @@ def embedding_map(points: pd.DataFrame, colour: str = "document_type") -> Plot:
         colour: The column that colours tell apart; beside the nine most frequent values the rest
             is one.
     """
-    import altair as alt
-
     shown = points[["x", "y", "title", "section", "snippet"]].copy()
     kinds = points[colour].astype("string").str.replace("_", " ")
     frequent = kinds.value_counts().index[:_FOLDERS]
@@ -223,15 +219,11 @@ def _freshness(days: float) -> str:
 
 def _whole(most: float) -> alt.Axis:
     """An axis of whole numbers up to that."""
-    import altair as alt
-
     return alt.Axis(format=",d", tickCount=int(min(10, max(1, most if most > 0 else 1))))
 
 
 def _plot(chart: alt.Chart, title: str, subtitle: str) -> Plot:
     """A chart with its title and the looks that all share."""
-    import altair as alt
-
     return Plot(
         chart.properties(
             title=alt.TitleParams(title, subtitle=subtitle, anchor="start"),

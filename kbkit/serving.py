@@ -23,6 +23,7 @@ from urllib.parse import quote
 
 from kbkit.config import Settings
 from kbkit.errors import ConfigError
+from kbkit.extras import missing
 from kbkit.workspace import Workspace
 
 LOOPBACK = "127.0.0.1"
@@ -72,7 +73,8 @@ def serve_panel(
         say: Called with a line that names the address.
 
     Raises:
-        ConfigError: Voilà is not installed, the port is taken, the theme is unknown, or others
+        MissingExtraError: Voilà is not installed.
+        ConfigError: The port is taken, the theme is unknown, or others
             can reach the host and there is no token, or a short one.
         WorkspaceError: The workspace cannot be opened.
     """
@@ -98,11 +100,12 @@ def check(host: str, token: str, theme: str) -> None:
     """Whether a dashboard may be served like this.
 
     Raises:
-        ConfigError: Voilà is not installed, the theme is unknown, or others can reach the host
+        MissingExtraError: Voilà is not installed.
+        ConfigError: The theme is unknown, or others can reach the host
             and there is no token, or a short one.
     """
     if find_spec("voila") is None:
-        raise ConfigError("the dashboard needs Voilà: install it with `pip install 'kbkit[lab]'`")
+        raise missing("lab", "voila", "Serving the dashboard")
     if theme not in ("light", "dark"):
         raise ConfigError(f"theme={theme!r}: choose light or dark")
     try:

@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Any
 import nbformat
 import nh3
 
-from kbkit.plots import NEUTRAL_INK
-
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
@@ -80,6 +78,8 @@ def shown(output: Any, number: int) -> str:
 
 def inlined(svg: str, prefix: str) -> str:
     """A picture as part of a page: it takes the page's colour, and its parts names of their own."""
+    from kbkit.plots import NEUTRAL_INK  # needs what made the picture
+
     return re.sub(r'(id="|#)(?=clip|gradient)', rf"\g<1>{prefix}", svg).replace(
         NEUTRAL_INK, "currentColor"
     )

@@ -526,7 +526,7 @@ def test_export_of_pages_and_of_a_project_for_others(here, tmp_path):
     assert not (tmp_path / "docs/fruit/mkdocs.yml").exists()
     report = here("export", "fruit", "--standalone", "out", "--json").json
     assert Path(report["html"], "index.html").is_file()
-    assert f"kbkit=={kbkit.__version__}" in (tmp_path / "out/requirements.txt").read_text()
+    assert f"kbkit[site]=={kbkit.__version__}" in (tmp_path / "out/requirements.txt").read_text()
     workflow = yaml.safe_load((tmp_path / "out/.github/workflows/site.yml").read_text())
     assert "mkdocs build --strict" in str(workflow["jobs"]["publish"]["steps"])
     (tmp_path / "out/README.md").write_text("mine")

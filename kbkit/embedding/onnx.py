@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.embedding.files import check_sha256, distribution_file, quieten_forks, sha256
 from kbkit.errors import EmbedderError
+from kbkit.extras import extra
 from kbkit.recipes import OnnxEmbedding
 
 MINILM_MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -45,7 +46,8 @@ class OnnxEmbedder:
         base: Folder that relative paths start from.
 
     Raises:
-        EmbedderError: onnxruntime or a file is missing, or a file is not what it should be.
+        MissingExtraError: onnxruntime is not installed.
+        EmbedderError: A file is missing, or a file is not what it should be.
     """
 
     def __init__(self, spec: OnnxEmbedding, *, base: Path = Path()) -> None:
@@ -159,14 +161,11 @@ def download_minilm(folder: Path, *, revision: str = "main") -> Path:
         The folder.
 
     Raises:
-        EmbedderError: huggingface-hub is not installed, or the download failed.
+        MissingExtraError: huggingface-hub is not installed.
+        EmbedderError: The download failed.
     """
-    try:
+    with extra("onnx", "huggingface-hub", "Downloading a model"):
         from huggingface_hub import hf_hub_download
-    except ImportError as error:
-        raise EmbedderError(
-            "downloading needs huggingface-hub; pip install huggingface-hub"
-        ) from error
     import shutil
 
     try:
@@ -218,12 +217,8 @@ def _model_files(spec: OnnxEmbedding, base: Path) -> _Files:
 
 
 def _session(model: Path) -> Any:
-    try:
+    with extra("onnx", "onnxruntime", "The onnx embedder"):
         import onnxruntime
-    except ImportError as error:
-        raise EmbedderError(
-            "the onnx embedder needs onnxruntime; pip install 'kbkit[onnx]'"
-        ) from error
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     try:

@@ -14,6 +14,7 @@ from filelock import FileLock, Timeout
 from kbkit.errors import ConflictError, ExportError
 from kbkit.export.facts import Facts
 from kbkit.export.manifest import Manifest, write_file
+from kbkit.export.mkdocs.stemmers import check_stemmers
 from kbkit.export.pages.about import DOCUMENTS, FULL_TEXT, about_page
 from kbkit.export.pages.document_page import Frame, document_page
 from kbkit.export.pages.links import LinkMap
@@ -60,9 +61,11 @@ def export_pages(
         facts: What else the pages tell.
 
     Raises:
+        MissingExtraError: The extra ``site`` is not installed.
         ExportError: The folder cannot be written, or holds files of somebody else.
         ConflictError: Another process exports into the same folder.
     """
+    check_stemmers()
     start = time.perf_counter()
     try:
         directory.mkdir(parents=True, exist_ok=True)

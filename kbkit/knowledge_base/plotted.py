@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Literal
 from kbkit.errors import ConfigError
 from kbkit.frames import map_frame
 from kbkit.knowledge_base.judged import Judged
-from kbkit.plots import Plot, chunk_lengths, documents_by_type, embedding_map, rating_histogram
 from kbkit.stores import registry
 from kbkit.stores.sampling import sample
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from kbkit.plots import Plot
 
 _MOST_POINTS = 5000
 
@@ -47,14 +48,20 @@ class Plotted(Judged):
 
     def plot_documents(self) -> Plot:
         """How many documents of each type there are, and how long ago each was fetched."""
+        from kbkit.plots import documents_by_type
+
         return documents_by_type(self.documents())
 
     def plot_chunks(self) -> Plot:
         """How long the chunks are."""
+        from kbkit.plots import chunk_lengths
+
         return chunk_lengths(self.chunks())
 
     def plot_ratings(self) -> Plot:
         """How often each score was given; of each rater and target the last rating counts."""
+        from kbkit.plots import rating_histogram
+
         return rating_histogram(self.ratings())
 
     def plot_map(
@@ -75,6 +82,8 @@ class Plotted(Judged):
         Raises:
             ConfigError: The limit is out of range, or the colour is none of these.
         """
+        from kbkit.plots import embedding_map
+
         if colour not in ("document_type", "folder"):
             raise ConfigError(f"colour={colour!r}: give 'document_type' or 'folder'")
         return embedding_map(self.embedding_map(limit=limit, seed=seed), colour)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import ConflictError, NotebookError
+from kbkit.extras import extra
 from kbkit.models import Progress
 from kbkit.progress import OnProgress
 from kbkit.recipes import Recipe, load_recipe
@@ -49,9 +50,11 @@ def write_notebook(
     Raises:
         RecipeError: The recipe is missing or wrong.
         ConflictError: The file exists.
+        MissingExtraError: nbformat is not installed.
         NotebookError: It cannot be written.
     """
-    import nbformat
+    with extra("lab", "nbformat", "Writing a notebook"):
+        import nbformat
 
     loaded = load_recipe(recipe)
     path = Path(output) if output is not None else Path(f"{loaded.name}.ipynb")
@@ -78,17 +81,13 @@ def run_notebook(path: str | Path, *, on_progress: OnProgress | None = None) -> 
         on_progress: Called as cells begin, with stage ``notebook``.
 
     Raises:
-        NotebookError: A cell failed, which the message names; or there is nothing to run it with.
+        MissingExtraError: Jupyter is not installed.
+        NotebookError: A cell failed, which the message names; or there is no Python kernel.
     """
-    try:
+    with extra("lab", "Jupyter", "Running a notebook"):
         import nbclient
+        import nbformat
         from jupyter_client.kernelspec import NoSuchKernel
-    except ImportError:
-        raise NotebookError(
-            "running notebooks needs Jupyter; install it with `pip install 'kbkit[lab]'`, or open "
-            f"{path} where Jupyter is"
-        ) from None
-    import nbformat
 
     path = Path(path)
     try:

@@ -109,7 +109,7 @@ def write_standalone(project: Path) -> None:
         ExportError: The folder cannot be written.
     """
     files = {
-        "requirements.txt": f"kbkit=={version('kbkit')}\n",
+        "requirements.txt": f"kbkit[site]=={version('kbkit')}\n",
         ".gitignore": f"/{HTML}/\n*.lock\n",
         "README.md": _STANDALONE_README,
         ".github/workflows/site.yml": _STANDALONE_WORKFLOW,

@@ -15,10 +15,12 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
+from importlib.util import find_spec
 from itertools import chain
 
 from kbkit.embedding.files import distribution_file
 from kbkit.errors import ExportError
+from kbkit.extras import missing
 from kbkit.text import Analyzer
 
 # Sphinx has no stemmers of the first four. Snowball 3.1 changed the next three, and on made-up
@@ -81,6 +83,16 @@ for (const line of table.split("\\n")) {
 return (word) => stems.get(word) ?? word;"""
 
 
+def check_stemmers() -> None:
+    """Fail before the work of an export is done.
+
+    Raises:
+        MissingExtraError: The package that carries the stemmers is not installed.
+    """
+    if find_spec("sphinx") is None:
+        raise missing("site", "sphinx", "The search of an exported site")
+
+
 def stemmer_source(language: str, texts: Iterable[str]) -> str:
     """JavaScript that sets ``globalThis.kbkitStemmers[language]`` to a function that stems a word.
 
@@ -96,6 +108,7 @@ def stemmer_source(language: str, texts: Iterable[str]) -> str:
 
     Raises:
         ConfigError: Snowball has no such language.
+        MissingExtraError: The package that carries them is not installed.
         ExportError: The stemmer's files are not there, or not those that kbkit knows.
     """
     analyzer = Analyzer(language)  # checks the language
@@ -159,8 +172,9 @@ def _replaced(text: str, old: str, new: str) -> str:
 def _file(name: str) -> str:
     path = distribution_file("sphinx", f"minified-js/{name}-stemmer.js")
     if path is None:
+        check_stemmers()
         raise ExportError(
             f"{name}-stemmer.js, which search in the browser needs, is not there; "
-            "the package sphinx carries it: pip install 'sphinx>=9,<9.2'"
+            "the package sphinx carries it: pip install --force-reinstall 'sphinx>=9,<9.2'"
         )
     return path.read_text(encoding="utf-8")

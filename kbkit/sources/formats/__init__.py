@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import posixpath
 
+from kbkit.errors import MissingExtraError
 from kbkit.sources.decode import binary_kind
 from kbkit.sources.formats.base import MOST_BYTES, MOST_CHARACTERS, Part, UnreadableError
 
@@ -98,6 +99,8 @@ def parse(name: str, data: bytes) -> list[Part]:
         parts: list[Part] = module.read(data, name)
     except UnreadableError:
         raise
+    except MissingExtraError as error:
+        raise UnreadableError(str(error)) from None
     except MemoryError:
         raise UnreadableError("needs too much memory to be read") from None
     except RecursionError:

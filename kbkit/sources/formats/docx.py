@@ -7,6 +7,7 @@ import logging
 import re
 from pathlib import PurePosixPath
 
+from kbkit.extras import extra
 from kbkit.models import License
 from kbkit.sources.formats.archive import Archive, is_media, office
 from kbkit.sources.formats.base import Part, UnreadableError, markdown_of, one_line
@@ -41,7 +42,8 @@ _HIDDEN_ANCHOR = re.compile(r'<a id="_[^"]*"></a>')
 
 def read(data: bytes, name: str) -> list[Part]:
     """Read headings, lists, tables, code, notes and links of a Word document."""
-    import mammoth
+    with extra("office", "mammoth", "Reading DOCX"):
+        import mammoth
 
     safe = office(data, is_media)
     if b"word/" not in safe:

@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
+from kbkit.extras import extra
 from kbkit.markdown.writing import escape, guard
 from kbkit.models import License
 from kbkit.sources.formats.base import MOST_CHARACTERS, PAGE_BREAK, Part, UnreadableError, one_line
@@ -39,7 +40,8 @@ def read(data: bytes, name: str) -> list[Part]:
     Raises:
         UnreadableError: Encrypted, broken, without text (scanned pages), or too long.
     """
-    import pypdfium2
+    with extra("office", "pypdfium2", "Reading PDF"):
+        import pypdfium2
 
     start = data.find(b"%PDF-", 0, 1024)
     if start < 0:

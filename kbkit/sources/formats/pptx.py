@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+from kbkit.extras import extra
 from kbkit.markdown.writing import escape, guard, quote
 from kbkit.sources.formats.archive import is_media, office
 from kbkit.sources.formats.base import PAGE_BREAK, Part, UnreadableError, one_line
@@ -21,7 +22,8 @@ _DEEPEST = 20
 
 def read(data: bytes, name: str) -> list[Part]:
     """Read a presentation; form feeds part the slides."""
-    from pptx import Presentation
+    with extra("office", "python-pptx", "Reading PPTX"):
+        from pptx import Presentation
 
     safe = office(data, is_media)
     if b"ppt/" not in safe:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
+from kbkit.extras import extra
 from kbkit.markdown.writing import escape
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import is_media, office
@@ -52,7 +53,8 @@ def _delimiter(text: str) -> str:
 
 
 def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:
-    import openpyxl
+    with extra("office", "openpyxl", "Reading XLSX"):
+        import openpyxl
 
     safe = office(data, is_media)
     if b"xl/" not in safe:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from kbkit.errors import ForbiddenAddressError, SourceError
+from kbkit.extras import extra
 from kbkit.models import PageRecord
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
@@ -55,7 +56,8 @@ class FirecrawlCrawler:
         """Have a site crawled by the service; pages come as they are done.
 
         Raises:
-            SourceError: The client is not installed, or the service refuses or fails.
+            MissingExtraError: The client is not installed.
+            SourceError: The service refuses or fails.
         """
         start = canonical(url)
         if reason := self._refused(start or url):
@@ -95,7 +97,8 @@ class FirecrawlCrawler:
         """Have one page fetched by the service.
 
         Raises:
-            SourceError: The client is not installed, or the service refuses or fails.
+            MissingExtraError: The client is not installed.
+            SourceError: The service refuses or fails.
         """
         address = canonical(url)
         if reason := self._refused(address or url):
@@ -110,12 +113,8 @@ class FirecrawlCrawler:
         return self._event(item, address, None)
 
     def _client(self) -> Any:
-        try:
+        with extra("firecrawl", "firecrawl-py", "The provider firecrawl"):
             from firecrawl import Firecrawl
-        except ImportError as error:
-            raise SourceError(
-                "the provider firecrawl needs its client: pip install 'kbkit[firecrawl]'"
-            ) from error
         key = os.environ.get("FIRECRAWL_API_KEY") or ""
         url = os.environ.get("FIRECRAWL_API_URL") or _CLOUD
         if refused_url(url):
