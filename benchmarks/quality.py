@@ -21,7 +21,7 @@ from _corpora import Corpus, Place, bench_folder, corpora, report, table
 
 from kbkit.models import Hits
 from kbkit.recipes import AnyEmbedding, OnnxEmbedding, RetrievalSpec, StaticEmbedding
-from kbkit.retrieval.retriever import Query
+from kbkit.retrieval.query import Query
 
 HITS = 100
 """Passages read to find ten different pages."""

@@ -34,7 +34,7 @@ STARTS = {
     "titles too heavy": RetrievalSpec(dense_weight=0.6, title_weight=1.0, document_weight=0.0),
 }
 
-Asked = Sequence[Question] | Judgements
+GroundTruth = Sequence[Question] | Judgements
 Grades = Mapping[str, Mapping[str, int]]
 """By query, the grades of relevant abstracts."""
 
@@ -61,7 +61,7 @@ def grades(name: str) -> Grades:
     return found
 
 
-def by_page(kb: kbkit.KnowledgeBase, known: Grades) -> Asked:
+def by_page(kb: kbkit.KnowledgeBase, known: Grades) -> GroundTruth:
     """Golden questions."""
     return [
         Question(question=query, relevant=tuple(sorted(pages, key=lambda page: -pages[page])))
@@ -69,7 +69,7 @@ def by_page(kb: kbkit.KnowledgeBase, known: Grades) -> Asked:
     ]
 
 
-def by_chunk(kb: kbkit.KnowledgeBase, known: Grades) -> Asked:
+def by_chunk(kb: kbkit.KnowledgeBase, known: Grades) -> GroundTruth:
     """Judgements."""
     uris = {document.id: document.uri for document in kb.iter_documents()}
     chunks: dict[str, list[str]] = defaultdict(list)
@@ -85,7 +85,7 @@ def by_chunk(kb: kbkit.KnowledgeBase, known: Grades) -> Asked:
 
 def halves(
     kb: kbkit.KnowledgeBase,
-    asked: Callable[[kbkit.KnowledgeBase, Grades], Asked],
+    asked: Callable[[kbkit.KnowledgeBase, Grades], GroundTruth],
     known: Grades,
     seed: int,
 ) -> Outcome:

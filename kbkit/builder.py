@@ -12,7 +12,7 @@ from typing import Any
 
 from kbkit.feedback.evaluate import Evaluation
 from kbkit.models import IngestReport, KnowledgeBaseInfo, Progress
-from kbkit.progress import OnProgress, shown
+from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import Question, Recipe, golden_questions, load_recipe
 from kbkit.workspace import Workspace
 
@@ -82,7 +82,7 @@ class BuildReport:
             lines.append(
                 (
                     "questions",
-                    f"{len(figures.answers)}: nDCG@10 {figures.ndcg:.3f}, "
+                    f"{len(figures.results)}: nDCG@10 {figures.ndcg:.3f}, "
                     f"Recall@10 {figures.recall:.3f}, Hit@1 {figures.hit_at_1:.3f}",
                 )
             )
@@ -143,7 +143,7 @@ def build(
         recipe = load_recipe(recipe)
     questions = golden_questions(recipe)  # read before the work, since they may be wrong
     with ExitStack() as stack:
-        tell = stack.enter_context(shown(on_progress))
+        tell = stack.enter_context(progress_bar(on_progress))
         if not isinstance(workspace, Workspace):
             workspace = stack.enter_context(Workspace(workspace))
         return _build(recipe, questions, workspace, site=site, on_progress=tell, stop=stop)

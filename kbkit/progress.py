@@ -14,7 +14,7 @@ _LONGEST = 60
 
 
 @contextmanager
-def shown(on_progress: OnProgress | None) -> Iterator[OnProgress | None]:
+def progress_bar(on_progress: OnProgress | None) -> Iterator[OnProgress | None]:
     """The callback that a caller gave; without one, a tqdm bar when this is a notebook's kernel.
 
     Args:

@@ -96,7 +96,7 @@ def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
     from rich.table import Table
 
     if verbose:
-        _print_answers(evaluation)
+        _print_queries(evaluation)
     labels = {"ndcg@10": "nDCG@10", "mrr@10": "MRR@10", "hit@1": "Hit@1"}
     table = Table("", evaluation.label, "95 %", box=None, padding=(0, 2, 0, 0))
     others = evaluation.against
@@ -113,7 +113,7 @@ def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
             row += [f"{other_means[name]:.3f}", f"{found.mean:+.3f}", ends, f"{found.p_value:.4f}"]
         table.add_row(*row)
     console().print(table)
-    say(f"{len(evaluation.answers):,} questions, by {evaluation.unit}")
+    say(f"{len(evaluation.results):,} questions, by {evaluation.unit}")
     if evaluation.left_out:
         say(f"left out: {len(evaluation.left_out):,} questions that nothing judged answers")
 
@@ -133,7 +133,7 @@ def print_tuning(report: TuneReport) -> None:
     say(report.reason)
 
 
-def _print_answers(evaluation: Evaluation) -> None:
+def _print_queries(evaluation: Evaluation) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -144,11 +144,11 @@ def _print_answers(evaluation: Evaluation) -> None:
     table.add_column("recall")
     table.add_column("first right")
     table.add_column("question", overflow="fold")
-    for i, answer in enumerate(evaluation.answers):
-        first = f"{1 / answer.reciprocal_rank:.0f}" if answer.reciprocal_rank else "none"
-        other = [] if others is None else [f"{others.answers[i].ndcg:.3f}"]
+    for i, result in enumerate(evaluation.results):
+        first = f"{1 / result.reciprocal_rank:.0f}" if result.reciprocal_rank else "none"
+        other = [] if others is None else [f"{others.results[i].ndcg:.3f}"]
         table.add_row(
-            f"{answer.ndcg:.3f}", *other, f"{answer.recall:.3f}", first, Text(answer.question)
+            f"{result.ndcg:.3f}", *other, f"{result.recall:.3f}", first, Text(result.query)
         )
     console().print(table)
 

@@ -27,7 +27,8 @@ from kbkit.models import Filters, Hits, KnowledgeBaseInfo, Mode
 from kbkit.models.answers import Answer
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, RetrievalSpec, check_name
 from kbkit.retrieval.answering import ask
-from kbkit.retrieval.retriever import Query, search
+from kbkit.retrieval.query import Query
+from kbkit.retrieval.retriever import search
 from kbkit.stores import registry
 from kbkit.stores.database import Database
 from kbkit.stores.locks import FolderLocks

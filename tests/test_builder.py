@@ -106,7 +106,7 @@ def test_a_build_reports_what_it_did(house):
 
 def test_golden_questions_are_asked(house):
     report = house.build()
-    assert len(report.evaluation.answers) == 2
+    assert len(report.evaluation.results) == 2
     assert report.evaluation.hit_at_1 == 1
     assert report.evaluation.ndcg > 0.8
     del house.values["questions"]
@@ -117,7 +117,7 @@ def test_a_report_is_json_and_lines(house):
     report = house.build()
     values = json.loads(json.dumps(report.to_dict()))
     assert (values["new"], values["documents"], values["name"]) == (5, 5, "house")
-    assert values["evaluation"]["questions"] == 2
+    assert values["evaluation"]["queries"] == 2
     lines = dict(report.lines())
     assert lines["documents"] == "5 (5 new, 0 changed, 0 same, 0 gone)"
     assert lines["questions"].startswith("2: nDCG@10 ")

@@ -376,7 +376,7 @@ def test_eval_prints_figures_and_holds_a_floor(run, made, tmp_path):
     path = tmp_path / "q.tsv"
     path.write_text("how long does black tea steep\ttea.html\nwhere is milk kept\tmilk.html\n")
     figures = run("eval", "drinks", "--questions", path, "--json", workspace=made).json
-    assert (figures["questions"], figures["ndcg@10"], figures["recall@10"]) == (2, 1, 1)
+    assert (figures["queries"], figures["ndcg@10"], figures["recall@10"]) == (2, 1, 1)
     assert figures["intervals"]["ndcg@10"] == [1, 1]
     assert "nDCG@10" in run("eval", "drinks", "--questions", path, workspace=made).out
     good = ("eval", "drinks", "--questions", path, "--fail-under", "0.9")
@@ -412,7 +412,7 @@ def test_eval_of_a_knowledge_base_goes_by_its_ratings_or_by_qrels(here, tmp_path
         kb.judgements().to_qrels(tmp_path / "notes.qrels")
     for more in ((), ("--judgements", "notes.qrels")):
         figures = here("eval", "notes", "--json", *more).json
-        assert (figures["unit"], figures["questions"], figures["hit@1"]) == ("chunk", 1, 1)
+        assert (figures["unit"], figures["queries"], figures["hit@1"]) == ("chunk", 1, 1)
 
 
 # --- workspaces -------------------------------------------------------------------------------

@@ -1,19 +1,19 @@
 import subprocess
 import sys
 
-from kbkit.progress import shown
+from kbkit.progress import progress_bar
 
 
 def test_a_caller_s_own_callback_is_used_as_it_is():
     def mine(progress):
         pass
 
-    with shown(mine) as tell:
+    with progress_bar(mine) as tell:
         assert tell is mine
 
 
 def test_outside_a_notebook_nothing_is_shown():
-    with shown(None) as tell:
+    with progress_bar(None) as tell:
         assert tell is None
 
 
@@ -24,8 +24,8 @@ from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 shell.kernel = object()
 from kbkit.models import Progress
-from kbkit.progress import shown
-with shown(None) as tell:
+from kbkit.progress import progress_bar
+with progress_bar(None) as tell:
     for n in range(3):
         tell(Progress("crawl", n, 10, "http://x/" + "y" * 100))
     tell(Progress("index", 5))

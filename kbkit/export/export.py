@@ -26,6 +26,7 @@ from kbkit.export.report import ExportReport
 from kbkit.export.stamps import Stamps
 from kbkit.models import Document, DocumentState, KnowledgeBaseInfo, Progress
 from kbkit.models.plain import plain
+from kbkit.progress import OnProgress
 from kbkit.recipes import SiteSpec
 
 NAV_SIZE = 20
@@ -33,8 +34,6 @@ NAV_SIZE = 20
 1,900 pages 2 seconds and 13 MB. The home page has them all."""
 NAV_DOCUMENTS = 30
 """Most documents of a knowledge base whose documents the navigation names."""
-
-OnProgress = Callable[[Progress], None]
 
 
 def export_pages(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.feedback.judgements import folded
+from kbkit.feedback.scores import latest_scores
 from kbkit.models import Rating
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ STARS = (1, 2, 3, 4, 5)
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RatedPassage:
     """A chunk that several people rated for the same query.
 
     Attributes:
@@ -40,7 +40,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class RaterPair:
     """Two raters.
 
     Attributes:
@@ -70,9 +70,9 @@ class Agreement:
         pairs: The same of each two raters who rated something in common.
     """
 
-    passages: tuple[Passage, ...]
+    passages: tuple[RatedPassage, ...]
     alpha: float
-    pairs: tuple[Pair, ...]
+    pairs: tuple[RaterPair, ...]
 
     @property
     def raters(self) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ class Agreement:
     def to_dict(self) -> dict[str, Any]:
         """The figures as JSON values; an alpha that cannot be told is ``None``."""
         return {
-            "alpha": _known(self.alpha),
+            "alpha": _or_none(self.alpha),
             "passages": len(self.passages),
             "raters": list(self.raters),
             "pairs": [
@@ -104,7 +104,7 @@ class Agreement:
                     "passages": pair.passages,
                     "same": pair.same,
                     "near": pair.near,
-                    "alpha": _known(pair.alpha),
+                    "alpha": _or_none(pair.alpha),
                 }
                 for pair in self.pairs
             ],
@@ -126,24 +126,17 @@ def agreement(ratings: Iterable[Rating]) -> Agreement:
     Args:
         ratings: Oldest first.
     """
-    asked: dict[str, str] = {}
-    scores: dict[tuple[str, str], dict[str, int]] = {}
-    for rating in ratings:
-        key = folded(rating.query)
-        if not key or rating.target_type != "chunk":
-            continue
-        asked.setdefault(key, " ".join(rating.query.split()))
-        scores.setdefault((key, rating.target), {})[rating.rater] = rating.score
     passages = [
-        Passage(asked[key], chunk_id, given)
-        for (key, chunk_id), given in scores.items()
-        if len(given) > 1
+        RatedPassage(query, chunk_id, scores)
+        for query, chunks in latest_scores(ratings).items()
+        for chunk_id, scores in chunks.items()
+        if len(scores) > 1
     ]
     passages.sort(key=lambda passage: -passage.spread)
     return Agreement(
         passages=tuple(passages),
         alpha=ordinal_alpha([list(passage.scores.values()) for passage in passages]),
-        pairs=_pairs(passages),
+        pairs=_rater_pairs(passages),
     )
 
 
@@ -189,14 +182,14 @@ def _coincidences(units: Iterable[Collection[int]], values: Sequence[int]) -> ND
     return found
 
 
-def _pairs(passages: Sequence[Passage]) -> tuple[Pair, ...]:
+def _rater_pairs(passages: Sequence[RatedPassage]) -> tuple[RaterPair, ...]:
     shared: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for passage in passages:
         for first, second in combinations(sorted(passage.scores), 2):
             both = (passage.scores[first], passage.scores[second])
             shared.setdefault((first, second), []).append(both)
     return tuple(
-        Pair(
+        RaterPair(
             raters=raters,
             passages=len(given),
             same=sum(a == b for a, b in given) / len(given),
@@ -207,5 +200,5 @@ def _pairs(passages: Sequence[Passage]) -> tuple[Pair, ...]:
     )
 
 
-def _known(alpha: float) -> float | None:
+def _or_none(alpha: float) -> float | None:
     return None if math.isnan(alpha) else alpha

@@ -3,58 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kbkit.errors import ConfigError
-from kbkit.feedback.checks import whole
+from kbkit.feedback.evaluation_set import (
+    EvaluationQuery,
+    EvaluationSet,
+    Searchable,
+    Unit,
+    evaluation_set,
+    matching_page,
+)
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.measures import DEPTH, Ranking, figures
-from kbkit.feedback.statistics import Difference, Values, difference, interval
-from kbkit.feedback.tasks import Searchable, Task, Tasks, Unit, matched, tasks_of
+from kbkit.feedback.measures import DEPTH, Measures, Ranking, measure
+from kbkit.feedback.statistics import Difference, Values, confidence_interval, difference
 from kbkit.models import Mode, Progress
-from kbkit.progress import OnProgress, shown
+from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import Question, RetrievalSpec
+from kbkit.retrieval.query import check_mode, check_retrieval
+from kbkit.validation import check_integer
 
 if TYPE_CHECKING:
     import pandas as pd
 
-DEEPEST = 100
+MAX_K = 100
 """Most places that recall may read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What search made of one query.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryResult(Measures):
+    """What search made of one query, and how good that is.
 
     Attributes:
         relevant: What should be found: suffixes of pages' URIs, or ids of chunks.
         found: URIs of pages or ids of chunks, best first.
-        ndcg: nDCG@10.
-        recall: Share of the relevant ones among the first k.
-        reciprocal_rank: 1 / rank of the first relevant one, 0 where none is among the first 10.
-        judged: Share of the first 10 that somebody judged (for pages: that are relevant).
     """
 
-    question: str
+    query: str
     relevant: tuple[str, ...]
     found: tuple[str, ...]
-    ndcg: float
-    recall: float
-    reciprocal_rank: float
-    judged: float = 0.0
-
-    @property
-    def hit_at_1(self) -> float:
-        """1 where the first one is relevant, else 0."""
-        return float(self.reciprocal_rank == 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Figures over a set of queries; means of the answers' figures, 0 to 1.
+    """Figures over a set of queries; means of each query's, 0 to 1.
 
     Attributes:
         label: What was measured, such as ``hybrid``.
@@ -64,7 +59,7 @@ class Evaluation:
         against: The same queries answered by another configuration, if there is one.
     """
 
-    answers: tuple[Answer, ...]
+    results: tuple[QueryResult, ...]
     label: str = Mode.HYBRID.value
     unit: Unit = "page"
     k: int = DEPTH
@@ -94,22 +89,22 @@ class Evaluation:
     def values(self) -> dict[str, Values]:
         """The figures of each query, by measure."""
         return {
-            "ndcg@10": np.array([answer.ndcg for answer in self.answers]),
-            f"recall@{self.k}": np.array([answer.recall for answer in self.answers]),
-            "mrr@10": np.array([answer.reciprocal_rank for answer in self.answers]),
-            "hit@1": np.array([answer.hit_at_1 for answer in self.answers]),
+            "ndcg@10": np.array([result.ndcg for result in self.results]),
+            f"recall@{self.k}": np.array([result.recall for result in self.results]),
+            "mrr@10": np.array([result.reciprocal_rank for result in self.results]),
+            "hit@1": np.array([result.hit_at_1 for result in self.results]),
         }
 
     def means(self) -> dict[str, float]:
         """The mean of each measure."""
         return {
-            name: float(values.mean()) if self.answers else 0.0
+            name: float(values.mean()) if self.results else 0.0
             for name, values in self.values().items()
         }
 
     def intervals(self) -> dict[str, tuple[float, float]]:
-        """The 95 % confidence interval of each mean; see `kbkit.feedback.statistics.interval`."""
-        return {name: interval(values) for name, values in self.values().items()}
+        """The 95 % confidence interval of each mean; see `kbkit.feedback.statistics.confidence_interval`."""
+        return {name: confidence_interval(values) for name, values in self.values().items()}
 
     def differences(self) -> dict[str, Difference]:
         """By measure, how the figures differ from those of `against`; empty without one."""
@@ -151,23 +146,23 @@ class Evaluation:
         """
         import pandas as pd
 
-        rows = self._per_question()
-        frame = pd.DataFrame(rows, columns=list(rows[0]) if rows else ["question"])
+        rows = self._per_query()
+        frame = pd.DataFrame(rows, columns=list(rows[0]) if rows else ["query"])
         if self.against is not None:
-            frame["against_ndcg@10"] = [answer.ndcg for answer in self.against.answers]
+            frame["against_ndcg@10"] = [result.ndcg for result in self.against.results]
             frame["difference"] = frame["ndcg@10"] - frame["against_ndcg@10"]
-        return frame.set_index("question")
+        return frame.set_index("query")
 
     def to_dict(self) -> dict[str, Any]:
         """The figures as JSON values, with their intervals and each query's own."""
         values: dict[str, Any] = {
-            "questions": len(self.answers),
+            "queries": len(self.results),
             "unit": self.unit,
             "configuration": self.label,
             **self.means(),
             "intervals": {name: list(ends) for name, ends in self.intervals().items()},
             "left_out": list(self.left_out),
-            "per_question": self._per_question(),
+            "per_query": self._per_query(),
         }
         if self.against is not None:
             others = self.against.means()
@@ -187,31 +182,31 @@ class Evaluation:
 
     def __repr__(self) -> str:
         return (
-            f"<Evaluation of {self.label} by {self.unit}: {len(self.answers)} queries, "
+            f"<Evaluation of {self.label} by {self.unit}: {len(self.results)} queries, "
             f"nDCG@10 {self.ndcg:.3f}>"
         )
 
     def _repr_html_(self) -> str:
         return self.summary().to_html(float_format="{:.3f}".format)
 
-    def _per_question(self) -> list[dict[str, Any]]:
+    def _per_query(self) -> list[dict[str, Any]]:
         return [
             {
-                "question": answer.question,
-                "ndcg@10": answer.ndcg,
-                f"recall@{self.k}": answer.recall,
-                "reciprocal_rank": answer.reciprocal_rank,
-                "judged@10": answer.judged,
-                "relevant": list(answer.relevant),
-                f"{self.unit}s": list(answer.found),
+                "query": result.query,
+                "ndcg@10": result.ndcg,
+                f"recall@{self.k}": result.recall,
+                "reciprocal_rank": result.reciprocal_rank,
+                "judged@10": result.judged,
+                "relevant": list(result.relevant),
+                f"{self.unit}s": list(result.found),
             }
-            for answer in self.answers
+            for result in self.results
         ]
 
 
 def evaluate(
     kb: Searchable,
-    asked: Sequence[Question] | Judgements,
+    ground_truth: Sequence[Question] | Judgements,
     *,
     mode: str | Mode,
     retrieval: RetrievalSpec | None,
@@ -224,119 +219,97 @@ def evaluate(
     Raises:
         ConfigError: There is nothing to measure by, or an argument is wrong.
     """
-    k = whole("k", k, 1, DEEPEST)
-    tasks = tasks_of(kb, asked)
-    runs = [_Run.of(kb, mode, retrieval)]
+    k = check_integer("k", k, 1, MAX_K)
+    queries = evaluation_set(kb, ground_truth)
+    runs = [_Configuration.of(kb, mode, retrieval)]
     if against is not None and not isinstance(against, Evaluation):
         if isinstance(against, RetrievalSpec):
-            runs.append(_Run.of(kb, mode, against))
+            runs.append(_Configuration.of(kb, mode, against))
         else:
-            runs.append(_Run.of(kb, against, retrieval))
-    with shown(on_progress) as tell:
-        results = [run.measure(kb, tasks, k, tell) for run in runs]
-    measured = results[0]
+            runs.append(_Configuration.of(kb, against, retrieval))
+    with progress_bar(on_progress) as report:
+        measured, *others = [run.measure(kb, queries, k, report) for run in runs]
     if isinstance(against, Evaluation):
-        return versus(measured, against)
-    return versus(measured, results[1]) if len(results) > 1 else measured
+        others.append(against)
+    return compare(measured, others[0]) if others else measured
 
 
-def versus(first: Evaluation, second: Evaluation) -> Evaluation:
+def compare(first: Evaluation, second: Evaluation) -> Evaluation:
     """The first evaluation, to be compared with the second.
 
     Raises:
         ConfigError: They are not of the same queries, unit and depth.
     """
-    same = [(e.unit, e.k, [a.question for a in e.answers]) for e in (first, second)]
+    same = [(e.unit, e.k, [result.query for result in e.results]) for e in (first, second)]
     if same[0] != same[1]:
         raise ConfigError(
             "against: that evaluation is of other queries or another k; evaluate both by the same"
         )
-    return Evaluation(first.answers, first.label, first.unit, first.k, first.left_out, second)
+    return replace(first, against=second)
 
 
-def score(task: Task, names: Sequence[str], unit: Unit) -> Ranking:
+def to_ranking(query: EvaluationQuery, names: Sequence[str], unit: Unit) -> Ranking:
     """A ranking of pages or chunks in terms of what was judged.
 
     Args:
-        task: What was asked.
+        query: What was asked.
         names: URIs of pages or ids of chunks, best first, each once.
         unit: Which of the two.
     """
     taken: list[str | None] = []
     for name in names:
         if unit == "page":
-            taken.append(matched(name, task, taken))
+            taken.append(matching_page(name, query, taken))
         else:
-            taken.append(name if name in task.gains else None)
-    places = {name: i for i, name in enumerate(task.gains)}
+            taken.append(name if name in query.gains else None)
+    places = {name: i for i, name in enumerate(query.gains)}
     found = tuple(None if name is None else places[name] for name in taken)
-    return Ranking(tuple(task.gains.values()), found)
-
-
-def checked(retrieval: Any) -> RetrievalSpec:
-    """How to rank.
-
-    Raises:
-        ConfigError: It is something else.
-    """
-    if not isinstance(retrieval, RetrievalSpec):
-        raise ConfigError(f"retrieval={retrieval!r}: give a `kbkit.RetrievalSpec`")
-    return retrieval
+    return Ranking(tuple(query.gains.values()), found)
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """One configuration that is measured."""
+class _Configuration:
+    """One way of searching that is measured."""
 
     mode: Mode
-    settings: RetrievalSpec
+    retrieval: RetrievalSpec
     label: str
 
     @classmethod
-    def of(cls, kb: Searchable, mode: str | Mode, settings: RetrievalSpec | None) -> _Run:
-        label = str(mode) if settings is None else f"{mode}, other settings"
-        settings = kb.spec.retrieval if settings is None else checked(settings)
-        try:
-            mode = Mode(mode)
-        except ValueError:
-            raise ConfigError(
-                f"mode={mode!r}: not known; choose one of {', '.join(Mode)}"
-            ) from None
-        return cls(mode, settings, label)
+    def of(
+        cls, kb: Searchable, mode: str | Mode, retrieval: RetrievalSpec | None
+    ) -> _Configuration:
+        if retrieval is None:
+            return cls(check_mode(mode), kb.spec.retrieval, str(mode))
+        return cls(check_mode(mode), check_retrieval(retrieval), f"{mode}, other settings")
 
-    def measure(self, kb: Searchable, tasks: Tasks, k: int, tell: OnProgress | None) -> Evaluation:
-        settings = tasks.settings(self.settings)
-        depth = max(DEPTH, k)
+    def measure(
+        self, kb: Searchable, queries: EvaluationSet, k: int, report: OnProgress | None
+    ) -> Evaluation:
+        retrieval, depth = queries.retrieval(self.retrieval), max(DEPTH, k)
         found = []
-        for number, task in enumerate(tasks):
-            if tell is not None:
-                tell(Progress("evaluate", number, len(tasks), task.query))
-            found.append(self._names(kb, task.query, settings, tasks.unit, depth))
+        for number, query in enumerate(queries):
+            if report is not None:
+                report(Progress("evaluate", number, len(queries), query.text))
+            found.append(self._names(kb, query.text, retrieval, queries.unit, depth))
         rankings = [
-            score(task, names, tasks.unit) for task, names in zip(tasks, found, strict=True)
+            to_ranking(query, names, queries.unit)
+            for query, names in zip(queries, found, strict=True)
         ]
-        answers = tuple(
-            Answer(
-                question=task.query,
-                relevant=task.relevant,
-                found=names,
-                ndcg=figure.ndcg,
-                recall=figure.recall,
-                reciprocal_rank=figure.reciprocal_rank,
-                judged=figure.judged,
-            )
-            for task, names, figure in zip(tasks, found, figures(rankings, k), strict=True)
+        results = tuple(
+            QueryResult(query=query.text, relevant=query.relevant, found=names, **asdict(measures))
+            for query, names, measures in zip(queries, found, measure(rankings, k), strict=True)
         )
-        return Evaluation(answers, self.label, tasks.unit, k, tasks.left_out)
+        return Evaluation(results, self.label, queries.unit, k, queries.left_out)
 
     def _names(
-        self, kb: Searchable, query: str, settings: RetrievalSpec, unit: Unit, depth: int
+        self, kb: Searchable, query: str, retrieval: RetrievalSpec, unit: Unit, depth: int
     ) -> tuple[str, ...]:
         """URIs or ids of what is found, best first, each once."""
         names: list[str] = []
         # several hits may be of one page
         for limit in (depth,) if unit == "chunk" else (3 * depth, 10 * depth):
-            hits = kb.search(query, limit=limit, mode=self.mode, retrieval=settings)
+            hits = kb.search(query, limit=limit, mode=self.mode, retrieval=retrieval)
             names = [hit.uri if unit == "page" else hit.chunk.id for hit in hits]
             names = list(dict.fromkeys(names))[:depth]
             if len(names) == depth or len(hits) < limit:

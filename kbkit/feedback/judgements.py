@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from kbkit.errors import ConfigError
-from kbkit.feedback.checks import text, whole
+from kbkit.feedback.query_ids import fold_query, query_id
+from kbkit.feedback.scores import latest_scores
+from kbkit.feedback.trec import MAX_GRADE, read_qrels, write_qrels
 from kbkit.models import Rating
+from kbkit.validation import check_integer, check_text
 
 if TYPE_CHECKING:
     import pandas as pd
-
-HIGHEST = 100
-"""Largest grade that is taken from elsewhere; those from ratings go to 3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +55,20 @@ class Judgements(Sequence[Judgement]):
                 to 100.
         """
         found = [
-            Judgement(_query(query), text("chunk id", known), whole("grade", grade, 0, HIGHEST))
+            Judgement(
+                query=_query(query),
+                chunk_id=check_text("chunk id", chunk_id),
+                grade=check_integer("grade", grade, 0, MAX_GRADE),
+            )
             for query, chunks in grades.items()
-            for known, grade in chunks.items()
+            for chunk_id, grade in chunks.items()
         ]
-        if len({folded(query) for query in grades}) < len(grades):
+        if len({fold_query(query) for query in grades}) < len(grades):
             raise ConfigError("judgements: two queries differ in case or white space only")
         return cls(tuple(found))
 
     @classmethod
-    def from_ratings(cls, ratings: Iterable[Rating], there: Collection[str]) -> Self:
+    def from_ratings(cls, ratings: Iterable[Rating], chunk_ids: Collection[str]) -> Self:
         """Judgements out of the ratings of chunks that name a query.
 
         The last rating that somebody gave a chunk for a query counts; queries that differ only in
@@ -74,23 +77,14 @@ class Judgements(Sequence[Judgement]):
 
         Args:
             ratings: Oldest first.
-            there: Ids of chunks that there are; ratings of others are left out.
+            chunk_ids: Of the chunks that there are; ratings of others are left out.
         """
-        asked: dict[str, str] = {}
-        scores: dict[tuple[str, str], dict[str, int]] = {}
-        for rating in ratings:
-            key = folded(rating.query)
-            if not key or rating.target_type != "chunk" or rating.target not in there:
-                continue
-            asked.setdefault(key, " ".join(rating.query.split()))
-            scores.setdefault((key, rating.target), {})[rating.rater] = rating.score
-        order = {key: number for number, key in enumerate(asked)}
+        scores = latest_scores(rating for rating in ratings if rating.target in chunk_ids)
         return cls(
             tuple(
-                Judgement(asked[key], chunk_id, _grade(by_rater.values()), len(by_rater))
-                for (key, chunk_id), by_rater in sorted(
-                    scores.items(), key=lambda item: order[item[0][0]]
-                )
+                Judgement(query, chunk_id, _grade(by_rater.values()), len(by_rater))
+                for query, chunks in scores.items()
+                for chunk_id, by_rater in chunks.items()
             )
         )
 
@@ -107,9 +101,7 @@ class Judgements(Sequence[Judgement]):
         Raises:
             ConfigError: A file cannot be read or has a wrong line.
         """
-        from kbkit.feedback.trec import read
-
-        return cls.of(read(Path(path), None if topics is None else Path(topics)))
+        return cls.of(read_qrels(Path(path), None if topics is None else Path(topics)))
 
     def to_qrels(self, path: str | Path) -> Path:
         """Write them as TREC qrels, and their queries beside it.
@@ -123,9 +115,7 @@ class Judgements(Sequence[Judgement]):
         Raises:
             ConfigError: A file cannot be written.
         """
-        from kbkit.feedback.trec import write
-
-        return write(self, Path(path))
+        return write_qrels(self.grades, Path(path))
 
     @property
     def queries(self) -> dict[str, str]:
@@ -173,20 +163,9 @@ class Judgements(Sequence[Judgement]):
         return self.to_frame().to_html(index=False, max_rows=20)
 
 
-def folded(query: str) -> str:
-    """A query as it is compared with others: case and white space do not count."""
-    return " ".join(query.casefold().split())
-
-
-def query_id(query: str) -> str:
-    """A name for a query that files can hold: ``q`` and 12 hexadecimal digits."""
-    digest = hashlib.sha256(folded(query).encode("utf-8", "replace")).hexdigest()
-    return f"q{digest[:12]}"
-
-
 def _query(value: Any) -> str:
     """A query with its white space folded."""
-    query = " ".join(text("query", value).split())
+    query = " ".join(check_text("query", value).split())
     if not query:
         raise ConfigError("judgements: a query is empty; leave it out")
     return query

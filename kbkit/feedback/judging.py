@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING, Protocol
 
 from kbkit.errors import ConfigError
 from kbkit.feedback.agreement import Agreement, agreement
-from kbkit.feedback.checks import whole
-from kbkit.feedback.evaluate import Answer, evaluate
-from kbkit.feedback.judgements import Judgements, folded
-from kbkit.feedback.pooling import DEEPEST, JudgingPool, pool
-from kbkit.feedback.tasks import Searchable
+from kbkit.feedback.evaluate import QueryResult, evaluate
+from kbkit.feedback.evaluation_set import Searchable
+from kbkit.feedback.judgements import Judgements
+from kbkit.feedback.pooling import MAX_LIMIT, JudgingPool, pool
+from kbkit.feedback.query_ids import fold_query
 from kbkit.models import Mode, Progress, Rating
+from kbkit.validation import check_integer
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_HELD = 16
+_KEPT_POOLS = 16
 """Pools that are kept; they hold the text of their chunks."""
 
 
-class Judgeable(Searchable, Protocol):
+class Rateable(Searchable, Protocol):
     """What judging asks of a knowledge base."""
 
     def rate(
@@ -43,7 +44,7 @@ class Judgeable(Searchable, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class InterimScore:
     """How well the present settings do on what is judged so far.
 
     Attributes:
@@ -57,20 +58,20 @@ class Standing:
     queries: int
 
 
-class Judging:
+class JudgingRound:
     """Pools of some queries, and what one rater says of them; kept in the catalog as it is said.
 
     A pool is made when it is asked for. What was rated before counts as judged, so a round that
     was left goes on where it was. May be used by several threads.
 
     Attributes:
-        queries: What is asked, in order; methods take the place of a query here.
+        queries: What is asked, in order; methods take the index of a query in it.
         rater: Whose round it is.
     """
 
     def __init__(
         self,
-        kb: Judgeable,
+        kb: Rateable,
         queries: tuple[str, ...],
         *,
         limit: int,
@@ -86,35 +87,35 @@ class Judging:
         self._kb = kb
         self.queries = queries
         self.rater = rater
-        self._limit = whole("limit", limit, 1, DEEPEST)
-        self._unshown = whole("unshown", unshown, 0, DEEPEST)
-        self._seed = whole("seed", seed, 0, 2**63 - 1)
+        self._limit = check_integer("limit", limit, 1, MAX_LIMIT)
+        self._unshown = check_integer("unshown", unshown, 0, MAX_LIMIT)
+        self._seed = check_integer("seed", seed, 0, 2**63 - 1)
         self._lock = RLock()
         self._pools: OrderedDict[int, JudgingPool] = OrderedDict()
         self._ids: dict[int, tuple[str, ...]] = {}
-        self._given: dict[str, list[Rating]] = {}
-        self._answers: dict[int, Answer | None] = {}
-        self.reread()
+        self._ratings: dict[str, list[Rating]] = {}
+        self._results: dict[int, QueryResult | None] = {}
+        self.refresh()
 
-    def reread(self, *, documents: bool = False) -> None:
+    def refresh(self, *, documents: bool = False) -> None:
         """Take note of what others did since.
 
         Args:
             documents: Whether documents changed too, so that pools have to be made anew.
         """
-        given: dict[str, list[Rating]] = {folded(query): [] for query in self.queries}
+        given: dict[str, list[Rating]] = {fold_query(query): [] for query in self.queries}
         with self._lock:
             for rating in self._kb.iter_ratings():
-                of_query = given.get(folded(rating.query))
+                of_query = given.get(fold_query(rating.query))
                 if of_query is not None and rating.target_type == "chunk":
                     of_query.append(rating)
-            self._given = given
-            self._answers.clear()
+            self._ratings = given
+            self._results.clear()
             if documents:
                 self._pools.clear()
                 self._ids.clear()
 
-    def pool(self, place: int) -> JudgingPool:
+    def pool(self, index: int) -> JudgingPool:
         """The candidates of a query; those of the last few queries are kept.
 
         Raises:
@@ -122,56 +123,56 @@ class Judging:
             EmbedderError: The embedder failed.
         """
         with self._lock:
-            if place in self._pools:
-                self._pools.move_to_end(place)
-                return self._pools[place]
-        query = self.queries[place]
+            if index in self._pools:
+                self._pools.move_to_end(index)
+                return self._pools[index]
+        query = self.queries[index]
         found = pool(
             self._kb,
             query,
             limit=self._limit,
             unshown=self._unshown,
             seed=self._seed,
-            ratings=tuple(self._given[folded(query)]),
+            ratings=tuple(self._ratings[fold_query(query)]),
             rater=self.rater,
         )
         with self._lock:
-            self._pools[place] = found
-            self._ids[place] = tuple(one.hit.chunk.id for one in found)
-            while len(self._pools) > _HELD:
+            self._pools[index] = found
+            self._ids[index] = tuple(candidate.hit.chunk.id for candidate in found)
+            while len(self._pools) > _KEPT_POOLS:
                 self._pools.popitem(last=False)
         return found
 
-    def pooled(self, place: int) -> int | None:
+    def pool_size(self, index: int) -> int | None:
         """How many candidates a query has; ``None`` while its pool was not made."""
-        ids = self._ids.get(place)
+        ids = self._ids.get(index)
         return None if ids is None else len(ids)
 
-    def scores(self, place: int) -> Mapping[str, int]:
+    def scores(self, index: int) -> Mapping[str, int]:
         """What the rater says of chunks for a query, 1 to 5, by chunk."""
         with self._lock:
-            given = list(self._given[folded(self.queries[place])])
+            given = list(self._ratings[fold_query(self.queries[index])])
         return {one.target: one.score for one in given if one.rater == self.rater}
 
-    def judged(self, place: int) -> int:
+    def judged(self, index: int) -> int:
         """How many candidates the rater has judged; before there is a pool, how many chunks."""
-        scores = self.scores(place)
-        ids = self._ids.get(place)
+        scores = self.scores(index)
+        ids = self._ids.get(index)
         return len(scores) if ids is None else sum(known in scores for known in ids)
 
-    def is_done(self, place: int) -> bool:
+    def is_done(self, index: int) -> bool:
         """Whether all candidates are judged; makes the pool only where some are."""
-        if self._ids.get(place) is None:
-            if not self.scores(place):
+        if self._ids.get(index) is None:
+            if not self.scores(index):
                 return False
-            self.pool(place)
-        return self.judged(place) == self.pooled(place)
+            self.pool(index)
+        return self.judged(index) == self.pool_size(index)
 
-    def judge(self, place: int, chunk_id: str, score: int) -> Rating:
+    def judge(self, index: int, chunk_id: str, score: int) -> Rating:
         """Say how well a chunk answers a query.
 
         Args:
-            place: Of the query.
+            index: Of the query.
             chunk_id: Of the chunk.
             score: 1 (useless) to 5 (exactly right).
 
@@ -179,14 +180,14 @@ class Judging:
             ConfigError: The score is not 1 to 5.
             NotFoundError: The chunk is gone.
         """
-        query = self.queries[place]
+        query = self.queries[index]
         with self._lock:
             rating = self._kb.rate(chunk_id, score, query=query, rater=self.rater)
-            self._given[folded(query)].append(rating)
-            self._answers.pop(place, None)
+            self._ratings[fold_query(query)].append(rating)
+            self._results.pop(index, None)
         return rating
 
-    def take_back(self, place: int, chunk_id: str) -> bool:
+    def unjudge(self, index: int, chunk_id: str) -> bool:
         """Judge a chunk no longer: all the rater's ratings of it for the query are taken back.
 
         Returns:
@@ -195,20 +196,20 @@ class Judging:
         Raises:
             NotFoundError: Somebody else took one back meanwhile.
         """
-        key = folded(self.queries[place])
+        key = fold_query(self.queries[index])
         with self._lock:
             own = [
                 one
-                for one in self._given[key]
+                for one in self._ratings[key]
                 if one.rater == self.rater and one.target == chunk_id
             ]
             for rating in own:
-                self._given[key].remove(rating)
-                self._answers.pop(place, None)
+                self._ratings[key].remove(rating)
+                self._results.pop(index, None)
                 self._kb.unrate(rating.id)
         return bool(own)
 
-    def standing(self) -> Standing | None:
+    def interim_score(self) -> InterimScore | None:
         """How well the present settings do on what all raters said; ``None`` while nothing tells.
 
         Queries whose judgements changed are asked again, the others are remembered.
@@ -216,58 +217,58 @@ class Judging:
         Raises:
             EmbedderError: The embedder failed.
         """
-        answers = [answer for place in range(len(self.queries)) if (answer := self._answer(place))]
-        if not answers:
+        results = [result for index in range(len(self.queries)) if (result := self._result(index))]
+        if not results:
             return None
-        return Standing(
-            ndcg=sum(answer.ndcg for answer in answers) / len(answers),
-            judged=sum(answer.judged for answer in answers) / len(answers),
-            queries=len(answers),
+        return InterimScore(
+            ndcg=sum(result.ndcg for result in results) / len(results),
+            judged=sum(result.judged for result in results) / len(results),
+            queries=len(results),
         )
 
     def agreement(self) -> Agreement:
         """How far raters agree on these queries; see `KnowledgeBase.agreement`."""
         with self._lock:
-            return agreement([one for given in self._given.values() for one in given])
+            return agreement([one for given in self._ratings.values() for one in given])
 
     def to_frame(self) -> pd.DataFrame:
         """One row a query: ``judged`` of ``pooled``, and ``ndcg@10`` where judgements tell."""
         import pandas as pd
 
         rows = []
-        for place, query in enumerate(self.queries):
-            self.pool(place)
-            answer = self._answer(place)
-            ndcg = None if answer is None else answer.ndcg
-            rows.append((query, self.judged(place), self.pooled(place), ndcg))
+        for index, query in enumerate(self.queries):
+            self.pool(index)
+            result = self._result(index)
+            ndcg = None if result is None else result.ndcg
+            rows.append((query, self.judged(index), self.pool_size(index), ndcg))
         frame = pd.DataFrame(rows, columns=["query", "judged", "pooled", "ndcg@10"])
         return frame.astype({"ndcg@10": float}).set_index("query")
 
     def __repr__(self) -> str:
-        return f"<Judging of {len(self.queries)} queries by {self.rater}>"
+        return f"<JudgingRound of {len(self.queries)} queries by {self.rater}>"
 
-    def _answer(self, place: int) -> Answer | None:
+    def _result(self, index: int) -> QueryResult | None:
         """How the present settings answer a query; ``None`` where no judgement says."""
         with self._lock:
-            if place in self._answers:
-                return self._answers[place]
-            given = list(self._given[folded(self.queries[place])])
+            if index in self._results:
+                return self._results[index]
+            given = list(self._ratings[fold_query(self.queries[index])])
         judgements = Judgements.from_ratings(given, {one.target for one in given})
         try:
-            answer = _asked(self._kb, judgements)
+            result = _evaluate(self._kb, judgements)
         except ConfigError:  # nobody found anything of use yet
-            answer = None
+            result = None
         with self._lock:
-            if given == self._given[folded(self.queries[place])]:
-                self._answers[place] = answer
-        return answer
+            if given == self._ratings[fold_query(self.queries[index])]:
+                self._results[index] = result
+        return result
 
 
-def _asked(kb: Judgeable, judgements: Judgements) -> Answer:
+def _evaluate(kb: Rateable, judgements: Judgements) -> QueryResult:
     found = evaluate(
         kb, judgements, mode=Mode.HYBRID, retrieval=None, against=None, k=10, on_progress=_quiet
     )
-    return found.answers[0]
+    return found.results[0]
 
 
 def _quiet(_progress: Progress) -> None:

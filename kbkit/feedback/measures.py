@@ -1,4 +1,4 @@
-"""Figures of rankings, by ir-measures (which asks trec_eval's code)."""
+"""Measures of rankings, by ir-measures (which asks trec_eval's code)."""
 
 from __future__ import annotations
 
@@ -24,41 +24,43 @@ class Ranking:
     found: tuple[int | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """Figures of one query, all from 0 to 1.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measures:
+    """How good the ranking of one query is, all from 0 to 1.
 
     Attributes:
         ndcg: nDCG of the first 10, with the gains as they are and the discount log2(rank + 1)
             (Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", 2002).
         reciprocal_rank: 1 / rank of the first relevant one, 0 where none is among the first 10.
         recall: Share of the relevant ones that were found in time.
-        hit: 1 where the first one is relevant.
         judged: Share of the first 10 that somebody judged.
     """
 
     ndcg: float
     reciprocal_rank: float
     recall: float
-    hit: float
     judged: float
 
+    @property
+    def hit_at_1(self) -> float:
+        """1 where the first one is relevant, else 0."""
+        return float(self.reciprocal_rank == 1)
 
-def figures(rankings: Sequence[Ranking], k: int) -> list[Figures]:
-    """The figures of each ranking.
+
+def measure(rankings: Sequence[Ranking], k: int) -> list[Measures]:
+    """How good each ranking is.
 
     Args:
         rankings: Each with one relevant thing at least.
         k: Places that recall reads.
     """
     import ir_measures
-    from ir_measures import RR, Judged, R, Success, nDCG
+    from ir_measures import RR, Judged, R, nDCG
 
     measures: dict[Any, str] = {
         nDCG @ DEPTH: "ndcg",
         RR @ DEPTH: "reciprocal_rank",
         R @ k: "recall",
-        Success @ 1: "hit",
         Judged @ DEPTH: "judged",
     }
     qrels = {
@@ -77,4 +79,4 @@ def figures(rankings: Sequence[Ranking], k: int) -> list[Figures]:
     values: list[dict[str, float]] = [dict.fromkeys(measures.values(), 0.0) for _ in rankings]
     for metric in ir_measures.iter_calc(list(measures), qrels, runs):
         values[int(metric.query_id)][measures[metric.measure]] = float(metric.value)
-    return [Figures(**found) for found in values]
+    return [Measures(**found) for found in values]

@@ -14,17 +14,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
-from kbkit.feedback.checks import text, whole
-from kbkit.feedback.judgements import folded
-from kbkit.feedback.tasks import Searchable
+from kbkit.feedback.evaluation_set import Searchable
+from kbkit.feedback.query_ids import fold_query
+from kbkit.feedback.scores import latest_scores_of
 from kbkit.models import Hit, Mode, Rating
+from kbkit.validation import check_integer, check_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-DEEPEST = 100
+MAX_LIMIT = 100
 """Most hits of each mode, and most others, that a pool may hold."""
-_FURTHER = 100
+_FURTHER_HITS = 100
 """Hits behind those that are shown, out of which others are drawn."""
 
 
@@ -120,55 +121,46 @@ def pool(
     Raises:
         ConfigError: The query is empty, or a number is out of range.
     """
-    limit, unshown = whole("limit", limit, 1, DEEPEST), whole("unshown", unshown, 0, DEEPEST)
-    seed = whole("seed", seed, 0, 2**63 - 1)
-    query, rater = text("query", query), text("rater", rater)
+    limit = check_integer("limit", limit, 1, MAX_LIMIT)
+    unshown = check_integer("unshown", unshown, 0, MAX_LIMIT)
+    seed = check_integer("seed", seed, 0, 2**63 - 1)
+    query, rater = check_text("query", query), check_text("rater", rater)
     # what a rater says must not change what is there to be said, nor count where it is measured
-    settings = kb.spec.retrieval.model_copy(update={"rating_weight": 0.0})
+    retrieval = kb.spec.retrieval.model_copy(update={"rating_weight": 0.0})
     hits: dict[str, Hit] = {}
     found_by: dict[str, list[str]] = {}
     further: list[Hit] = []
     for mode in Mode:
         hybrid = mode is Mode.HYBRID and unshown > 0
         found = kb.search(
-            query, limit=limit + _FURTHER if hybrid else limit, mode=mode, retrieval=settings
+            query, limit=limit + _FURTHER_HITS if hybrid else limit, mode=mode, retrieval=retrieval
         )
         further += found[limit:]
         for hit in found[:limit]:
             hits.setdefault(hit.chunk.id, hit)
             found_by.setdefault(hit.chunk.id, []).append(mode.value)
-    drawn = _by_chance((hit.chunk.id for hit in further), seed, query)
+    drawn = _shuffled((hit.chunk.id for hit in further), seed, query)
     unseen = {hit.chunk.id: hit for hit in further if hit.chunk.id not in hits}
-    for known in [known for known in drawn if known in unseen][:unshown]:
-        hits[known] = unseen[known]
-    said = _said(ratings, query)
+    for chunk_id in [one for one in drawn if one in unseen][:unshown]:
+        hits[chunk_id] = unseen[chunk_id]
+    scores = latest_scores_of(ratings, query)
     candidates = tuple(
         Candidate(
-            hit=hits[known],
-            found_by=tuple(found_by.get(known, ())),
-            score=said.get(known, {}).get(rater),
-            raters=len(said.get(known, ())),
+            hit=hits[chunk_id],
+            found_by=tuple(found_by.get(chunk_id, ())),
+            score=scores.get(chunk_id, {}).get(rater),
+            raters=len(scores.get(chunk_id, ())),
         )
-        for known in _by_chance(hits, seed, query, rater)
+        for chunk_id in _shuffled(hits, seed, query, rater)
     )
     return JudgingPool(query, candidates)
 
 
-def _by_chance(ids: Iterable[str], seed: int, query: str, rater: str = "") -> list[str]:
+def _shuffled(ids: Iterable[str], seed: int, query: str, rater: str = "") -> list[str]:
     """Ids in an order by chance that lasts: when some come or go, the others keep theirs."""
-    start = f"{seed}\n{folded(query)}\n{rater}\n".encode("utf-8", "replace")
+    start = f"{seed}\n{fold_query(query)}\n{rater}\n".encode("utf-8", "replace")
 
-    def place(known: str) -> bytes:
-        return hashlib.sha256(start + known.encode()).digest()
+    def key(chunk_id: str) -> bytes:
+        return hashlib.sha256(start + chunk_id.encode()).digest()
 
-    return sorted(ids, key=place)
-
-
-def _said(ratings: Iterable[Rating], query: str) -> dict[str, dict[str, int]]:
-    """The last score of each rater for a query, by chunk."""
-    asked = folded(query)
-    said: dict[str, dict[str, int]] = {}
-    for rating in ratings:
-        if folded(rating.query) == asked:
-            said.setdefault(rating.target, {})[rating.rater] = rating.score
-    return said
+    return sorted(ids, key=key)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from kbkit.errors import NotFoundError
-from kbkit.feedback.checks import is_whole, text, whole
 from kbkit.feedback.judgements import Judgements
 from kbkit.models import Rating
-from kbkit.retrieval.retriever import LONGEST_QUERY
+from kbkit.retrieval.query import MAX_QUERY_LENGTH
 from kbkit.stores import contents, ratings, registry
 from kbkit.stores.database import Database
 from kbkit.stores.ratings import Total
+from kbkit.validation import check_integer, check_text, is_integer
 
 _LARGEST_ID = 2**63 - 1
 """What SQLite can hold."""
@@ -31,10 +31,10 @@ def rate(
         ConfigError: The score is not a whole number from 1 to 5, or something else is no text.
         NotFoundError: There is no such chunk or document.
     """
-    score = whole("score", score, 1, 5)
-    target = text("target", target)
-    query = text("query", query)[:LONGEST_QUERY]  # as search reads it
-    rater, note = text("rater", rater), text("note", note)
+    score = check_integer("score", score, 1, 5)
+    target = check_text("target", target)
+    query = check_text("query", query)[:MAX_QUERY_LENGTH]  # as search reads it
+    rater, note = check_text("rater", rater), check_text("note", note)
     with database.write() as connection:
         row = registry.get_by_id(connection, kb_id)
         kind = contents.kind_of(connection, kb_id, target)
@@ -60,7 +60,7 @@ def unrate(database: Database, kb_id: str, rating_id: int) -> None:
     """
     with database.write() as connection:
         row = registry.get_by_id(connection, kb_id)
-        known = is_whole(rating_id, 1, _LARGEST_ID)
+        known = is_integer(rating_id, 1, _LARGEST_ID)
         if not known or not ratings.remove(connection, kb_id, int(rating_id)):
             raise NotFoundError(f"{row.name}: has no rating with id {rating_id!r}")
 
@@ -71,7 +71,7 @@ def rating_of(database: Database, kb_id: str, target: str) -> Total | None:
     Raises:
         NotFoundError: There is and was no such chunk or document.
     """
-    target = text("target", target)
+    target = check_text("target", target)
     with database.read() as connection:
         row = registry.get_by_id(connection, kb_id)
         total = ratings.total(connection, kb_id, target)

@@ -34,7 +34,7 @@ class Difference:
     p_value: float
 
 
-def interval(values: Values, low: float = 0.0, high: float = 1.0) -> tuple[float, float]:
+def confidence_interval(values: Values, low: float = 0.0, high: float = 1.0) -> tuple[float, float]:
     """The 95 % confidence interval of a mean: percentiles of 9,999 bootstrap samples of queries.
 
     Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13. The samples are
@@ -79,7 +79,7 @@ def difference(values: Values, others: Values) -> Difference:
 
     paired = values - others
     mean = float(paired.mean()) if len(paired) else 0.0
-    low, high = interval(paired, -1.0, 1.0)
+    low, high = confidence_interval(paired, -1.0, 1.0)
     if len(paired) < 2 or not paired.any():
         return Difference(mean, low, high, 1.0)
     test = permutation_test(

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kbkit.errors import ConfigError
-from kbkit.feedback.judgements import HIGHEST, Judgements, folded, query_id
+from kbkit.feedback.query_ids import fold_query, query_id
+
+MAX_GRADE = 100
+"""Largest grade that is taken from elsewhere; those from ratings go to 3."""
+
+Grades = Mapping[str, Mapping[str, int]]
+"""By query, the grade of each judged chunk's id."""
 
 
 def topics_path(qrels: Path) -> Path:
@@ -14,7 +20,7 @@ def topics_path(qrels: Path) -> Path:
     return qrels.with_name(qrels.name + ".topics.tsv")
 
 
-def write(judgements: Judgements, path: Path) -> Path:
+def write_qrels(grades: Grades, path: Path) -> Path:
     """Write judgements and their queries.
 
     Returns:
@@ -23,11 +29,13 @@ def write(judgements: Judgements, path: Path) -> Path:
     Raises:
         ConfigError: A file cannot be written, or a chunk id is not one word.
     """
-    for judgement in judgements:
-        if judgement.chunk_id.split() != [judgement.chunk_id]:
-            raise ConfigError(f"{path}: {judgement.chunk_id!r} cannot stand in qrels: no word")
-    qrels = [f"{query_id(one.query)} 0 {one.chunk_id} {one.grade}\n" for one in judgements]
-    topics = [f"{known}\t{query}\n" for known, query in judgements.queries.items()]
+    topics = [f"{query_id(query)}\t{query}\n" for query in grades]
+    qrels = []
+    for query, chunks in grades.items():
+        for chunk_id, grade in chunks.items():
+            if chunk_id.split() != [chunk_id]:
+                raise ConfigError(f"{path}: {chunk_id!r} cannot stand in qrels: no word")
+            qrels.append(f"{query_id(query)} 0 {chunk_id} {grade}\n")
     beside = topics_path(path)
     try:
         path.write_text("".join(qrels), encoding="utf-8", newline="\n")
@@ -39,8 +47,8 @@ def write(judgements: Judgements, path: Path) -> Path:
     return beside
 
 
-def read(path: Path, topics: Path | None) -> dict[str, dict[str, int]]:
-    """Read judgements: by query, the grade of each chunk's id.
+def read_qrels(path: Path, topics: Path | None) -> Grades:
+    """Read judgements.
 
     Raises:
         ConfigError: A file cannot be read or has a wrong line.
@@ -75,7 +83,7 @@ def _queries(path: Path) -> dict[str, str]:
         if known.strip() in queries:
             raise ConfigError(f"{path}:{number}: the query id {known.strip()!r} is there already")
         text = " ".join(query.split())
-        queries[known.strip()] = first.setdefault(folded(text), text)
+        queries[known.strip()] = first.setdefault(fold_query(text), text)
     return queries
 
 
@@ -83,9 +91,9 @@ def _grade(text: str, where: str) -> int:
     digits = text.removeprefix("-")
     if digits.isascii() and digits.isdecimal() and len(digits) <= 6:
         grade = max(0, int(text))  # TREC marks spam with grades below 0
-        if grade <= HIGHEST:
+        if grade <= MAX_GRADE:
             return grade
-    raise ConfigError(f"{where}: grade {text!r}: give a whole number up to {HIGHEST}")
+    raise ConfigError(f"{where}: grade {text!r}: give a whole number up to {MAX_GRADE}")
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -18,19 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.errors import ConfigError
-from kbkit.feedback.checks import whole
+from kbkit.feedback.candidate_cache import CandidateCache
+from kbkit.feedback.evaluation_set import Searchable, evaluation_set
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import Difference, Values, difference
-from kbkit.feedback.tasks import Searchable, tasks_of
-from kbkit.feedback.trials import Trials
 from kbkit.models import Progress
-from kbkit.progress import OnProgress, shown
+from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import Question, RetrievalSpec
+from kbkit.validation import check_integer
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LEAST_QUERIES = 10
+MIN_QUERIES = 10
 """Fewer queries tell nothing."""
 RANGES = {
     "dense_weight": (0.0, 1.0),
@@ -39,7 +39,7 @@ RANGES = {
     "heading_weight": (0.0, 1.0),
 }
 """What is learned, and between which ends."""
-CERTAIN = 0.01
+MAX_P_VALUE = 0.01
 """Largest p-value of a win that counts. Stricter than usual, since what is kept ought to last."""
 _TRIED = 256
 _BEST = 16
@@ -97,7 +97,7 @@ class TuneReport:
     @property
     def wins(self) -> bool:
         """Whether the choice is better on held-out queries, with p below 0.01."""
-        return self.difference.mean > 0 and self.difference.p_value < CERTAIN
+        return self.difference.mean > 0 and self.difference.p_value < MAX_P_VALUE
 
     @property
     def settings(self) -> RetrievalSpec:
@@ -178,7 +178,7 @@ class TuneReport:
 
 def tune(
     kb: Searchable,
-    asked: Sequence[Question] | Judgements,
+    ground_truth: Sequence[Question] | Judgements,
     *,
     seed: int = 0,
     on_progress: OnProgress | None = None,
@@ -187,7 +187,7 @@ def tune(
 
     Args:
         kb: Whose settings are to be learned.
-        asked: Golden questions (learned by page) or judgements (by chunk).
+        ground_truth: Golden questions (learned by page) or judgements (by chunk).
         seed: Another one divides the queries in other ways.
         on_progress: Called as the work goes on; by default notebooks show a bar.
 
@@ -195,26 +195,26 @@ def tune(
         ConfigError: There are fewer than 10 queries, or one is wrong.
         EmbedderError: The embedder failed.
     """
-    seed = whole("seed", seed, 0, 2**32 - 1)
-    tasks = tasks_of(kb, asked)
-    if len(tasks) < LEAST_QUERIES:
+    seed = check_integer("seed", seed, 0, 2**32 - 1)
+    queries = evaluation_set(kb, ground_truth)
+    if len(queries) < MIN_QUERIES:
         raise ConfigError(
-            f"{kb.name}: tuning needs {LEAST_QUERIES} queries whose answers are known, there are "
-            f"{len(tasks)}; rate more, or write more golden questions"
+            f"{kb.name}: tuning needs {MIN_QUERIES} queries whose answers are known, there are "
+            f"{len(queries)}; rate more, or write more golden questions"
         )
     present = kb.spec.retrieval
-    with shown(on_progress) as tell:
-        trials = Trials.of(kb, tasks, tasks.settings(present), tell)
-        tried = _tried(present)
-        figures = np.empty((len(tried), len(tasks)))
+    with progress_bar(on_progress) as report:
+        cache = CandidateCache.fetch(kb, queries, queries.retrieval(present), report)
+        tried = [_with(present, weights) for weights in _points()]
+        figures = np.empty((len(tried), len(queries)))
         for number, settings in enumerate(tried):
-            if tell is not None:
-                tell(Progress("tune", number, len(tried)))
-            figures[number] = trials.ndcg(settings)
-    now = trials.ndcg(present)
-    folds, tuned = _held_out(trials, figures, present, now, seed)
+            if report is not None:
+                report(Progress("tune", number, len(tried)))
+            figures[number] = cache.ndcg(settings)
+    now = cache.ndcg(present)
+    folds, tuned = _held_out(cache, figures, present, now, seed)
     return TuneReport(
-        queries=len(tasks),
+        queries=len(queries),
         tried=len(tried),
         present=present,
         proposed=_choice(present, figures),
@@ -226,7 +226,7 @@ def tune(
 
 
 def _held_out(
-    trials: Trials, figures: Values, present: RetrievalSpec, now: Values, seed: int
+    cache: CandidateCache, figures: Values, present: RetrievalSpec, now: Values, seed: int
 ) -> tuple[list[Fold], Values]:
     """The folds, and of each query the mean figure of the choices that it had no part in."""
     count = figures.shape[1]
@@ -237,7 +237,7 @@ def _held_out(
         parts = np.array_split(generator.permutation(count), _FOLDS)
         for number, held_out in enumerate(parts, 1):
             chosen = _choice(present, np.delete(figures, held_out, axis=1))
-            found = trials.ndcg(chosen)[held_out]
+            found = cache.ndcg(chosen)[held_out]
             tuned[held_out] += found / _REPEATS
             folds.append(
                 Fold(
@@ -250,11 +250,6 @@ def _held_out(
                 )
             )
     return folds, tuned
-
-
-def _tried(present: RetrievalSpec) -> list[RetrievalSpec]:
-    """Settings that fill the ranges evenly."""
-    return [_with(present, weights) for weights in _points()]
 
 
 def _choice(present: RetrievalSpec, figures: Values) -> RetrievalSpec:

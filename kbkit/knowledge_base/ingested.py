@@ -17,7 +17,7 @@ from kbkit.knowledge_base.opened import Opened
 from kbkit.models import (
     IngestReport,
 )
-from kbkit.progress import OnProgress, shown
+from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import (
     AnySource,
     KnowledgeBaseSpec,
@@ -280,7 +280,7 @@ class Ingested(Opened):
         """Cut and index all documents again where an older kbkit made the terms."""
         if self._current().analyzer == REVISION:
             return
-        with shown(on_progress) as tell:
+        with progress_bar(on_progress) as tell:
             report = self._pipeline().renew(on_progress=tell, stop=stop)
         if not report.interrupted:
             with self._resources.database.write() as connection:
@@ -295,7 +295,7 @@ class Ingested(Opened):
     ) -> IngestReport:
         pairs = [(row, open_reader(parse_source(row.spec))) for row in rows]
         self._reindex(on_progress, stop)
-        with shown(on_progress) as tell:
+        with progress_bar(on_progress) as tell:
             report = self._pipeline().run(pairs, handed, on_progress=tell, stop=stop)
         self._resources.snapshots.save(self.id)
         return self._with_encoder(report)

@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kbkit.feedback.agreement import Agreement, agreement
-from kbkit.feedback.checks import text
 from kbkit.feedback.evaluate import Evaluation, evaluate
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.judging import Judging
+from kbkit.feedback.judging import JudgingRound
+from kbkit.feedback.loading import Queries, load_queries
 from kbkit.feedback.pooling import JudgingPool, pool
-from kbkit.feedback.queries import Queries, queries_of
 from kbkit.feedback.rating import judgements_of, rate, rating_of, unrate
 from kbkit.feedback.tune import TuneReport, tune
 from kbkit.frames import ratings_frame
@@ -29,6 +28,7 @@ from kbkit.recipes import (
 )
 from kbkit.stores import ratings
 from kbkit.stores.ratings import Total as RatingTotal
+from kbkit.validation import check_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -201,7 +201,7 @@ class Judged(Searched, Edited):
         unshown: int = 5,
         seed: int = 0,
         rater: str = "",
-    ) -> Judging:
+    ) -> JudgingRound:
         """A round of judging: the pools of some queries, what a rater said, and what is left.
 
         What `kbkit.panels.JudgePanel` shows. What was said before counts, so it goes on where it
@@ -219,9 +219,9 @@ class Judged(Searched, Edited):
             ConfigError: There are no queries, or a number is out of range.
             RecipeError: A file cannot be read or has a wrong line.
         """
-        rater = text("rater", rater) or self._resources.settings.rater
-        return Judging(
-            self, queries_of(queries), limit=limit, unshown=unshown, seed=seed, rater=rater
+        rater = check_text("rater", rater) or self._resources.settings.rater
+        return JudgingRound(
+            self, load_queries(queries), limit=limit, unshown=unshown, seed=seed, rater=rater
         )
 
     def agreement(self) -> Agreement:

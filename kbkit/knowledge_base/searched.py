@@ -17,7 +17,8 @@ from kbkit.recipes import (
     RetrievalSpec,
 )
 from kbkit.retrieval.answering import ask
-from kbkit.retrieval.retriever import Query, Retriever, search, similar
+from kbkit.retrieval.query import Query
+from kbkit.retrieval.retriever import Retriever, search, similar
 
 if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever

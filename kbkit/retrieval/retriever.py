@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
 from kbkit.embedding.base import Embedder, Vector
-from kbkit.errors import ConfigError, EmbedderError, NotFoundError
-from kbkit.models import Chunk, Document, Filters, Hit, Hits, Mode
+from kbkit.errors import EmbedderError, NotFoundError
+from kbkit.models import Chunk, Document, Hit, Hits, Mode
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.bm25 import bm25_scores
 from kbkit.retrieval.candidates import (
@@ -27,6 +25,7 @@ from kbkit.retrieval.candidates import (
 )
 from kbkit.retrieval.fusion import Scores, rating_prior
 from kbkit.retrieval.postprocess import postprocessed, shown_of
+from kbkit.retrieval.query import Query
 from kbkit.retrieval.query_vectors import Encoded, QueryEncoding
 from kbkit.retrieval.ranking import Pool, Ranked, comparable, rank
 from kbkit.retrieval.snippet import Snippet
@@ -39,75 +38,7 @@ from kbkit.stores.vectors import VectorIndex
 from kbkit.stores.warming import Warmer
 from kbkit.text import REVISION, analyzer
 
-LONGEST_QUERY = 10_000
-"""Characters of a query that are read; the rest is left out."""
-
-
-_NO_FILTERS = Filters()
 _BY_MEANING = RetrievalSpec(document_weight=0, title_weight=0, heading_weight=0, rating_weight=0)
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What is asked.
-
-    Attributes:
-        text: A question or some words.
-        limit: Most hits.
-        mode: Which legs take part.
-        filters: What a document must be.
-        retrieval: Used in place of the knowledge bases' own.
-    """
-
-    text: str
-    limit: int = 10
-    mode: Mode = Mode.HYBRID
-    filters: Filters = _NO_FILTERS
-    retrieval: RetrievalSpec | None = None
-
-    @classmethod
-    def of(
-        cls,
-        text: str,
-        limit: int = 10,
-        mode: str | Mode = Mode.HYBRID,
-        filters: Filters | Mapping[str, Any] | None = None,
-        retrieval: RetrievalSpec | None = None,
-    ) -> Query:
-        """Check what somebody asks.
-
-        Raises:
-            ConfigError: The text is empty, or limit, mode or a filter is wrong.
-        """
-        if not isinstance(text, str):
-            raise ConfigError(f"query={text!r}: ask with a text")
-        if not text.strip():
-            raise ConfigError("the query is empty; ask for something")
-        try:
-            mode = Mode(mode)
-        except ValueError:
-            modes = ", ".join(Mode)
-            raise ConfigError(f"mode={mode!r}: not known; choose one of {modes}") from None
-        if retrieval is not None and not isinstance(retrieval, RetrievalSpec):
-            raise ConfigError(f"retrieval={retrieval!r}: give a `kbkit.RetrievalSpec`")
-        limit = _whole(limit)
-        # lone surrogates, as broken bytes of a command line become, can be neither stored nor read
-        text = text if len(text) <= LONGEST_QUERY else text.strip()[:LONGEST_QUERY]
-        text = text.encode("utf-8", "replace").decode()
-        return cls(text, limit, mode, Filters.of(filters), retrieval)
-
-
-def _whole(limit: Any) -> int:
-    """A limit that is a whole number of any kind, as numpy's are too."""
-    try:
-        if isinstance(limit, bool | np.bool_):
-            raise TypeError
-        number = operator.index(limit)
-    except TypeError:
-        raise ConfigError(f"limit={limit!r}: give a whole number, 1 or more") from None
-    if number < 1:
-        raise ConfigError(f"limit={number}: ask for 1 hit or more")
-    return number
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ import pytest
 
 import kbkit
 from kbkit.errors import ConfigError
-from kbkit.feedback.evaluate import Evaluation, score
+from kbkit.feedback.evaluate import Evaluation, to_ranking
+from kbkit.feedback.evaluation_set import EvaluationQuery
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.measures import figures
-from kbkit.feedback.tasks import Task
+from kbkit.feedback.measures import measure
 from kbkit.recipes import Question, RetrievalSpec
 
 SITE = "http://x.org/docs/"
@@ -23,8 +23,8 @@ QUESTIONS = [
 
 def scored(pages, *relevant):
     """Figures of a ranking of pages, the first relevant one worth 2."""
-    task = Task("How?", dict.fromkeys(relevant, 1) | {relevant[0]: 2})
-    (found,) = figures([score(task, [SITE + page for page in pages][:10], "page")], 10)
+    task = EvaluationQuery("How?", dict.fromkeys(relevant, 1) | {relevant[0]: 2})
+    (found,) = measure([to_ranking(task, [SITE + page for page in pages][:10], "page")], 10)
     return found
 
 
@@ -51,7 +51,7 @@ def test_figures_worked_out_by_hand(pages, relevant, ndcg, recall, reciprocal):
     assert found.ndcg == pytest.approx(ndcg)
     assert found.recall == pytest.approx(recall)
     assert found.reciprocal_rank == pytest.approx(reciprocal)
-    assert found.hit == (found.reciprocal_rank == 1)
+    assert found.hit_at_1 == (pages[:1] in [[page] for page in relevant])
 
 
 def test_the_tenth_place_counts():
@@ -89,34 +89,38 @@ def test_more_relevant_pages_than_ten_can_still_be_answered_perfectly():
     ],
 )
 def test_a_page_is_named_by_the_end_of_its_uri(uri, suffix, same):
-    assert score(Task("q", {suffix: 2}), [uri], "page").found == ((0,) if same else (None,))
+    assert to_ranking(EvaluationQuery("q", {suffix: 2}), [uri], "page").found == (
+        (0,) if same else (None,)
+    )
 
 
 def test_a_relevant_page_counts_once_though_two_pages_end_like_it():
-    ranking = score(Task("q", {"b.html": 2}), ["http://x/1/b.html", "http://x/2/b.html"], "page")
+    ranking = to_ranking(
+        EvaluationQuery("q", {"b.html": 2}), ["http://x/1/b.html", "http://x/2/b.html"], "page"
+    )
     assert ranking.found == (0, None)
-    assert figures([ranking], 10)[0].ndcg == 1
+    assert measure([ranking], 10)[0].ndcg == 1
 
 
 def test_questions_are_measured_by_page(shared):
     result = shared.evaluate(QUESTIONS)
     assert (result.unit, result.hit_at_1, result.mrr) == ("page", 1, 1)
-    assert result.answers[0].found[0] == "http://x.org/tea.html"
-    assert len(set(result.answers[0].found)) == len(result.answers[0].found)
-    assert result.answers[0].relevant == ("tea.html", "milk.html")
+    assert result.results[0].found[0] == "http://x.org/tea.html"
+    assert len(set(result.results[0].found)) == len(result.results[0].found)
+    assert result.results[0].relevant == ("tea.html", "milk.html")
     assert 0.9 < result.ndcg <= 1
 
 
 def test_a_relevant_page_that_is_named_twice_counts_once(shared):
     twice = Question(question="bread", relevant=("bread.html", "bread.html", "tea.html"))
-    (answer,) = shared.evaluate([twice]).answers
+    (answer,) = shared.evaluate([twice]).results
     assert answer.relevant == ("bread.html", "tea.html")
 
 
 def test_judgements_are_measured_by_chunk_with_their_grades(shared):
     order = [hit.chunk.id for hit in shared.search("black tea", limit=10)]
     grades = {order[0]: 1, order[1]: 3, order[2]: 0}
-    (answer,) = shared.evaluate(Judgements.of({"black tea": grades})).answers
+    (answer,) = shared.evaluate(Judgements.of({"black tea": grades})).results
     assert answer.found == tuple(order)
     assert answer.ndcg == pytest.approx((1 + 3 / log(2)) / (3 + 1 / log(2)))
     assert (answer.recall, answer.reciprocal_rank) == (1, 1)
@@ -140,7 +144,7 @@ def test_ratings_measure_by_default_and_have_no_weight_then(kb):
         kb.rate(hits[1].chunk.id, 5, query="black tea", rater=rater)
     settings = RetrievalSpec(rating_weight=1.0)
     assert [hit.chunk.id for hit in kb.search("black tea", retrieval=settings)] != before
-    assert kb.evaluate(retrieval=settings).answers[0].found == tuple(before)
+    assert kb.evaluate(retrieval=settings).results[0].found == tuple(before)
 
 
 def test_queries_that_nothing_judged_answers_are_left_out(kb, chunk):
@@ -152,7 +156,7 @@ def test_queries_that_nothing_judged_answers_are_left_out(kb, chunk):
         }
     )
     result = kb.evaluate(judged)
-    assert [answer.question for answer in result.answers] == ["bread"]
+    assert [result.query for answer in result.results] == ["bread"]
     assert result.left_out == ("wine", "gone")
 
 
@@ -164,7 +168,7 @@ def test_two_modes_are_compared_query_by_query(shared):
     row = result.summary().loc["ndcg@10"]
     assert row["difference"] == found.mean
     assert row["against"] == result.against.ndcg
-    assert list(result.to_frame()["against_ndcg@10"]) == [a.ndcg for a in result.against.answers]
+    assert list(result.to_frame()["against_ndcg@10"]) == [a.ndcg for a in result.against.results]
 
 
 def test_settings_and_other_evaluations_can_be_compared_with(shared, tmp_path):
@@ -185,7 +189,7 @@ def test_a_report_has_no_nan_however_small(shared):
         assert not result.summary().isna().any(axis=None)
         assert result.differences()["ndcg@10"].p_value == 1
         values = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-        assert values["questions"] == len(values["per_question"]) == count
+        assert values["queries"] == len(values["per_query"]) == count
         assert values["intervals"]["ndcg@10"][0] <= values["ndcg@10"]
         assert values["against"]["ndcg@10"]["p_value"] == 1
         assert "ndcg@10" in result._repr_html_()

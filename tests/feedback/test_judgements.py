@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbkit.errors import ConfigError
-from kbkit.feedback.judgements import Judgements, folded, query_id
+from kbkit.feedback.judgements import Judgements
+from kbkit.feedback.query_ids import fold_query, query_id
 
 
 def grades(kb):
@@ -82,7 +83,7 @@ names = st.text(st.characters(exclude_categories=["Cs", "Z", "C"]), min_size=1)
             st.dictionaries(names, st.integers(0, 100), min_size=1),
         ),
         max_size=5,
-        unique_by=lambda pair: folded(pair[0]),
+        unique_by=lambda pair: fold_query(pair[0]),
     )
 )
 def test_what_was_written_is_read_again(tmp_path_factory, pairs):

@@ -4,7 +4,7 @@ import pytest
 
 from kbkit.errors import ConfigError, KbkitError, NotFoundError
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.queries import queries_of
+from kbkit.feedback.loading import load_queries
 from kbkit.recipes import Question
 
 QUERIES = ["how long does bread rise", "milk in tea"]
@@ -12,7 +12,7 @@ QUERIES = ["how long does bread rise", "milk in tea"]
 
 def test_a_round_goes_on_where_it_was_left(kb):
     first = kb.judging(QUERIES, rater="ann")
-    assert (first.pooled(0), first.judged(0), first.is_done(0)) == (None, 0, False)
+    assert (first.pool_size(0), first.judged(0), first.is_done(0)) == (None, 0, False)
     for one in first.pool(0):
         first.judge(0, one.hit.chunk.id, 3)
     assert first.is_done(0)
@@ -23,7 +23,7 @@ def test_a_round_goes_on_where_it_was_left(kb):
     assert again.scores(1) == {first.pool(1)[0].hit.chunk.id: 5}
     assert kb.judging(QUERIES, rater="bob").judged(0) == 0
     frame = again.to_frame()
-    assert frame["judged"].tolist() == [again.pooled(0), 1]
+    assert frame["judged"].tolist() == [again.pool_size(0), 1]
     assert frame["ndcg@10"].between(0, 1).all()
 
 
@@ -32,10 +32,10 @@ def test_what_is_taken_back_is_as_if_it_was_never_said(kb):
     target = judging.pool(0)[0].hit.chunk.id
     kb.rate(target, 2, query=QUERIES[0].upper(), rater="ann")
     kb.rate(target, 2, query=QUERIES[0], rater="bob")
-    judging.reread()
+    judging.refresh()
     judging.judge(0, target, 4)
-    assert judging.take_back(0, target)
-    assert not judging.take_back(0, target)
+    assert judging.unjudge(0, target)
+    assert not judging.unjudge(0, target)
     assert judging.judged(0) == 0
     assert kb.ratings()["rater"].tolist() == ["bob"]
 
@@ -57,21 +57,21 @@ def test_each_rater_has_an_order_of_their_own(shared):
     assert len({frozenset(order) for order in orders}) == 1
 
 
-def test_the_standing_is_what_evaluate_says(kb):
+def test_the_interim_score_is_what_evaluate_says(kb):
     judging = kb.judging(QUERIES, rater="ann")
-    assert judging.standing() is None
+    assert judging.interim_score() is None
     for place in range(2):
         for number, one in enumerate(judging.pool(place)):
             judging.judge(place, one.hit.chunk.id, 5 if number == 0 else 1)
             if (place, number) == (0, 0):
-                assert judging.standing().queries == 1
-    standing = judging.standing()
-    assert standing.ndcg == pytest.approx(kb.evaluate().ndcg)
-    assert (standing.queries, standing.judged) == (2, kb.evaluate().answers[0].judged)
+                assert judging.interim_score().queries == 1
+    score = judging.interim_score()
+    assert score.ndcg == pytest.approx(kb.evaluate().ndcg)
+    assert (score.queries, score.judged) == (2, kb.evaluate().results[0].judged)
     for number, one in enumerate(judging.pool(1)):
         judging.judge(1, one.hit.chunk.id, 1 if number == 0 else 5)
-    assert judging.standing().ndcg == pytest.approx(kb.evaluate().ndcg)
-    assert judging.standing() != standing
+    assert judging.interim_score().ndcg == pytest.approx(kb.evaluate().ndcg)
+    assert judging.interim_score() != score
 
 
 def test_others_are_heard_when_they_are_asked_for(kb):
@@ -80,7 +80,7 @@ def test_others_are_heard_when_they_are_asked_for(kb):
     judging.judge(0, target, 4)
     kb.rate(target, 4, query=QUERIES[0], rater="bob")
     assert judging.agreement().passages == ()
-    judging.reread()
+    judging.refresh()
     assert judging.agreement().raters == ("ann", "bob")
 
 
@@ -91,7 +91,7 @@ def test_pools_are_made_anew_when_many_were_asked_for(kb):
         judging.pool(place)
     assert len(judging._pools) < 40
     assert [one.hit.chunk.id for one in judging.pool(0)] == ids
-    assert judging.pooled(20)
+    assert judging.pool_size(20)
 
 
 def test_queries_come_in_many_forms(tmp_path):
@@ -106,7 +106,7 @@ def test_queries_come_in_many_forms(tmp_path):
     forms = [wanted, questions, judgements, tmp_path / "q.tsv", str(tmp_path / "q.txt"),
              tmp_path / "r.yaml", iter(wanted)]  # fmt: skip
     for form in forms:
-        assert queries_of(form) == wanted
+        assert load_queries(form) == wanted
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_queries_come_in_many_forms(tmp_path):
 )
 def test_what_is_no_query_is_one_clear_error(given):
     with pytest.raises(KbkitError) as raised:
-        queries_of(given)
+        load_queries(given)
     assert len(str(raised.value)) < 400
 
 

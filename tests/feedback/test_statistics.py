@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from kbkit.feedback.statistics import difference, interval
+from kbkit.feedback.statistics import confidence_interval, difference
 
 SOME = np.array([0.1, 0.4, 0.5, 0.7, 0.8, 1.0, 0.3, 0.6])
 
@@ -13,16 +13,16 @@ SOME = np.array([0.1, 0.4, 0.5, 0.7, 0.8, 1.0, 0.3, 0.6])
 def test_an_interval_is_about_two_standard_errors_either_side():
     values = np.random.default_rng(0).random(200)
     error = values.std(ddof=1) / math.sqrt(len(values))
-    low, high = interval(values)
+    low, high = confidence_interval(values)
     assert low == pytest.approx(values.mean() - 1.96 * error, abs=error / 10)
     assert high == pytest.approx(values.mean() + 1.96 * error, abs=error / 10)
-    assert interval(values) == (low, high)
+    assert confidence_interval(values) == (low, high)
 
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("values", [[], [0.5], [0.5, 0.5], [0.0] * 30, [1.0, 0.0]])
 def test_little_to_go_by_gives_finite_intervals_without_warnings(values):
-    low, high = interval(np.array(values))
+    low, high = confidence_interval(np.array(values))
     assert 0 <= low <= high <= 1
     assert ((low, high) == (0, 1)) == (len(values) < 2 or values == [1.0, 0.0])
 

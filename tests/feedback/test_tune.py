@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 import kbkit
 from kbkit import cli
 from kbkit.errors import ConfigError
+from kbkit.feedback.candidate_cache import CandidateCache
+from kbkit.feedback.evaluation_set import evaluation_set
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.tasks import tasks_of
-from kbkit.feedback.trials import Trials
 from kbkit.feedback.tune import RANGES
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, load_recipe
 
@@ -163,12 +163,12 @@ def test_trials_rank_exactly_as_search_does(base, judged, by_page):
     # with doubles, so that there are near duplicates to give way
     settings = [BAD, RetrievalSpec(), RetrievalSpec(dense_weight=0.8, duplicates=0.7),
                 RetrievalSpec(dense_weight=0.0, per_document=1, heading_weight=1.0)]  # fmt: skip
-    tasks = tasks_of(base, asked)
+    tasks = evaluation_set(base, asked)
     for one in settings:
-        trials = Trials.of(base, tasks, one)
+        trials = CandidateCache.fetch(base, tasks, one)
         figures = base.evaluate(asked, retrieval=one).values()["ndcg@10"]
         np.testing.assert_allclose(trials.ndcg(one), figures, atol=1e-12)
-    assert len(Trials.of(base, tasks, settings[2]).close) > 0
+    assert len(CandidateCache.fetch(base, tasks, settings[2]).near_duplicates) > 0
 
 
 def test_too_few_queries_are_refused(base, judged):

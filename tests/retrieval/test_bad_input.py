@@ -12,7 +12,7 @@ import kbkit
 from kbkit.errors import ConfigError, KbkitError
 from kbkit.models import Hits, Mode
 from kbkit.recipes import JsonlSource, RetrievalSpec
-from kbkit.retrieval.retriever import LONGEST_QUERY
+from kbkit.retrieval.query import MAX_QUERY_LENGTH
 
 MODES = list(Mode)
 TEXTS = {
@@ -106,7 +106,7 @@ def test_syntax_of_the_index_is_only_text(kb, mode):
 def test_a_very_long_query_is_answered(kb, query, mode):
     hits = kb.search(query, mode=mode)
     check(kb, hits, 10)
-    assert len(hits.query) <= LONGEST_QUERY
+    assert len(hits.query) <= MAX_QUERY_LENGTH
 
 
 @pytest.mark.parametrize("query", ["zzzqqq", "?!", "🍵🍵🍵", "\0", "\ud800"])

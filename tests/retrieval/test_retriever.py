@@ -10,7 +10,8 @@ import kbkit
 from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Mode
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
-from kbkit.retrieval.retriever import LONGEST_QUERY, Query, Retriever, search
+from kbkit.retrieval.query import MAX_QUERY_LENGTH, Query
+from kbkit.retrieval.retriever import Retriever, search
 
 
 @pytest.fixture(autouse=True)
@@ -159,9 +160,9 @@ def test_snippets_and_scores_come_with_the_hits(workspace):
 
 def test_a_very_long_query_is_read_up_to_a_bound(workspace):
     fill(workspace, "drinks", "green tea", "milk")
-    query = "green tea " * LONGEST_QUERY
+    query = "green tea " * MAX_QUERY_LENGTH
     hits = workspace.search(query)
-    assert len(hits.query) == LONGEST_QUERY
+    assert len(hits.query) == MAX_QUERY_LENGTH
     assert hits[0].title == "green tea"
 
 

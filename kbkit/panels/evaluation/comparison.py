@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kbkit.feedback.evaluate import Answer, Evaluation
-from kbkit.feedback.judgements import Judgements, folded
-from kbkit.feedback.tasks import Task, is_page, tasks_of
+from kbkit.feedback.evaluate import Evaluation, QueryResult
+from kbkit.feedback.evaluation_set import EvaluationQuery, evaluation_set, is_page
+from kbkit.feedback.judgements import Judgements
+from kbkit.feedback.query_ids import fold_query
 from kbkit.models import Hit, Mode
 from kbkit.panels import render
 from kbkit.panels.judging import passages
@@ -34,7 +35,7 @@ def drawn(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
         evaluation: With another one to compare with.
     """
     assert evaluation.against is not None
-    first, second = evaluation.against.answers, evaluation.answers
+    first, second = evaluation.against.results, evaluation.results
     differences = np.array([b.ndcg - a.ndcg for a, b in zip(first, second, strict=True)])
     order = np.argsort(-differences, kind="stable").tolist()
     found = evaluation.differences()["ndcg@10"]
@@ -42,7 +43,7 @@ def drawn(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
     state = {
         "measures": _measures(evaluation),
         "queries": [
-            [render.plain(second[i].question, 300), first[i].ndcg, second[i].ndcg] for i in order
+            [render.plain(second[i].query, 300), first[i].ndcg, second[i].ndcg] for i in order
         ],
         "bins": counts.tolist(),
         "mean": [found.mean, found.low, found.high],
@@ -54,7 +55,7 @@ def drawn(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
 def summary(evaluation: Evaluation) -> str:
     """What came out, in a sentence."""
     found = evaluation.differences()["ndcg@10"]
-    count = len(evaluation.answers)
+    count = len(evaluation.results)
     queries = "1 query" if count == 1 else f"{count} queries"
     change = f"nDCG@10 {found.mean:+.3f} on {queries} (p = {found.p_value:.3f})"
     if found.mean == 0 and found.p_value == 1:
@@ -74,7 +75,7 @@ def recipe_lines(settings: RetrievalSpec) -> str:
 def side_by_side(
     kb: KnowledgeBase,
     asked: Sequence[Question] | Judgements,
-    answer: Answer,
+    result: QueryResult,
     sides: Mapping[str, tuple[Mode, RetrievalSpec]],
 ) -> dict[str, Any]:
     """What both sides find for a query now, the first ten, and where each stands on the other side.
@@ -82,17 +83,17 @@ def side_by_side(
     Args:
         kb: Where to search.
         asked: What was measured by.
-        answer: Of the query.
+        result: Of the query.
         sides: Mode and settings of ``A`` and ``B``.
     """
-    tasks = tasks_of(kb, _only(asked, answer.question))
-    task, by_page = next(iter(tasks)), tasks.unit == "page"
+    queries = evaluation_set(kb, _only(asked, result.query))
+    query, by_page = next(iter(queries)), queries.unit == "page"
     lists = {}
     for side, (mode, settings) in sides.items():
         found: dict[str, Hit] = {}
         limit = 5 * DEPTH if by_page else DEPTH  # several hits may be of one page
         for hit in kb.search(
-            answer.question, limit=limit, mode=mode, retrieval=tasks.settings(settings)
+            result.query, limit=limit, mode=mode, retrieval=queries.retrieval(settings)
         ):
             found.setdefault(hit.uri if by_page else hit.chunk.id, hit)
         lists[side] = dict(list(found.items())[:DEPTH])
@@ -101,7 +102,7 @@ def side_by_side(
     return {
         side: [
             passages.line(hit)
-            | {"gain": _gain(task, name, by_page), "other": places[other].get(name)}
+            | {"gain": _gain(query, name, by_page), "other": places[other].get(name)}
             for name, hit in lists[side].items()
         ]
         for side, other in (("A", "B"), ("B", "A"))
@@ -111,16 +112,16 @@ def side_by_side(
 def _only(asked: Sequence[Question] | Judgements, query: str) -> Sequence[Question] | Judgements:
     """The one query out of what was asked."""
     if isinstance(asked, Judgements):
-        key = folded(query)
-        return Judgements(tuple(one for one in asked if folded(one.query) == key))
+        key = fold_query(query)
+        return Judgements(tuple(one for one in asked if fold_query(one.query) == key))
     return [one for one in asked if one.question == query][:1]
 
 
-def _gain(task: Task, name: str, by_page: bool) -> int | None:
+def _gain(query: EvaluationQuery, name: str, by_page: bool) -> int | None:
     """What a page or a chunk is worth; ``None`` where nobody said."""
     if not by_page:
-        return task.gains.get(name)
-    return next((gain for suffix, gain in task.gains.items() if is_page(name, suffix)), None)
+        return query.gains.get(name)
+    return next((gain for suffix, gain in query.gains.items() if is_page(name, suffix)), None)
 
 
 def _measures(evaluation: Evaluation) -> list[dict[str, Any]]:
@@ -146,7 +147,7 @@ def _notes(evaluation: Evaluation) -> list[str]:
     if evaluation.unit == "chunk":
         assert evaluation.against is not None
         for side, one in (("A", evaluation.against), ("B", evaluation)):
-            judged = float(np.mean([answer.judged for answer in one.answers]))
+            judged = float(np.mean([result.judged for result in one.results]))
             if judged < _LITTLE:
                 notes.append(
                     f"Only {judged:.0%} of what {side} finds first was judged, and the rest counts "

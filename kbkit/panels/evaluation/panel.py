@@ -13,7 +13,7 @@ import traitlets
 from kbkit.errors import ConfigError, KbkitError
 from kbkit.feedback.evaluate import Evaluation
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.queries import Asked, asked_of
+from kbkit.feedback.loading import GroundTruth, load_ground_truth
 from kbkit.models import Mode, Progress
 from kbkit.panels import render
 from kbkit.panels.evaluation import comparison
@@ -74,7 +74,9 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     running = traitlets.Bool(False, help="Whether work is under way.")
     evaluation = traitlets.Any(None, help="B's figures, with A's to compare with.")
 
-    def __init__(self, kb: KnowledgeBase, questions: Asked | None = None, *, k: int = 10) -> None:
+    def __init__(
+        self, kb: KnowledgeBase, questions: GroundTruth | None = None, *, k: int = 10
+    ) -> None:
         """Make a panel.
 
         Args:
@@ -89,7 +91,7 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         """
         self._cancel = threading.Event()
         self._kb = kb
-        self._questions = None if questions is None else asked_of(questions)
+        self._questions = None if questions is None else load_ground_truth(questions)
         self._k = k
         self._asked: Sequence[Question] | Judgements = ()
         self._order: list[int] = []
@@ -261,7 +263,7 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         try:
             number = self._order[place]
             lists = comparison.side_by_side(
-                self._kb, self._asked, evaluation.answers[number], self._measured
+                self._kb, self._asked, evaluation.results[number], self._measured
             )
             serial = self.view.state.get("serial")
             self.view.detail = {"serial": serial, "place": place, **lists}

@@ -18,8 +18,8 @@ from kbkit.panels.judging import passages
 from kbkit.panels.view import View
 
 if TYPE_CHECKING:
-    from kbkit.feedback.judging import Judging
-    from kbkit.feedback.queries import Queries
+    from kbkit.feedback.judging import JudgingRound
+    from kbkit.feedback.loading import Queries
     from kbkit.knowledge_base import KnowledgeBase
 
 _log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             RecipeError: A file of queries cannot be read or has a wrong line.
         """
         self._changed = threading.Condition(threading.RLock())
-        self.judging: Judging = kb.judging(
+        self.judging: JudgingRound = kb.judging(
             queries, limit=limit, unshown=unshown, seed=seed, rater=rater
         )
         self._kb = kb
@@ -150,7 +150,7 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             if score:
                 self.judging.judge(place, chunk_id, score)
             else:
-                self.judging.take_back(place, chunk_id)
+                self.judging.unjudge(place, chunk_id)
             self.error = None
         except Exception as error:  # a panel has nobody to raise to: it shows what is wrong
             self._note(error)
@@ -183,7 +183,7 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if what not in ("ratings", "documents"):
             return
         try:
-            self.judging.reread(documents=what == "documents")
+            self.judging.refresh(documents=what == "documents")
         except Exception as error:  # as in `_judged`
             self._note(error)
         with self._changed:
@@ -270,7 +270,7 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self._state["start"] = -1  # nothing is left
 
     def _measure(self) -> None:
-        standing, agreement = self.judging.standing(), self.judging.agreement()
+        standing, agreement = self.judging.interim_score(), self.judging.agreement()
         self._state["standing"] = None if standing is None else {
             "ndcg": standing.ndcg, "judged": standing.judged, "queries": standing.queries
         }  # fmt: skip
@@ -279,7 +279,9 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     def _show(self) -> None:
         with self._changed:
             places = range(len(self.judging.queries))
-            counts = [[self.judging.judged(place), self.judging.pooled(place)] for place in places]
+            counts = [
+                [self.judging.judged(place), self.judging.pool_size(place)] for place in places
+            ]
             self.view.state = {**self._state, "counts": counts}
 
     def _note(self, error: Exception) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from kbkit.feedback.query_ids import fold_query
 from kbkit.models import Rating
 
 
@@ -37,11 +38,11 @@ def own_ratings(ratings: Iterable[Rating], rater: str, query: str) -> dict[str, 
     """
     found: dict[str, OwnRating] = {}
     last: dict[str, dict[str, int]] = {}
-    asked = folded(query)
+    asked = fold_query(query)
     for rating in ratings:
         last.setdefault(rating.target, {})[rating.rater] = rating.score
         own = found.get(rating.target, OwnRating())
-        if rating.rater == rater and folded(rating.query) == asked:
+        if rating.rater == rater and fold_query(rating.query) == asked:
             own = replace(own, here=rating.score)
         elif rating.rater == rater:
             own = replace(own, other_query=rating.query, other_score=rating.score)
@@ -50,8 +51,3 @@ def own_ratings(ratings: Iterable[Rating], rater: str, query: str) -> dict[str, 
         target: replace(own, average=sum(said.values()) / len(said), raters=len(said))
         for (target, own), said in zip(found.items(), last.values(), strict=True)
     }
-
-
-def folded(query: str) -> str:
-    """A query without what does not count when queries are compared: case and white space."""
-    return " ".join(query.casefold().split())

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import KbkitError, NotFoundError
+from kbkit.feedback.query_ids import fold_query
 from kbkit.models import Hit, Hits, Rating
 from kbkit.panels import render
 from kbkit.panels.events import tell
 from kbkit.panels.search.cards import MEANINGS, Cards, Context, Marking, card, identity
-from kbkit.panels.search.earlier_ratings import OwnRating, folded, own_ratings
+from kbkit.panels.search.earlier_ratings import OwnRating, own_ratings
 from kbkit.panels.view import Handler
 from kbkit.text import analyzer
 
@@ -167,7 +168,7 @@ class Results:
                     now,
                     kb=shown.several,
                     own=own.get(known, OwnRating()),
-                    undo=bool(self._given.get((known, folded(shown.query)))),
+                    undo=bool(self._given.get((known, fold_query(shown.query)))),
                     selected=known in self._selected,
                     context=self._contexts.get(known),
                 )
@@ -237,14 +238,14 @@ class Results:
             return
         kb = self._find(hit.kb)
         rating = kb.rate(hit.chunk.id, score, query=self.shown.query, rater=self._rater)
-        self._given.setdefault((identity(hit), folded(self.shown.query)), []).append(rating)
+        self._given.setdefault((identity(hit), fold_query(self.shown.query)), []).append(rating)
         stars = "1 star" if rating.score == 1 else f"{rating.score} stars"
         self.say(f"Stored: {stars}, {MEANINGS[rating.score - 1]}, for “{hit.title}”")
         self._rated(kb.folder)
 
     def _undo(self, content: Mapping[str, Any]) -> None:
         hit = self.hit(content.get("card"))
-        given = self._given.get((identity(hit), folded(self.shown.query)))
+        given = self._given.get((identity(hit), fold_query(self.shown.query)))
         if not given:
             return
         kb = self._find(hit.kb)

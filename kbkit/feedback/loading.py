@@ -6,19 +6,20 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kbkit.errors import ConfigError
-from kbkit.feedback.checks import text
-from kbkit.feedback.judgements import Judgements, folded
+from kbkit.feedback.judgements import Judgements
+from kbkit.feedback.query_ids import fold_query
 from kbkit.recipes import Question, Recipe, golden_questions, load_questions, load_recipe
-from kbkit.retrieval.retriever import LONGEST_QUERY
+from kbkit.retrieval.query import MAX_QUERY_LENGTH
+from kbkit.validation import check_text
 
 Queries = Iterable[str | Question] | Recipe | Judgements | str | Path
 """Queries, golden questions, judgements, a recipe, or the path of a file with one of them."""
 
-Asked = Sequence[Question] | Judgements | Recipe | str | Path
+GroundTruth = Sequence[Question] | Judgements | Recipe | str | Path
 """What to measure by: golden questions, judgements, a recipe, or the path of a file with them."""
 
 
-def asked_of(given: Asked) -> Sequence[Question] | Judgements:
+def load_ground_truth(given: GroundTruth) -> Sequence[Question] | Judgements:
     """Golden questions or judgements, as `KnowledgeBase.evaluate` takes them.
 
     Args:
@@ -41,7 +42,7 @@ def asked_of(given: Asked) -> Sequence[Question] | Judgements:
     return load_questions(path)
 
 
-def queries_of(given: Queries) -> tuple[str, ...]:
+def load_queries(given: Queries) -> tuple[str, ...]:
     """The queries themselves, each once; case and white space do not tell two apart.
 
     Args:
@@ -55,8 +56,8 @@ def queries_of(given: Queries) -> tuple[str, ...]:
     """
     found: dict[str, str] = {}
     for query in _texts(given):
-        cut = " ".join(query.split())[:LONGEST_QUERY]  # as search and ratings have it
-        found.setdefault(folded(cut), cut)
+        cut = " ".join(query.split())[:MAX_QUERY_LENGTH]  # as search and ratings have it
+        found.setdefault(fold_query(cut), cut)
     found.pop("", None)
     if not found:
         raise ConfigError("queries: there are none; give some texts, questions, or a file of them")
@@ -72,7 +73,9 @@ def _texts(given: Queries) -> list[str]:
         return _of_file(Path(given))
     if not isinstance(given, Iterable):
         raise ConfigError(f"queries={given!r}: give a list of texts or questions, or a file's path")
-    return [one.question if isinstance(one, Question) else text("query", one) for one in given]
+    return [
+        one.question if isinstance(one, Question) else check_text("query", one) for one in given
+    ]
 
 
 def _of_file(path: Path) -> list[str]:

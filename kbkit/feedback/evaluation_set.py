@@ -1,4 +1,4 @@
-"""What is measured: queries whose right answers are known, by page or by chunk."""
+"""Queries whose right answers are known, by page or by chunk: what evaluation and tuning ask."""
 
 from __future__ import annotations
 
@@ -47,15 +47,16 @@ class Searchable(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class EvaluationQuery:
     """A query and what answers it.
 
     Attributes:
+        text: The query.
         gains: What each thing that was judged is worth, by its name: the suffix of a page's URI,
             or a chunk's id.
     """
 
-    query: str
+    text: str
     gains: Mapping[str, int]
 
     @property
@@ -65,7 +66,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Tasks:
+class EvaluationSet:
     """Queries of one kind.
 
     Attributes:
@@ -74,21 +75,21 @@ class Tasks:
     """
 
     unit: Unit
-    tasks: tuple[Task, ...]
+    queries: tuple[EvaluationQuery, ...]
     left_out: tuple[str, ...] = ()
 
-    def __iter__(self) -> Iterator[Task]:
-        return iter(self.tasks)
+    def __iter__(self) -> Iterator[EvaluationQuery]:
+        return iter(self.queries)
 
     def __len__(self) -> int:
-        return len(self.tasks)
+        return len(self.queries)
 
-    def settings(self, given: RetrievalSpec) -> RetrievalSpec:
+    def retrieval(self, given: RetrievalSpec) -> RetrievalSpec:
         """How to rank. Ratings have no weight where they are what is measured by."""
         return given if self.unit == "page" else given.model_copy(update={"rating_weight": 0.0})
 
 
-def tasks_of(kb: Searchable, asked: Sequence[Question] | Judgements) -> Tasks:
+def evaluation_set(kb: Searchable, asked: Sequence[Question] | Judgements) -> EvaluationSet:
     """What golden questions or judgements ask of a knowledge base.
 
     The best page of a question is worth 2 and the others 1; a judged chunk is worth its grade.
@@ -99,7 +100,7 @@ def tasks_of(kb: Searchable, asked: Sequence[Question] | Judgements) -> Tasks:
     return _by_chunk(kb, asked) if isinstance(asked, Judgements) else _by_page(asked)
 
 
-def _by_page(questions: Any) -> Tasks:
+def _by_page(questions: Any) -> EvaluationSet:
     if isinstance(questions, str) or not isinstance(questions, Sequence):
         raise ConfigError(f"questions={questions!r}: give a list of `Question`s, or judgements")
     for question in questions:
@@ -110,17 +111,17 @@ def _by_page(questions: Any) -> Tasks:
             )
     if not questions:
         raise ConfigError("there are no questions; write some in the recipe or in a TSV file")
-    tasks = [
-        Task(
+    queries = [
+        EvaluationQuery(
             question.question,
             dict.fromkeys(question.relevant, 1) | {question.relevant[0]: 2},
         )
         for question in questions
     ]
-    return Tasks("page", tuple(tasks))
+    return EvaluationSet("page", tuple(queries))
 
 
-def _by_chunk(kb: Searchable, judgements: Judgements) -> Tasks:
+def _by_chunk(kb: Searchable, judgements: Judgements) -> EvaluationSet:
     if not judgements:
         raise ConfigError(
             f"{kb.name}: there are no judgements; rate some chunks with the query they were found "
@@ -130,25 +131,27 @@ def _by_chunk(kb: Searchable, judgements: Judgements) -> Tasks:
     with kb.retriever.database.read() as connection:
         there = contents.seqs_by_id(connection, ids)
     known = [
-        Task(query, {name: grade for name, grade in grades.items() if name in there})
-        for query, grades in judgements.grades.items()
+        EvaluationQuery(text, {name: grade for name, grade in grades.items() if name in there})
+        for text, grades in judgements.grades.items()
     ]
-    tasks = tuple(task for task in known if task.relevant)
-    if not tasks:
+    answered = tuple(query for query in known if query.relevant)
+    if not answered:
         why = "is rated 3 stars or better" if there else "is there any more"
         raise ConfigError(f"{kb.name}: no judged chunk {why}; rate what answers the queries")
-    return Tasks("chunk", tasks, tuple(task.query for task in known if not task.relevant))
+    return EvaluationSet(
+        "chunk", answered, tuple(query.text for query in known if not query.relevant)
+    )
 
 
-def matched(uri: str, task: Task, taken: Sequence[str | None] = ()) -> str | None:
+def matching_page(uri: str, query: EvaluationQuery, taken: Sequence[str | None] = ()) -> str | None:
     """The relevant page that a URI is, unless another URI is it already.
 
     Args:
         uri: Of a page that was found.
-        task: What was asked.
+        query: What was asked.
         taken: Pages that better hits are.
     """
-    for suffix in task.gains:
+    for suffix in query.gains:
         if suffix not in taken and is_page(uri, suffix):
             return suffix
     return None

@@ -1,14 +1,15 @@
-"""Looks at what somebody hands in, before it goes any further."""
+"""Checks of what somebody hands in, before it goes any further."""
 
 from __future__ import annotations
 
 import operator
+from math import inf
 from typing import Any
 
 from kbkit.errors import ConfigError
 
 
-def is_whole(value: Any, low: int, high: int) -> bool:
+def is_integer(value: Any, low: int, high: float = inf) -> bool:
     """Whether a value is a whole number in a range, of Python's or numpy's kind."""
     if isinstance(value, bool):
         return False
@@ -19,18 +20,19 @@ def is_whole(value: Any, low: int, high: int) -> bool:
     return low <= number <= high
 
 
-def whole(name: str, value: Any, low: int, high: int) -> int:
+def check_integer(name: str, value: Any, low: int, high: float = inf) -> int:
     """A whole number in a range.
 
     Raises:
         ConfigError: It is not one.
     """
-    if not is_whole(value, low, high):
-        raise ConfigError(f"{name}={value!r}: give a whole number from {low} to {high}")
+    if not is_integer(value, low, high):
+        ends = f", {low} or more" if high == inf else f" from {low} to {high}"
+        raise ConfigError(f"{name}={value!r}: give a whole number{ends}")
     return int(value)
 
 
-def text(name: str, value: Any) -> str:
+def check_text(name: str, value: Any) -> str:
     """A text, without lone surrogates, which cannot be stored.
 
     Raises:

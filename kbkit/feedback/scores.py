@@ -1,0 +1,39 @@
+"""What raters said last of chunks for queries: what judgements and agreement are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kbkit.feedback.query_ids import fold_query
+from kbkit.models import Rating
+
+Scores = dict[str, dict[str, dict[str, int]]]
+"""The last score of each rater, 1 to 5, by query, chunk id and rater."""
+
+
+def latest_scores(ratings: Iterable[Rating]) -> Scores:
+    """The ratings of chunks that name a query.
+
+    The last rating that somebody gave a chunk for a query counts. Queries that differ only in case
+    or white space are one, worded as it was first asked, white space folded.
+
+    Args:
+        ratings: Oldest first.
+    """
+    wordings: dict[str, str] = {}
+    scores: Scores = {}
+    for rating in ratings:
+        key = fold_query(rating.query)
+        if not key or rating.target_type != "chunk":
+            continue
+        query = wordings.setdefault(key, " ".join(rating.query.split()))
+        chunks = scores.setdefault(query, {})
+        chunks.setdefault(rating.target, {})[rating.rater] = rating.score
+    return scores
+
+
+def latest_scores_of(ratings: Iterable[Rating], query: str) -> dict[str, dict[str, int]]:
+    """The last score of each rater for one query, by chunk."""
+    key = fold_query(query)
+    found = latest_scores(rating for rating in ratings if fold_query(rating.query) == key)
+    return next(iter(found.values()), {})

@@ -1,0 +1,88 @@
+"""A query as somebody asks it, once it has been checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kbkit.errors import ConfigError
+from kbkit.models import Filters, Mode
+from kbkit.recipes import RetrievalSpec
+from kbkit.validation import check_integer, check_text
+
+MAX_QUERY_LENGTH = 10_000
+"""Characters of a query that are read; the rest is left out."""
+
+_NO_FILTERS = Filters()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked.
+
+    Attributes:
+        text: A question or some words.
+        limit: Most hits.
+        mode: Which legs take part.
+        filters: What a document must be.
+        retrieval: Used in place of the knowledge bases' own.
+    """
+
+    text: str
+    limit: int = 10
+    mode: Mode = Mode.HYBRID
+    filters: Filters = _NO_FILTERS
+    retrieval: RetrievalSpec | None = None
+
+    @classmethod
+    def of(
+        cls,
+        text: str,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+        retrieval: RetrievalSpec | None = None,
+    ) -> Query:
+        """Check what somebody asks.
+
+        Raises:
+            ConfigError: The text is empty, or limit, mode or a filter is wrong.
+        """
+        # without lone surrogates, as broken bytes of a command line become
+        text = check_text("query", text)
+        if not text.strip():
+            raise ConfigError("the query is empty; ask for something")
+        if len(text) > MAX_QUERY_LENGTH:
+            text = text.strip()[:MAX_QUERY_LENGTH]
+        return cls(
+            text=text,
+            limit=check_integer("limit", limit, 1),
+            mode=check_mode(mode),
+            filters=Filters.of(filters),
+            retrieval=None if retrieval is None else check_retrieval(retrieval),
+        )
+
+
+def check_mode(mode: str | Mode) -> Mode:
+    """A mode of search.
+
+    Raises:
+        ConfigError: There is none of this name.
+    """
+    try:
+        return Mode(mode)
+    except ValueError:
+        modes = ", ".join(Mode)
+        raise ConfigError(f"mode={mode!r}: not known; choose one of {modes}") from None
+
+
+def check_retrieval(retrieval: Any) -> RetrievalSpec:
+    """How to rank.
+
+    Raises:
+        ConfigError: It is something else.
+    """
+    if not isinstance(retrieval, RetrievalSpec):
+        raise ConfigError(f"retrieval={retrieval!r}: give a `kbkit.RetrievalSpec`")
+    return retrieval
