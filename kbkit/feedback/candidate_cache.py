@@ -1,4 +1,4 @@
-"""The candidates of many queries, fetched once, so that many ways of ranking can be tried on them."""
+"""Candidates of many queries, fetched once, so that many ways of ranking can be tried on them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CandidateCache:
         items: What each candidate counts as: itself, or the page that it is part of.
         gains: What that is worth, 0 for what was not judged.
         ideal: The DCG of the best possible ranking of each query, shape ``(queries,)``.
-        near_duplicates: For each query with near duplicates, where its candidates begin, and their vectors.
+        near_duplicates: For each query with some, where its candidates begin, and their vectors.
         threshold: Cosine above which chunks are near duplicates.
     """
 

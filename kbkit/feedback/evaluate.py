@@ -103,7 +103,7 @@ class Evaluation:
         }
 
     def intervals(self) -> dict[str, tuple[float, float]]:
-        """The 95 % confidence interval of each mean; see `kbkit.feedback.statistics.confidence_interval`."""
+        """The 95 % confidence interval of each mean; see `confidence_interval` in `statistics`."""
         return {name: confidence_interval(values) for name, values in self.values().items()}
 
     def differences(self) -> dict[str, Difference]:

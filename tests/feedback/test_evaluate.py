@@ -156,7 +156,7 @@ def test_queries_that_nothing_judged_answers_are_left_out(kb, chunk):
         }
     )
     result = kb.evaluate(judged)
-    assert [result.query for answer in result.results] == ["bread"]
+    assert [one.query for one in result.results] == ["bread"]
     assert result.left_out == ("wine", "gone")
 
 
@@ -214,7 +214,7 @@ def test_no_answers_have_figures_of_0():
         ({"questions": QUESTIONS, "mode": "fuzzy"}, "choose one of hybrid, dense, lexical"),
         ({"questions": QUESTIONS, "against": "fuzzy"}, "choose one of hybrid, dense, lexical"),
         ({"questions": QUESTIONS, "against": 3}, "choose one of hybrid, dense, lexical"),
-        ({"questions": QUESTIONS, "settings": {"dense_weight": 1}}, "give a `kbkit.recipes.Retr"),
+        ({"questions": QUESTIONS, "retrieval": {"dense_weight": 1}}, "give a `kbkit.Retr"),
         ({"questions": QUESTIONS, "k": 0}, "k=0: give a whole number from 1 to 100"),
         ({"questions": QUESTIONS, "k": 2.5}, "k=2.5"),
         ({"questions": [Question(question=" ", relevant=("a",))]}, "the query is empty"),
