@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -14,6 +15,11 @@ from hypothesis import settings
 # How long an example takes says more about the machine than about kbkit
 settings.register_profile("kbkit", deadline=None)
 settings.load_profile("kbkit")
+
+# A shell starts what runs in its background (`make test &`) with interrupts ignored, and what the
+# tests start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REQUIRED = os.environ.get("KBKIT_REQUIRE_BROWSER") == "1"
 
