@@ -17,6 +17,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from kbkit.errors import ConfigError, KbkitError
+from kbkit.third_party import safe_message
 
 SOURCES = "kbkit.sources"
 """Group of classes and functions that make a `kbkit.sources.base.SourceReader`."""
@@ -82,7 +83,7 @@ def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ..
     except KbkitError:
         raise
     except Exception as error:  # whatever the code of others raises is their message to the user
-        detail = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        detail = safe_message(error, options)
         raise ConfigError(f"{where} cannot be made with these options ({detail})") from error
     missing = [part for part in parts if not hasattr(made, part)]
     if missing:

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kbkit.errors import ConfigError
-from kbkit.text import Analyzer, analyzer, without_link_targets
+from kbkit.markdown.links import without_link_targets
+from kbkit.text import Analyzer, analyzer
 from kbkit.text.analysis import _tokens
 from kbkit.text.stopwords import stop_words
 

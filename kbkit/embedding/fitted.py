@@ -16,7 +16,7 @@ about just those) and s makes lambda mean the same whatever the knowledge base. 
 chosen on chunks that are held out: their headings have to find them. Queries play no part.
 
 Where there are chunks enough, each row also gets a share of what static vectors say of its term,
-brought into the space of the chunks' vectors (`kbkit.embedding.term_vectors.mapped`): a word
+brought into the space of the chunks' vectors (`kbkit.embedding.term_vectors.map_words`): a word
 that stands in few chunks, or elsewhere than those of the same meaning, is understood by what it
 means in general.
 
@@ -41,12 +41,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding.base import Matrix, Vector
-from kbkit.embedding.regression import READ, grouped, levelling, rows_of, started, vocabulary_of
+from kbkit.embedding.regression import (
+    MAX_TERMS,
+    build_vocabulary,
+    fit_prior,
+    group_headings,
+    partial_whitening,
+    term_matrix,
+)
 from kbkit.embedding.ridge import ridge
-from kbkit.embedding.term_vectors import mapped
+from kbkit.embedding.term_vectors import map_words
 from kbkit.errors import EmbedderError
 
-ASKED = 64
+MAX_QUERY_ROWS = 64
 """Rows that a query's vector is the sum of, at most: reading more from memory takes too long."""
 PRIOR_BELOW = 500
 """Number of chunks below which a prior pays (nDCG@10 +5 points at 50, +2 at 200, 0 at 600).
@@ -54,13 +61,13 @@ PRIOR_BELOW = 500
 From there on static vectors of words do, which are no prior but added.
 """
 
-METHOD = 1
+FIT_REVISION = 1
 """Number of how an encoder is fitted; raised when that changes."""
-_MOST_TERMS = 100_000
+_MAX_VOCABULARY = 100_000
 """Terms that get a vector: the commonest, so that the table stays below 80 MB."""
 _IDF_POWER = 0.75
 """Below 1, as questions have common words that say much; rows of the regression have idf itself."""
-_WORDS = 0.6
+_WORD_SHARE = 0.6
 """Share of the vectors of words in a row, beside 1 for what the regression found."""
 _WORDS_IDF_POWER = 0.25
 """Less than of the rest: what is rare in the knowledge base is not rare in general ("folder")."""
@@ -122,8 +129,8 @@ class FittedEncoder:
             Unit length; zero when no term has a row.
         """
         known = self._rows
-        distinct = dict.fromkeys(islice(terms, READ))
-        rows = list(islice((known[term] for term in distinct if term in known), ASKED))
+        distinct = dict.fromkeys(islice(terms, MAX_TERMS))
+        rows = list(islice((known[term] for term in distinct if term in known), MAX_QUERY_ROWS))
         if not rows:
             return np.zeros(self.dimensions, np.float32)
         total: Vector = np.add.reduce(self.vectors.take(rows, axis=0), axis=0)
@@ -158,16 +165,16 @@ def fit(
             has any term.
     """
     _check(vectors, chunk_terms, heading_terms)
-    problem = _Problem.of(vectors, chunk_terms, heading_terms, prior, words)
-    chosen, report = _choose(problem, chunk_terms, heading_terms, words, seed)
+    regression = _Regression.of(vectors, chunk_terms, heading_terms, prior, words)
+    chosen, report = _choose(regression, chunk_terms, heading_terms, words, seed)
     return FittedEncoder(
         embedder=embedder,
-        terms=tuple(problem.vocabulary),
-        vectors=problem.table(chosen),
+        terms=tuple(regression.vocabulary),
+        vectors=regression.table(chosen),
         report={
             "chunks": len(vectors),
-            "terms": len(problem.vocabulary),
-            "headings": bool(problem.headings),
+            "terms": len(regression.vocabulary),
+            "headings": bool(regression.headings),
             "prior": prior is not None,
             "words": words is not None,
             "lambda": chosen,
@@ -177,7 +184,7 @@ def fit(
 
 
 @dataclass(frozen=True, slots=True)
-class _Problem:
+class _Regression:
     """The regression of one knowledge base, or of a sample of it.
 
     Attributes:
@@ -208,28 +215,28 @@ class _Problem:
         heading_terms: Sequence[Sequence[str]],
         prior: Mapping[str, Vector] | None,
         words: Mapping[str, Vector] | None,
-    ) -> _Problem:
+    ) -> _Regression:
         from scipy.sparse import vstack
 
-        terms, df = vocabulary_of(chunk_terms, _MOST_TERMS)
+        terms, df = build_vocabulary(chunk_terms, _MAX_VOCABULARY)
         if not terms:
             raise EmbedderError("no chunk has any term: there is nothing to fit a query encoder to")
         vocabulary = {term: row for row, term in enumerate(terms)}
         idf = np.log1p((len(vectors) - df + 0.5) / (df + 0.5))
         centred = np.asarray(vectors, np.float32) - np.mean(vectors, axis=0, dtype=np.float32)
-        design, targets = rows_of(chunk_terms, vocabulary, idf), centred
-        general = None if words is None else mapped(words, vocabulary, design, centred)
-        groups = grouped(heading_terms, centred)
+        design, targets = term_matrix(chunk_terms, vocabulary, idf), centred
+        general = None if words is None else map_words(words, vocabulary, design, centred)
+        groups = group_headings(heading_terms, centred)
         if groups is not None:
             headings, means, weights = groups
             from scipy.sparse import diags
 
-            rows = diags(weights) @ rows_of(headings, vocabulary, idf)
+            rows = diags(weights) @ term_matrix(headings, vocabulary, idf)
             design = vstack([design, rows], format="csr", dtype=np.float32)
             targets = np.concatenate([centred, weights[:, None] * means])
         headings_count = 0 if groups is None else len(groups[0])
-        start = None if prior is None else started(prior, vocabulary, df, design, targets)
-        metric = levelling(centred)
+        start = None if prior is None else fit_prior(prior, vocabulary, df, design, targets)
+        metric = partial_whitening(centred)
         return cls(vocabulary, idf, design, targets, headings_count, metric, start, general)
 
     def table(self, strength: float) -> Matrix:
@@ -239,7 +246,7 @@ class _Problem:
             return rows
         general: Matrix = (self.words * self.idf[:, None] ** _WORDS_IDF_POWER) @ self.metric
         size = self._size(general)
-        return rows + general * (_WORDS * self._size(rows) / size) if size > 0 else rows
+        return rows + general * (_WORD_SHARE * self._size(rows) / size) if size > 0 else rows
 
     def _size(self, table: Matrix) -> np.float32:
         """Length of a term's vector, as chunks have terms."""
@@ -261,34 +268,37 @@ class _Problem:
 
 
 def _choose(
-    problem: _Problem,
+    regression: _Regression,
     chunk_terms: Sequence[Sequence[str]],
     heading_terms: Sequence[Sequence[str]],
     words: Mapping[str, Vector] | None,
     seed: int,
 ) -> tuple[float, dict[str, Any]]:
     """The lambda with which headings of held-out chunks find them best, and the figures."""
-    vectors = problem.targets[: len(chunk_terms)]
+    vectors = regression.targets[: len(chunk_terms)]
     order = np.random.default_rng(seed).permutation(len(vectors))[:_SAMPLE].tolist()
-    questions = _questions([(i, _question(i, chunk_terms, heading_terms)) for i in order])
-    asked = {terms: found for terms, found in questions.items() if terms}
-    held_out = dict(list(asked.items())[: len(asked) // 5])
+    questions: dict[tuple[str, ...], list[int]] = {}
+    for i in order:
+        terms = tuple(heading_terms[i] if heading_terms else chunk_terms[i][:_LEAD])
+        if terms:
+            questions.setdefault(terms, []).append(i)
+    held_out = dict(list(questions.items())[: len(questions) // 5])
     if len(held_out) < _FEWEST_HELD_OUT:
         return _USUAL_LAMBDA, {"questions": 0, "held_out": {}}
     hidden = {i for chunks in held_out.values() for i in chunks}
     kept = [i for i in order if i not in hidden]
     headings = [heading_terms[i] for i in kept] if heading_terms else ()
-    prior = problem.prior
-    part = _Problem.of(
+    prior = regression.prior
+    part = _Regression.of(
         vectors[kept],
         [chunk_terms[i] for i in kept],
         headings,
-        None if prior is None else {t: prior[row] for t, row in problem.vocabulary.items()},
+        None if prior is None else {t: prior[row] for t, row in regression.vocabulary.items()},
         words,
     )
     place = {i: row for row, i in enumerate(order)}
     wanted = [[place[i] for i in chunks] for chunks in held_out.values()]
-    asking = rows_of(held_out, part.vocabulary, part.idf)
+    asking = term_matrix(held_out, part.vocabulary, part.idf)
     asking.data[:] = 1
     scores = {
         strength: _reciprocal_rank(asking @ part.table(strength) @ vectors[order].T, wanted)
@@ -297,20 +307,6 @@ def _choose(
     best = max(scores, key=lambda strength: scores[strength])
     figures = {str(strength): round(score, 4) for strength, score in scores.items()}
     return best, {"questions": len(held_out), "held_out": figures}
-
-
-def _question(
-    i: int, chunk_terms: Sequence[Sequence[str]], heading_terms: Sequence[Sequence[str]]
-) -> tuple[str, ...]:
-    return tuple(heading_terms[i] if heading_terms else chunk_terms[i][:_LEAD])
-
-
-def _questions(asked: Iterable[tuple[int, tuple[str, ...]]]) -> dict[tuple[str, ...], list[int]]:
-    """The chunks that each question is to find."""
-    found: dict[tuple[str, ...], list[int]] = {}
-    for i, terms in asked:
-        found.setdefault(terms, []).append(i)
-    return found
 
 
 def _reciprocal_rank(scores: Matrix, wanted: Sequence[Sequence[int]]) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 import re
 import threading
@@ -15,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kbkit.embedding.base import Matrix, Vector
-from kbkit.embedding.redaction import SECRET_NAME, safe_message
-from kbkit.embedding.remote import ask_again, unreachable
+from kbkit.embedding.remote import is_unreachable, retry
 from kbkit.errors import EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import LlamaIndexEmbedding
+from kbkit.third_party import SECRET_NAME, open_class, safe_message
 
 if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -59,7 +58,7 @@ SHORT_FORMS = {
 }
 
 _PATH = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)[:.]([A-Za-z_]\w*)")
-_LARGEST_BATCH = 2048  # llama-index allows no more
+_MAX_BATCH = 2048  # llama-index allows no more
 _PROBE = "kbkit"
 
 
@@ -117,7 +116,7 @@ class LlamaIndexEmbedder:
             rows = full[start : start + self._spec.batch_size]
             batch = [texts[row] for row in rows]
             ask = partial(self._model.get_text_embedding_batch, batch)
-            batches.append(self._vectors(partial(ask_again, ask, self._wait), len(batch)))
+            batches.append(self._vectors(partial(retry, ask, self._wait), len(batch)))
         result = np.zeros((len(texts), self.dimensions if texts else self._dimensions), np.float32)
         if batches:
             result[full] = np.concatenate(batches)
@@ -131,41 +130,27 @@ class LlamaIndexEmbedder:
         return vector
 
     def _open(self, package: str) -> BaseEmbedding:
-        module_name, _, class_name = self._path.partition(":")
-        install = f"pip install {package}" if package else "install its package"
-        try:
-            module = importlib.import_module(module_name)
-        except Exception as error:  # importing runs a third party's code
-            raise EmbedderError(
-                f"{self._spec.model}: cannot import {module_name} ({self._safe(error)}); {install}"
-            ) from error
         from llama_index.core.base.embeddings.base import BaseEmbedding
 
-        found = getattr(module, class_name, None)
-        if not (isinstance(found, type) and issubclass(found, BaseEmbedding)):
-            raise EmbedderError(
-                f"{self._spec.model}: {class_name} in {module_name} is not a llama-index "
-                "embedding; name a class that derives from BaseEmbedding"
-            )
-        try:
-            model = found(**self._arguments)
-            if "embed_batch_size" not in self._arguments:
-                # set afterwards: not every constructor takes it
-                model.embed_batch_size = min(self._spec.batch_size, _LARGEST_BATCH)
-        # Constructors belong to third parties: they check keys, read files, open connections.
-        # "from None" since a traceback of theirs may show the key.
-        except Exception as error:
-            raise EmbedderError(
-                f"{self._spec.model}: cannot be opened ({self._safe(error)}); check "
-                "embedding.arguments and the keys in the environment"
-            ) from None
+        model = open_class(
+            self._path,
+            self._arguments,
+            BaseEmbedding,  # type: ignore[type-abstract]
+            kind="llama-index embedding",
+            name=self._spec.model,
+            error=EmbedderError,
+            install=f"pip install {package}" if package else "install its package",
+            check="embedding.arguments and the keys in the environment",
+        )
+        if "embed_batch_size" not in self._arguments:  # not every constructor takes it
+            model.embed_batch_size = min(self._spec.batch_size, _MAX_BATCH)
         return model
 
     def _vectors(self, ask: Callable[[], Sequence[Sequence[float]]], expected: int) -> Matrix:
         try:
             vectors = np.array(ask(), np.float32)
         except Exception as error:  # whatever a third party's client raises
-            if unreachable(error):
+            if is_unreachable(error):
                 raise EmbedderUnreachableError(
                     f"{self._spec.model}: cannot be reached ({self._safe(error)}); check the "
                     "network and run this again: what was embedded is kept"

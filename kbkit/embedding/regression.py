@@ -14,40 +14,40 @@ from numpy.typing import NDArray
 
 from kbkit.embedding.base import Matrix, Vector
 
-READ = 256
+MAX_TERMS = 256
 """Terms of a chunk, and of a query, that are looked at."""
 _HEADING_WEIGHT = 0.7
-_LEVELLING = -0.25
+_WHITENING_POWER = -0.25
 """Power of the covariance: 0 leaves queries as the regression makes them, -0.5 whitens them."""
 _SHRINKAGE = 0.1
 """Mean variances added to every direction's, as those of few chunks are not known well."""
 
 
-def levelling(centred: Matrix) -> Matrix:
+def partial_whitening(centred: Matrix) -> Matrix:
     """The covariance of chunk vectors, shrunk to what all directions have, to the power of -1/4."""
     covariance = (centred.T @ centred).astype(np.float64) / max(1, len(centred))
     variances, directions = np.linalg.eigh(covariance)
     variances = np.maximum(variances, 0.0) + _SHRINKAGE * variances.mean()
     if not variances.all():  # all chunks are alike
         return np.eye(len(variances), dtype=np.float32)
-    metric: Matrix = ((directions * variances**_LEVELLING) @ directions.T).astype(np.float32)
+    metric: Matrix = ((directions * variances**_WHITENING_POWER) @ directions.T).astype(np.float32)
     return metric
 
 
-def vocabulary_of(
+def build_vocabulary(
     texts: Sequence[Sequence[str]], most: int
 ) -> tuple[list[str], NDArray[np.float32]]:
     """The terms that stand in most texts, those of more first, and in how many each stands."""
-    known = dict.fromkeys(chain.from_iterable(terms[:READ] for terms in texts))
+    known = dict.fromkeys(chain.from_iterable(terms[:MAX_TERMS] for terms in texts))
     numbers = dict(zip(known, count(), strict=False))
-    columns, _, _ = _counted(texts, numbers)
+    columns, _, _ = _count_terms(texts, numbers)
     frequencies = np.bincount(columns, minlength=len(numbers))
     order = np.argsort(-frequencies, kind="stable")[:most]
     names = list(numbers)
     return [names[number] for number in order.tolist()], frequencies[order].astype(np.float32)
 
 
-def _counted(
+def _count_terms(
     texts: Iterable[Sequence[str]], vocabulary: Mapping[str, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """How often each text has each term that it has, all texts in one go.
@@ -56,7 +56,7 @@ def _counted(
         Of each term of each text its row in the vocabulary, in the order of the texts and of the
         terms in them; how often it is there; and where each text begins, and the last one ends.
     """
-    read = [terms[:READ] for terms in texts]
+    read = [terms[:MAX_TERMS] for terms in texts]
     ends = np.cumsum([0, *map(len, read)])
     columns = np.fromiter(
         map(vocabulary.get, chain.from_iterable(read), repeat(-1)), np.int64, int(ends[-1])
@@ -71,13 +71,13 @@ def _counted(
     return keys % max(1, len(vocabulary)), counts[order], starts
 
 
-def rows_of(
+def term_matrix(
     texts: Iterable[Sequence[str]], vocabulary: Mapping[str, int], idf: NDArray[np.float32]
 ) -> Any:
     """A row a text: ``(1 + ln tf) * idf``, scaled to length 1."""
     from scipy.sparse import csr_matrix
 
-    columns, counts, starts = _counted(texts, vocabulary)
+    columns, counts, starts = _count_terms(texts, vocabulary)
     rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     values = (1 + np.log(counts.astype(np.float32))) * idf[columns]
     norms = np.sqrt(np.bincount(rows, values.astype(np.float64) ** 2, len(starts) - 1))
@@ -86,7 +86,7 @@ def rows_of(
     return csr_matrix((values, columns, starts), shape=(len(starts) - 1, len(vocabulary)))
 
 
-def grouped(
+def group_headings(
     headings: Sequence[Sequence[str]], centred: Matrix
 ) -> tuple[list[tuple[str, ...]], Matrix, NDArray[np.float32]] | None:
     """Distinct headings, the mean target of their chunks, and the weight of their row.
@@ -106,7 +106,7 @@ def grouped(
     return list(groups), means, weights.astype(np.float32)
 
 
-def started(
+def fit_prior(
     prior: Mapping[str, Vector],
     vocabulary: Mapping[str, int],
     df: NDArray[np.float32],

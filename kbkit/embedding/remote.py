@@ -13,7 +13,7 @@ _STATUSES = frozenset({408, 429, *range(500, 600)})
 _STATUS_NAMES = ("status_code", "status", "http_status", "code")
 
 
-def unreachable(error: BaseException) -> bool:
+def is_unreachable(error: BaseException) -> bool:
     """Whether an error says that a model could not be reached, rather than that it refused.
 
     That are failed connections, timeouts, and HTTP statuses 408, 429 and 5xx, also as the cause
@@ -27,7 +27,7 @@ def unreachable(error: BaseException) -> bool:
     )
 
 
-def ask_again(ask: Callable[[], _T], wait: float) -> _T:
+def retry(ask: Callable[[], _T], wait: float) -> _T:
     """Ask up to three times while the model cannot be reached.
 
     Args:
@@ -42,7 +42,7 @@ def ask_again(ask: Callable[[], _T], wait: float) -> _T:
     retrying = tenacity.Retrying(
         stop=tenacity.stop_after_attempt(_TRIES),
         wait=tenacity.wait_exponential(multiplier=wait) + tenacity.wait_random(0, wait / 2),
-        retry=tenacity.retry_if_exception(unreachable),
+        retry=tenacity.retry_if_exception(is_unreachable),
         reraise=True,
     )
     return retrying(ask)

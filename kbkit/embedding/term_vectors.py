@@ -45,10 +45,10 @@ def term_vectors(
     return dict(zip(forms, embedder.embed_passages(list(forms.values())), strict=True))
 
 
-def mapped(
+def map_words(
     words: Mapping[str, Vector], vocabulary: Mapping[str, int], design: Any, targets: Matrix
 ) -> Matrix:
-    """Vectors of words, brought into the space of the chunks' vectors.
+    """Bring vectors of words into the space of the chunks' vectors.
 
     The map W makes the sum of a chunk's words, mapped, most like the chunk's own vector: a ridge
     regression of `targets` on ``X S``, less its mean, where S has the vectors of the words.

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from kbkit.markdown.links import without_link_targets
 from kbkit.models import ChunkSpan, DocumentType
 from kbkit.recipes import ChunkingSpec
-from kbkit.text import without_link_targets
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode

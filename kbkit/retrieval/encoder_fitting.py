@@ -10,8 +10,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from kbkit.embedding.base import Embedder, Matrix, Vector
-from kbkit.embedding.fitted import METHOD, PRIOR_BELOW, fit
-from kbkit.embedding.regression import READ
+from kbkit.embedding.fitted import FIT_REVISION, PRIOR_BELOW, fit
+from kbkit.embedding.regression import MAX_TERMS
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.embedding.term_vectors import term_vectors
 from kbkit.errors import ConfigError, EmbedderError
@@ -22,7 +22,7 @@ from kbkit.stores.registry import KnowledgeBaseRow
 from kbkit.stores.schema import chunks, documents, vectors
 from kbkit.text import REVISION, analyzer
 
-_MADE_BY = f"{METHOD}.{REVISION}"
+_MADE_BY = f"{FIT_REVISION}.{REVISION}"
 """What makes an encoder of the same chunks: how it is fitted, and the analyzer of its terms."""
 _CHANGED = 0.2
 """Share of the chunks that came or went after which an encoder is fitted again."""
@@ -159,7 +159,7 @@ def _read(
         .order_by(chunks.c.seq)
     )
     for chunk in connection.execute(query).yield_per(_AT_ONCE):
-        held = chunk.terms.split(" ", READ)[:READ] if chunk.terms else []
+        held = chunk.terms.split(" ", MAX_TERMS)[:MAX_TERMS] if chunk.terms else []
         terms.append(list(map(known.setdefault, held, held)))
         heading = f"{chunk.title}\n{contents.heading_text(chunk.title, chunk.heading_path)}"
         if heading not in above:

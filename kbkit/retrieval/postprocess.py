@@ -5,18 +5,18 @@ A recipe is trusted: what it names is imported and run.
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kbkit.embedding.redaction import safe_message
 from kbkit.errors import PostprocessorError
 from kbkit.models import Hit
 from kbkit.recipes import PostprocessorSpec
+from kbkit.third_party import open_class, safe_message
 
 if TYPE_CHECKING:
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 _PACKAGES = "llama_index.postprocessor."
 
 
-def shown_of(specs: Sequence[PostprocessorSpec], limit: int) -> int:
+def hits_needed(specs: Sequence[PostprocessorSpec], limit: int) -> int:
     """How many of the best hits postprocessors must be given for ``limit`` of them."""
     return max([limit, *(spec.hits for spec in specs)])
 
 
-def postprocessed(
+def postprocess(
     hits: Sequence[Hit], query: str, specs: Sequence[PostprocessorSpec], limit: int
 ) -> tuple[Hit, ...]:
-    """Hits as postprocessors leave them.
+    """Pass hits through postprocessors.
 
     Each is given what the one before left, at most its own number of hits or ``limit``, whichever
     is more. Order and scores are theirs, and what they leave out is out. A node that they make up
@@ -49,7 +49,7 @@ def postprocessed(
         PostprocessorError: One cannot be opened, or failed.
     """
     for spec in specs:
-        hits = _run(hits[: shown_of([spec], limit)], query, spec)
+        hits = _run(hits[: hits_needed([spec], limit)], query, spec)
     return tuple(hits[:limit])
 
 
@@ -58,7 +58,7 @@ def _run(hits: Sequence[Hit], query: str, spec: PostprocessorSpec) -> list[Hit]:
         return []
     from kbkit.retrieval.llamaindex import node_of
 
-    processor = _opened(spec.path, json.dumps(spec.arguments, sort_keys=True, default=str))
+    processor = _open(spec.path, json.dumps(spec.arguments, sort_keys=True, default=str))
     try:
         given = processor.postprocess_nodes([node_of(hit) for hit in hits], query_str=query)
         scored = {node.node.node_id: _score(node) for node in given}
@@ -84,7 +84,7 @@ def _score(node: NodeWithScore) -> float | None:
 
 
 @lru_cache(maxsize=16)
-def _opened(path: str, arguments: str) -> BaseNodePostprocessor:
+def _open(path: str, arguments: str) -> BaseNodePostprocessor:
     """The postprocessor at an import path; opened once a process, since it may be a large model.
 
     Args:
@@ -94,35 +94,23 @@ def _opened(path: str, arguments: str) -> BaseNodePostprocessor:
     Raises:
         PostprocessorError: There is none, or it cannot be opened.
     """
-    options: dict[str, Any] = json.loads(arguments)
-    module_name, _, class_name = path.replace(":", ".").rpartition(".")
-    try:
-        module = importlib.import_module(module_name)
-    except Exception as error:  # importing runs a third party's code
-        raise PostprocessorError(
-            f"{path}: cannot import {module_name} ({safe_message(error, options)}); "
-            f"{_install(module_name)}"
-        ) from error
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
 
-    found = getattr(module, class_name, None)
-    if not (isinstance(found, type) and issubclass(found, BaseNodePostprocessor)):
-        raise PostprocessorError(
-            f"{path}: {class_name} in {module_name} is not a llama-index postprocessor; name a "
-            "class that derives from BaseNodePostprocessor"
-        )
-    try:
-        return found(**options)
-    # "from None" since a traceback of theirs may show a key
-    except Exception as error:
-        raise PostprocessorError(
-            f"{path}: cannot be opened ({safe_message(error, options)}); check the arguments of "
-            "this postprocessor, the package that it needs, and the keys in the environment"
-        ) from None
+    return open_class(
+        path,
+        json.loads(arguments),
+        BaseNodePostprocessor,  # type: ignore[type-abstract]
+        kind="llama-index postprocessor",
+        name=path,
+        error=PostprocessorError,
+        install=_install(path),
+        check="the arguments of this postprocessor, the package that it needs, and the keys in the "
+        "environment",
+    )
 
 
-def _install(module_name: str) -> str:
-    if not module_name.startswith(_PACKAGES):
+def _install(path: str) -> str:
+    if not path.startswith(_PACKAGES):
         return "install its package"
-    name = module_name.removeprefix(_PACKAGES).split(".")[0].replace("_", "-")
+    name = re.split("[.:]", path.removeprefix(_PACKAGES))[0].replace("_", "-")
     return f"pip install llama-index-postprocessor-{name}"

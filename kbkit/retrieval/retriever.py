@@ -24,7 +24,7 @@ from kbkit.retrieval.candidates import (
     is_small,
 )
 from kbkit.retrieval.fusion import Scores, rating_prior
-from kbkit.retrieval.postprocess import postprocessed, shown_of
+from kbkit.retrieval.postprocess import hits_needed, postprocess
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.query_vectors import Encoded, QueryEncoding
 from kbkit.retrieval.ranking import Pool, Ranked, comparable, rank
@@ -167,7 +167,7 @@ class Retriever:
             vector=encoded.vector,
             mode=query.mode,
             size=settings.candidates,
-            limit=shown_of(settings.postprocessors, query.limit),
+            limit=hits_needed(settings.postprocessors, query.limit),
             filters=query.filters,
         )
         return wanted, encoded.note
@@ -226,8 +226,8 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     pools = comparable([retriever.pool(query) for retriever in retrievers])
     settings = query.retrieval or (pools[0].settings if pools else None)
     last = settings.postprocessors if settings else ()
-    ranked = rank(pools, shown_of(last, query.limit), query.mode, settings)
-    shown = postprocessed(_hits(retrievers, pools, ranked), query.text, last, query.limit)
+    ranked = rank(pools, hits_needed(last, query.limit), query.mode, settings)
+    shown = postprocess(_hits(retrievers, pools, ranked), query.text, last, query.limit)
     notes = tuple(dict.fromkeys(note for pool in pools for note in pool.notes))
     return Hits(query.text, shown, time.perf_counter() - start, notes)
 

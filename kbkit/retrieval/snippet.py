@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from html import unescape
 
-from kbkit.text import Analyzer, analyzer, without_link_targets
+from kbkit.markdown.links import without_link_targets
+from kbkit.text import Analyzer, analyzer
 
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r"\s{0,3}#{1,6}(?=\s|$)")

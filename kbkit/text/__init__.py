@@ -1,6 +1,5 @@
-"""Text as search reads it: the analyzer, its stop words, and Markdown without link targets."""
+"""Text as search reads it: `analysis` turns it into terms, `stopwords` lists what it leaves out."""
 
-from kbkit.markdown.links import without_link_targets
 from kbkit.text.analysis import REVISION, Analyzer, analyzer
 
-__all__ = ["REVISION", "Analyzer", "analyzer", "without_link_targets"]
+__all__ = ["REVISION", "Analyzer", "analyzer"]

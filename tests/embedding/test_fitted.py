@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from kbkit.embedding import open_embedder
-from kbkit.embedding.fitted import ASKED, FittedEncoder, fit
-from kbkit.embedding.regression import READ
+from kbkit.embedding.fitted import MAX_QUERY_ROWS, FittedEncoder, fit
+from kbkit.embedding.regression import MAX_TERMS
 from kbkit.embedding.term_vectors import term_vectors
 from kbkit.errors import EmbedderError
 from kbkit.recipes import StaticEmbedding
@@ -129,15 +129,15 @@ def test_unknown_terms_give_zero(fitted):
 
 
 def test_only_the_first_terms_of_a_query_are_looked_at(fitted):
-    filler = [f"unheard{n}" for n in range(READ)]
+    filler = [f"unheard{n}" for n in range(MAX_TERMS)]
     assert not fitted.encode([*filler, "oven"]).any()
     assert fitted.encode([*filler[1:], "oven"]).any()
 
 
 def test_a_query_is_the_sum_of_a_bounded_number_of_rows():
-    rows = np.eye(ASKED + 10, dtype=np.float32)
+    rows = np.eye(MAX_QUERY_ROWS + 10, dtype=np.float32)
     terms = tuple(f"term{n}" for n in range(len(rows)))
-    assert (FittedEncoder("model", terms, rows, {}).encode(terms) > 0).sum() == ASKED
+    assert (FittedEncoder("model", terms, rows, {}).encode(terms) > 0).sum() == MAX_QUERY_ROWS
 
 
 def test_what_chunks_differ_little_in_is_not_lost():

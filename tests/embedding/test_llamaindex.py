@@ -11,7 +11,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from kbkit.embedding import open_embedder
 from kbkit.embedding.llamaindex import SHORT_FORMS, LlamaIndexEmbedder
-from kbkit.embedding.remote import unreachable
+from kbkit.embedding.remote import is_unreachable
 from kbkit.errors import EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import LlamaIndexEmbedding
 
@@ -233,4 +233,4 @@ def answered(status):
     ("status", "passes"), [(429, True), (503, True), (500, True), (400, False), (401, False)]
 )
 def test_statuses_that_may_pass(status, passes):
-    assert unreachable(answered(status)) is passes
+    assert is_unreachable(answered(status)) is passes

@@ -1,0 +1,91 @@
+"""Classes of third parties that a recipe names by import path, and what they say when they fail.
+
+A recipe is trusted: what it names is imported and run. Keys never show in messages.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from kbkit.errors import KbkitError
+
+T = TypeVar("T")
+
+SECRET_NAME = re.compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
+"""Names of arguments and variables whose values are secret."""
+
+_SECRET_VALUE = re.compile(r"\b(?:sk|pk|hf|gsk|pa)[-_][\w*-]{4,}|(?i:bearer)\s+\S+")
+_LEAST_SECRET = 6  # shorter values would blot out ordinary words
+
+
+def open_class(
+    path: str,
+    arguments: Mapping[str, Any],
+    parent: type[T],
+    *,
+    kind: str,
+    name: str,
+    error: type[KbkitError],
+    install: str,
+    check: str,
+) -> T:
+    """Import a class and make one of it.
+
+    Args:
+        path: ``package.module:Class``, or with a dot in place of the colon.
+        arguments: Of its constructor.
+        parent: What it must derive from.
+        kind: What that is, for a message.
+        name: What the recipe calls it; messages begin with it.
+        error: What is raised.
+        install: How to get its package, for a message.
+        check: What to look at where its constructor fails, for a message.
+
+    Raises:
+        KbkitError: It cannot be imported, is no such class, or cannot be made.
+    """
+    module_name, _, class_name = path.replace(":", ".").rpartition(".")
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as problem:  # importing runs a third party's code
+        raise error(
+            f"{name}: cannot import {module_name} ({safe_message(problem, arguments)}); {install}"
+        ) from problem
+    found = getattr(module, class_name, None)
+    if not (isinstance(found, type) and issubclass(found, parent)):
+        raise error(
+            f"{name}: {class_name} in {module_name} is not a {kind}; name a class that derives "
+            f"from {parent.__name__}"
+        )
+    try:
+        return found(**arguments)
+    # Constructors check keys, read files, open connections. "from None" since a traceback of
+    # theirs may show a key.
+    except Exception as problem:
+        raise error(
+            f"{name}: cannot be opened ({safe_message(problem, arguments)}); check {check}"
+        ) from None
+
+
+def safe_message(error: Exception, arguments: Mapping[str, Any]) -> str:
+    """One line about an error, without keys.
+
+    Args:
+        error: What a third party raised.
+        arguments: What it was opened with, which may be keys.
+    """
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    for secret in _secrets(arguments):
+        text = text.replace(secret, "***")
+    return _SECRET_VALUE.sub("***", text)[:300]
+
+
+def _secrets(arguments: Mapping[str, Any]) -> list[str]:
+    """Values that must not show in messages: from the arguments and from the environment."""
+    values = {str(value) for name, value in arguments.items() if SECRET_NAME.search(name)}
+    values |= {value for name, value in os.environ.items() if SECRET_NAME.search(name)}
+    return sorted((value for value in values if len(value) >= _LEAST_SECRET), key=len, reverse=True)
