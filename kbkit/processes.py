@@ -54,7 +54,7 @@ class Workers:
 
     def __init__(self, count: int | None = None, *, memory: int = 0, preload: str = "") -> None:
         self._count = count or os.cpu_count() or 1
-        self._code = f"from kbkit.processes import main; main({memory}, {preload!r})"
+        self._arguments = (str(memory), preload)
         self._jobs: queue.SimpleQueue[tuple[Task, Callable[[Any], None]] | None] = (
             queue.SimpleQueue()
         )
@@ -86,7 +86,7 @@ class Workers:
             _end(process)
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        process = python(self._code)
+        process = run_module("kbkit.processes", *self._arguments)
         self._processes.add(process)
         return process
 
@@ -118,8 +118,12 @@ class Workers:
             _end(process)
 
 
-def python(code: str) -> subprocess.Popen[bytes]:
+def run_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
     """A child process of this Python, with pipes; it finds kbkit where this one has it.
+
+    Args:
+        name: Module that it runs, as ``python -m`` does.
+        arguments: What that finds in ``sys.argv``.
 
     Raises:
         OSError: It cannot be started.
@@ -131,7 +135,7 @@ def python(code: str) -> subprocess.Popen[bytes]:
     known = environment.get("PYTHONPATH")
     environment["PYTHONPATH"] = package + (os.pathsep + known if known else "")
     return subprocess.Popen(  # noqa: S603 - our own code
-        [sys.executable, "-c", code],
+        [sys.executable, "-m", name, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -212,3 +216,7 @@ def main(memory: int = 0, preload: str = "") -> None:
         except EOFError:
             return
         _write(outgoing, job.perform())
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])

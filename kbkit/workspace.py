@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +18,6 @@ from kbkit.errors import (
     ConflictError,
     InvalidNameError,
     NotFoundError,
-    WorkspaceError,
 )
 from kbkit.frames import workspace_frame
 from kbkit.knowledge_base import KnowledgeBase, Resources
@@ -29,12 +27,8 @@ from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, RetrievalSpec, check_
 from kbkit.retrieval.answering import ask
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import search
-from kbkit.stores import registry
-from kbkit.stores.database import Database
-from kbkit.stores.locks import FolderLocks
-from kbkit.stores.snapshots import Snapshots
-from kbkit.stores.vectors import VectorIndex
-from kbkit.stores.warming import Warmer
+from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.stores import Stores
 from kbkit.text import analyzer
 
 if TYPE_CHECKING:
@@ -64,29 +58,16 @@ class Workspace:
         """
         settings = settings or Settings.from_environment()
         folder = Path(path or settings.workspace).absolute()
-        _make_folder(folder)
-        locks = FolderLocks(folder / "locks")
-        database = Database(folder / "catalog.db", locks)
-        vectors = VectorIndex(folder / "chroma", database, locks)
-        snapshots = Snapshots(folder / "snapshots", database)
-        self._resources = Resources(
-            folder=folder,
-            database=database,
-            vectors=vectors,
-            snapshots=snapshots,
-            warmer=Warmer(snapshots, vectors),
-            locks=locks,
-            settings=settings,
-            embedder=self._embedder,
-        )
+        self._stores = Stores.open(folder)
+        self._resources = Resources(self._stores, settings, self._embedder)
         self._embedders: dict[str, Embedder] = {}
         self._knowledge_bases: dict[str, KnowledgeBase] = {}
-        vectors.sweep()  # what a deletion that was killed has left
+        self._stores.vectors.sweep()  # what a deletion that was killed has left
 
     @property
     def path(self) -> Path:
         """Its folder."""
-        return self._resources.folder
+        return self._stores.folder
 
     def create(
         self, name: str, *, description: str = "", spec: KnowledgeBaseSpec | None = None
@@ -110,14 +91,14 @@ class Workspace:
             raise InvalidNameError(str(error)) from None
         spec = spec or KnowledgeBaseSpec()
         analyzer(spec.language)
-        with self._resources.database.read() as connection:
-            if name in registry.names(connection):
+        with self._stores.database.read() as connection:
+            if name in knowledge_bases.names(connection):
                 raise ConflictError(
                     f"a knowledge base named {name!r} exists; choose another name, or delete it"
                 )
         embedder = self._embedder(spec.embedding)
-        with self._resources.database.write() as connection:
-            row = registry.create(
+        with self._stores.database.write() as connection:
+            row = knowledge_bases.create(
                 connection,
                 name,
                 description=description,
@@ -133,26 +114,26 @@ class Workspace:
         Raises:
             NotFoundError: There is none; the message names those there are.
         """
-        with self._resources.database.read() as connection:
-            row = registry.get(connection, name)
+        with self._stores.database.read() as connection:
+            row = knowledge_bases.get(connection, name)
         return self._knowledge_base(row)
 
     def __contains__(self, name: object) -> bool:
-        with self._resources.database.read() as connection:
-            return name in registry.names(connection)
+        with self._stores.database.read() as connection:
+            return name in knowledge_bases.names(connection)
 
     def __iter__(self) -> Iterator[str]:
-        with self._resources.database.read() as connection:
-            return iter(registry.names(connection))
+        with self._stores.database.read() as connection:
+            return iter(knowledge_bases.names(connection))
 
     def __len__(self) -> int:
-        with self._resources.database.read() as connection:
-            return len(registry.names(connection))
+        with self._stores.database.read() as connection:
+            return len(knowledge_bases.names(connection))
 
     def list(self) -> list[KnowledgeBaseInfo]:
         """Figures of all knowledge bases, in order of name."""
-        with self._resources.database.read() as connection:
-            return registry.describe_all(connection)
+        with self._stores.database.read() as connection:
+            return knowledge_bases.describe_all(connection)
 
     def to_frame(self) -> pd.DataFrame:
         """Figures of all knowledge bases as a DataFrame, indexed by name."""
@@ -164,12 +145,12 @@ class Workspace:
         Raises:
             NotFoundError: There is none of that name.
         """
-        with self._resources.database.write() as connection:
-            row = registry.get(connection, name)
-            registry.delete(connection, row.id)
+        with self._stores.database.write() as connection:
+            row = knowledge_bases.get(connection, name)
+            knowledge_bases.delete(connection, row.id)
         self._knowledge_bases.pop(row.id, None)
-        self._resources.snapshots.drop(row.id)
-        self._resources.vectors.sweep()
+        self._stores.snapshots.drop(row.id)
+        self._stores.vectors.sweep()
 
     def search(
         self,
@@ -267,9 +248,7 @@ class Workspace:
 
     def close(self) -> None:
         """Let go of the folder; the workspace cannot be used any more."""
-        self._resources.warmer.close()
-        self._resources.vectors.close()
-        self._resources.database.close()
+        self._stores.close()
 
     def __enter__(self) -> Self:
         return self
@@ -299,7 +278,7 @@ class Workspace:
             f"<th>updated (UTC)</th></tr></thead><tbody>{rows}</tbody></table>"
         )
 
-    def _knowledge_base(self, row: registry.KnowledgeBaseRow) -> KnowledgeBase:
+    def _knowledge_base(self, row: knowledge_bases.KnowledgeBaseRow) -> KnowledgeBase:
         """One object a knowledge base, so that what it has loaded is loaded once."""
         if row.id not in self._knowledge_bases:
             self._knowledge_bases[row.id] = KnowledgeBase(self._resources, row)
@@ -310,16 +289,3 @@ class Workspace:
         if key not in self._embedders:
             self._embedders[key] = open_embedder(spec)
         return self._embedders[key]
-
-
-def _make_folder(folder: Path) -> None:
-    if sqlite3.sqlite_version_info < (3, 35):
-        raise WorkspaceError(
-            f"SQLite {sqlite3.sqlite_version} is too old; use a Python with SQLite 3.35 or newer"
-        )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise WorkspaceError(
-            f"{folder}: {error.strerror}; name a folder that you may write to"
-        ) from error

@@ -33,7 +33,7 @@ def chroma_ids(kb):
     import chromadb
 
     settings = chromadb.config.Settings(anonymized_telemetry=False)
-    client = chromadb.PersistentClient(str(kb._resources.folder / "chroma"), settings=settings)
+    client = chromadb.PersistentClient(str(kb._stores.folder / "chroma"), settings=settings)
     collection = client.get_collection(kb.info().collection, embedding_function=None)
     got = collection.get(include=["metadatas", "documents"])
     client.close()

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 HOMES = {
-    "chromadb": {"stores/chroma.py"},
+    "chromadb": {"stores/chroma/"},
     "trafilatura": {"sources/html/extract.py", "sources/web/readers.py"},
     "mkdocs": {"export/"},
     "ipywidgets": {"panels/"},

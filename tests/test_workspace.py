@@ -167,9 +167,9 @@ def test_the_catalog_is_what_the_schema_says(tmp_path):
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    from kbkit.stores.database import Database
+    from kbkit.stores.catalog.schema import metadata
     from kbkit.stores.locks import FolderLocks
-    from kbkit.stores.schema import metadata
+    from kbkit.stores.sqlite.database import Database
 
     database = Database(tmp_path / "catalog.db", FolderLocks(tmp_path / "locks"))
     with database.read() as connection:

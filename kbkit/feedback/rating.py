@@ -6,9 +6,9 @@ from kbkit.errors import NotFoundError
 from kbkit.feedback.judgements import Judgements
 from kbkit.models import Rating
 from kbkit.retrieval.query import MAX_QUERY_LENGTH
-from kbkit.stores import contents, ratings, registry
-from kbkit.stores.database import Database
-from kbkit.stores.ratings import Total
+from kbkit.stores.catalog import knowledge_bases, ratings, reading
+from kbkit.stores.catalog.ratings import Total
+from kbkit.stores.sqlite.database import Database
 from kbkit.validation import check_integer, check_text, is_integer
 
 _LARGEST_ID = 2**63 - 1
@@ -36,8 +36,8 @@ def rate(
     query = check_text("query", query)[:MAX_QUERY_LENGTH]  # as search reads it
     rater, note = check_text("rater", rater), check_text("note", note)
     with database.write() as connection:
-        row = registry.get_by_id(connection, kb_id)
-        kind = contents.kind_of(connection, kb_id, target)
+        row = knowledge_bases.get_by_id(connection, kb_id)
+        kind = reading.kind_of(connection, kb_id, target)
         if kind is None:
             raise _unknown(row.name, target)
         return ratings.add(
@@ -59,7 +59,7 @@ def unrate(database: Database, kb_id: str, rating_id: int) -> None:
         NotFoundError: There is no such rating.
     """
     with database.write() as connection:
-        row = registry.get_by_id(connection, kb_id)
+        row = knowledge_bases.get_by_id(connection, kb_id)
         known = is_integer(rating_id, 1, _LARGEST_ID)
         if not known or not ratings.remove(connection, kb_id, int(rating_id)):
             raise NotFoundError(f"{row.name}: has no rating with id {rating_id!r}")
@@ -73,9 +73,9 @@ def rating_of(database: Database, kb_id: str, target: str) -> Total | None:
     """
     target = check_text("target", target)
     with database.read() as connection:
-        row = registry.get_by_id(connection, kb_id)
+        row = knowledge_bases.get_by_id(connection, kb_id)
         total = ratings.total(connection, kb_id, target)
-        if total is None and contents.kind_of(connection, kb_id, target) is None:
+        if total is None and reading.kind_of(connection, kb_id, target) is None:
             raise _unknown(row.name, target)
         return total
 
@@ -84,7 +84,7 @@ def judgements_of(database: Database, kb_id: str) -> Judgements:
     """What a knowledge base's ratings say of its chunks."""
     with database.read() as connection:
         given = ratings.listed(connection, kb_id)
-        there = contents.seqs_by_id(connection, [rating.target for rating in given])
+        there = reading.seqs_by_id(connection, [rating.target for rating in given])
     return Judgements.from_ratings(given, there)
 
 

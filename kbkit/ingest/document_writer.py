@@ -20,7 +20,6 @@ import sqlalchemy as sa
 
 from kbkit.embedding.base import Embedder
 from kbkit.errors import ConflictError
-from kbkit.ingest.chroma_writer import Follower
 from kbkit.ingest.chunking import chunk, embedded_text
 from kbkit.ingest.embedding import vectors_of
 from kbkit.ingest.run_log import Tally, digest, document_id
@@ -28,10 +27,11 @@ from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, Labels, Sour
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.sources.base import SourceEvent
 from kbkit.sources.doctype import detect
-from kbkit.stores import catalog, embedded, registry, runs
-from kbkit.stores.catalog import Known, NewChunk, NewDocument, Touch
-from kbkit.stores.database import Database
-from kbkit.stores.runs import Visited
+from kbkit.stores.catalog import knowledge_bases, pending_vectors, runs, writing
+from kbkit.stores.catalog.runs import Visited
+from kbkit.stores.catalog.writing import Known, NewChunk, NewDocument, Touch
+from kbkit.stores.index_writer import IndexWriter
+from kbkit.stores.sqlite.database import Database
 from kbkit.text import REVISION, analyzer
 
 _CHARACTERS = 200_000
@@ -83,7 +83,7 @@ class Storing:
         follower: Hears of new chunks.
     """
 
-    def __init__(self, place: Place, tally: Tally, follower: Follower | None = None) -> None:
+    def __init__(self, place: Place, tally: Tally, follower: IndexWriter | None = None) -> None:
         self._place = place
         self._tally = tally
         self._follower = follower
@@ -134,7 +134,7 @@ class Storing:
         self._characters = 0
         while waiting:
             with self._place.database.read() as connection:
-                before = catalog.known_documents(connection, waiting)
+                before = writing.known_documents(connection, waiting)
             same, new = self._told_apart(waiting, before)
             if self._store(same, new, before):
                 break  # else somebody has said something of them meanwhile
@@ -185,14 +185,14 @@ class Storing:
             if cut:
                 _check_embedder(connection, kb_id, embedder)
                 ids = [document.id for document, _ in new]
-                now = catalog.known_documents(connection, ids)
+                now = writing.known_documents(connection, ids)
                 if any(now.get(known_as) != before.get(known_as) for known_as in ids):
                     return False
-            changes = catalog.replace_documents(connection, kb_id, cut, vectors.packed)
+            changes = writing.replace_documents(connection, kb_id, cut, vectors.packed)
             if vectors.waiting:
-                embedded.remove(connection, kb_id, embedder.fingerprint, texts)
+                pending_vectors.remove(connection, kb_id, embedder.fingerprint, texts)
             for run_id, touches in _by_run(same).items():
-                catalog.touch_documents(connection, touches, run_id=run_id)
+                writing.touch_documents(connection, touches, run_id=run_id)
             _record(connection, [origin for _, origin in (*same, *new)])
         self._tally.counts["same"] += len(same)
         for document, _ in new:
@@ -279,7 +279,7 @@ def _chunk(document: Document, span: ChunkSpan, text: str, position: int, occurr
 
 
 def _check_embedder(connection: sa.Connection, kb_id: str, embedder: Embedder) -> None:
-    row = registry.get_by_id(connection, kb_id)
+    row = knowledge_bases.get_by_id(connection, kb_id)
     if row.embedder != embedder.fingerprint:
         raise ConflictError(
             f"{row.name}: another process has changed its embedder to {row.embedder}; "

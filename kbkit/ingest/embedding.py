@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kbkit.embedding.base import Embedder, batch_size
-from kbkit.stores import contents, embedded
-from kbkit.stores.database import Database
+from kbkit.stores.catalog import pending_vectors, reading
+from kbkit.stores.sqlite.database import Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,9 @@ def vectors_of(
         EmbedderError: The embedder failed; the batches before that are kept.
     """
     with database.read() as connection:
-        packed = embedded.known(connection, kb_id, texts)
+        packed = pending_vectors.known(connection, kb_id, texts)
         missing = [key for key in texts if key not in packed]
-        waited = embedded.waiting(connection, kb_id, embedder.fingerprint, missing)
+        waited = pending_vectors.waiting(connection, kb_id, embedder.fingerprint, missing)
     packed |= waited
     missing = [key for key in missing if key not in waited]
     size = batch_size(embedder)
@@ -52,7 +52,7 @@ def vectors_of(
         packed |= made
         if start + size < len(missing):  # a later batch may fail
             with database.write() as connection:
-                embedded.add(connection, kb_id, embedder.fingerprint, made)
+                pending_vectors.add(connection, kb_id, embedder.fingerprint, made)
     return Vectors(packed, len(missing), bool(waited) or len(missing) > size)
 
 
@@ -63,4 +63,4 @@ def embed(embedder: Embedder, texts: Mapping[str, str]) -> dict[str, bytes]:
         EmbedderError: The embedder failed.
     """
     matrix = embedder.embed_passages(list(texts.values()))
-    return dict(zip(texts, contents.pack(matrix), strict=True))
+    return dict(zip(texts, reading.pack(matrix), strict=True))

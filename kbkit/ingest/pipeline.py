@@ -10,19 +10,16 @@ from pathlib import Path
 from kbkit.config import Settings
 from kbkit.embedding.base import Embedder
 from kbkit.errors import SourceError
-from kbkit.ingest.chroma_writer import Follower
 from kbkit.ingest.document_writer import Origin, Place, Storing
 from kbkit.ingest.run_log import QuietEvents, Tally
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.sources.base import SourceContext, SourceEvent, SourceReader
-from kbkit.stores import catalog, contents, runs
-from kbkit.stores.database import Database
-from kbkit.stores.locks import FolderLocks
-from kbkit.stores.runs import SourceRow
-from kbkit.stores.snapshots import Snapshots
-from kbkit.stores.vectors import VectorIndex
+from kbkit.stores.catalog import reading, runs, writing
+from kbkit.stores.catalog.runs import SourceRow
+from kbkit.stores.index_writer import IndexWriter
+from kbkit.stores.stores import Stores
 
 Stop = Callable[[], bool]
 
@@ -32,7 +29,7 @@ class _Run:
     """What goes with reading sources."""
 
     tally: Tally
-    follower: Follower
+    follower: IndexWriter
     on_progress: OnProgress | None
     stop: Stop
 
@@ -41,10 +38,7 @@ class _Run:
 class Pipeline:
     """Everything that ingesting into one knowledge base needs."""
 
-    database: Database
-    vectors: VectorIndex
-    snapshots: Snapshots
-    locks: FolderLocks
+    stores: Stores
     kb_id: str
     config: KnowledgeBaseSpec
     embedder: Embedder
@@ -79,7 +73,7 @@ class Pipeline:
             run = _Run(tally, follower, on_progress, stop)
             for row, source in sources:
                 task = f"reading the source {_place(row)}"
-                with self.locks.hold(f"source-{row.id}", wait=0, task=task):
+                with self.stores.locks.hold(f"source-{row.id}", wait=0, task=task):
                     try:
                         self._run_source(row, source, run)
                     except SourceError as error:
@@ -125,16 +119,16 @@ class Pipeline:
     ) -> IngestReport:
         """Cut and index all stored documents again, after a change of chunking or language."""
         tally = Tally()
-        with self.database.read() as connection:
-            ids = catalog.document_ids(connection, self.kb_id)
+        with self.stores.database.read() as connection:
+            ids = writing.document_ids(connection, self.kb_id)
         with self._follower() as follower, self._storing(tally, follower) as storing:
             for done, known in enumerate(ids, 1):
                 if stop():
                     tally.interrupted = True
                     break
-                with self.database.read() as connection:
-                    document = contents.get_document(connection, self.kb_id, known)
-                    source_id, run_id = catalog.origin(connection, known)
+                with self.stores.database.read() as connection:
+                    document = reading.get_document(connection, self.kb_id, known)
+                    source_id, run_id = writing.origin(connection, known)
                 source_document = SourceDocument(
                     document.uri, document.title, document.content, document.document_type,
                     document.tags, document.metadata,
@@ -147,10 +141,10 @@ class Pipeline:
 
     def _run_source(self, row: SourceRow, source: SourceReader, run: _Run) -> None:
         tally = run.tally
-        with self.database.write() as connection:
+        with self.stores.database.write() as connection:
             run_id, _ = runs.begin_run(connection, row)
         context = SourceContext(
-            memory=runs.RunMemory(self.database, row.id, run_id),
+            memory=runs.RunMemory(self.stores.database, row.id, run_id),
             stop=run.stop,
             base=Path(row.base),
             user_agent=self.settings.user_agent,
@@ -159,7 +153,7 @@ class Pipeline:
         )
         done = 0
         before = tally.report().fidelity  # of the sources that were read before this one
-        quiet = QuietEvents(self.database, self.kb_id, row.id, run_id, tally)
+        quiet = QuietEvents(self.stores.database, self.kb_id, row.id, run_id, tally)
         storing = self._storing(tally, run.follower)
         with closing(_closable(source.events(context))) as events, quiet, storing:
             while True:
@@ -184,27 +178,27 @@ class Pipeline:
             return
         if source.exhaustive:
             self._retire_unseen(row, run_id, tally)
-        with self.database.write() as connection:
+        with self.stores.database.write() as connection:
             report = replace(tally.report(), fidelity=tally.fidelity(before))
             runs.end_run(connection, run_id, report.to_dict())
 
     def _retire_unseen(self, row: SourceRow, run_id: int, tally: Tally) -> None:
-        with tally.timed("store"), self.database.write() as connection:
-            for document_id in catalog.unseen_documents(connection, row.id, run_id):
-                changes = catalog.retire_document(connection, self.kb_id, document_id)
+        with tally.timed("store"), self.stores.database.write() as connection:
+            for document_id in writing.unseen_documents(connection, row.id, run_id):
+                changes = writing.retire_document(connection, self.kb_id, document_id)
                 tally.counts["gone"] += 1
                 tally.counts["chunks_removed"] += changes.removed
 
-    def _storing(self, tally: Tally, follower: Follower | None = None) -> Storing:
+    def _storing(self, tally: Tally, follower: IndexWriter | None = None) -> Storing:
         return Storing(
-            Place(self.database, self.kb_id, self.config, self.embedder), tally, follower
+            Place(self.stores.database, self.kb_id, self.config, self.embedder), tally, follower
         )
 
-    def _follower(self) -> Follower:
+    def _follower(self) -> IndexWriter:
         def save() -> None:
-            self.snapshots.save(self.kb_id)
+            self.stores.snapshots.save(self.kb_id)
 
-        return Follower(save, self.database, self.vectors, self.locks, self.kb_id)
+        return IndexWriter(save, self.stores.address, self.kb_id)
 
     def _index(self, tally: Tally, on_progress: OnProgress | None) -> None:
         def tell(done: int) -> None:
@@ -212,7 +206,7 @@ class Pipeline:
                 on_progress(Progress("index", done))
 
         with tally.timed("index"):
-            self.vectors.apply(self.kb_id, tell)
+            self.stores.vectors.apply(self.kb_id, tell)
 
 
 def _closable(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:

@@ -16,15 +16,14 @@ from kbkit.ingest.embedding import embed
 from kbkit.ingest.run_log import Tally
 from kbkit.models import IngestReport, Progress
 from kbkit.progress import OnProgress
-from kbkit.stores import contents, embedded, registry
-from kbkit.stores.locks import FolderLocks
-from kbkit.stores.vectors import VectorIndex, restart
+from kbkit.stores.catalog import knowledge_bases, pending_vectors, reading
+from kbkit.stores.stores import Stores
+from kbkit.stores.vector_index import restart
 
 
 def reembed(
+    stores: Stores,
     place: Place,
-    vectors: VectorIndex,
-    locks: FolderLocks,
     *,
     on_progress: OnProgress | None = None,
     stop: Callable[[], bool] = lambda: False,
@@ -32,10 +31,9 @@ def reembed(
     """Embed all chunks of a knowledge base anew, and take the vectors over.
 
     Args:
+        stores: Of the workspace.
         place: The knowledge base, with its new embedder; of the configuration only what says how
             that is opened is taken over.
-        vectors: The indexes.
-        locks: The workspace's.
         on_progress: Called after each batch.
         stop: Asked before each batch; true ends the work cleanly, and what was done is kept.
 
@@ -54,13 +52,13 @@ def reembed(
             on_progress(Progress(stage, done, total))
 
     task = "changing the embedder of this knowledge base"
-    with locks.hold(f"embedder-{place.kb_id}", wait=0, task=task):
+    with stores.locks.hold(f"embedder-{place.kb_id}", wait=0, task=task):
         while not tally.interrupted and not _taken_over(place):
             tally.interrupted = not _embed(place, tally, tell, stop)
     if not tally.interrupted:
         with tally.timed("index"):
-            vectors.apply(place.kb_id, lambda done: tell("index", done))
-            vectors.sweep()
+            stores.vectors.apply(place.kb_id, lambda done: tell("index", done))
+            stores.vectors.sweep()
     return tally.report()
 
 
@@ -71,12 +69,12 @@ def _embed(
     database, kb_id, embedder = place.database, place.kb_id, place.embedder
     fingerprint, size = embedder.fingerprint, batch_size(embedder)
     with database.read() as connection:
-        total = embedded.count_without(connection, kb_id, fingerprint)
+        total = pending_vectors.count_without(connection, kb_id, fingerprint)
     done = last = 0
     while not stop():
         with database.read() as connection:
-            rows = embedded.without(connection, kb_id, fingerprint, after=last, limit=size)
-            found = contents.get_chunks(connection.exec_driver_sql, [row.seq for row in rows])
+            rows = pending_vectors.without(connection, kb_id, fingerprint, after=last, limit=size)
+            found = reading.get_chunks(connection.exec_driver_sql, [row.seq for row in rows])
         if not rows:
             return True
         texts = {}
@@ -86,8 +84,8 @@ def _embed(
         with tally.timed("embed"):
             made = embed(embedder, texts)
         with database.write() as connection:
-            registry.get_by_id(connection, kb_id)
-            embedded.add(connection, kb_id, fingerprint, made)
+            knowledge_bases.get_by_id(connection, kb_id)
+            pending_vectors.add(connection, kb_id, fingerprint, made)
         tally.counts["chunks_embedded"] += len(made)
         last = rows[-1].seq
         done += len(rows)
@@ -99,12 +97,12 @@ def _taken_over(place: Place) -> bool:
     """Take the vectors over if there is one for every chunk; documents may have come meanwhile."""
     kb_id, embedder = place.kb_id, place.embedder
     with place.database.write() as connection:
-        row = registry.get_by_id(connection, kb_id)
-        if embedded.without(connection, kb_id, embedder.fingerprint, after=0, limit=1):
+        row = knowledge_bases.get_by_id(connection, kb_id)
+        if pending_vectors.without(connection, kb_id, embedder.fingerprint, after=0, limit=1):
             return False
-        embedded.take_over(connection, row, embedder.fingerprint, embedder.dimensions)
+        pending_vectors.take_over(connection, row, embedder.fingerprint, embedder.dimensions)
         spec = place.config.embedding.model_dump(mode="json")
-        registry.update(
+        knowledge_bases.update(
             connection,
             kb_id,
             description=row.description,

@@ -17,10 +17,10 @@ import sqlalchemy as sa
 from kbkit.models import DocumentState, IngestReport, Problem, SourceDocument
 from kbkit.models.fidelity import POOR, fidelity_score
 from kbkit.sources.base import Outcome, SourceEvent
-from kbkit.stores import catalog, runs
-from kbkit.stores.catalog import Touch
-from kbkit.stores.database import Database
-from kbkit.stores.runs import Visited
+from kbkit.stores.catalog import runs, writing
+from kbkit.stores.catalog.runs import Visited
+from kbkit.stores.catalog.writing import Touch
+from kbkit.stores.sqlite.database import Database
 
 _TOGETHER = 200
 _SECONDS = 0.5
@@ -140,7 +140,7 @@ class QuietEvents:
 
     def _store(self, connection: sa.Connection, events: list[tuple[SourceEvent, datetime]]) -> None:
         ids = [document_id(self._kb_id, _uri(event)) for event, _ in events]
-        states = catalog.states(connection, ids)
+        states = writing.states(connection, ids)
         touched: dict[str, Touch] = {}
         visits = []
         for (event, at), found in zip(events, ids, strict=True):
@@ -156,7 +156,7 @@ class QuietEvents:
                 case Outcome.SKIPPED:
                     self._tally.skipped.append(Problem(event.uri, event.reason))
                 case Outcome.GONE if there:
-                    changes = catalog.retire_document(connection, self._kb_id, found)
+                    changes = writing.retire_document(connection, self._kb_id, found)
                     self._tally.counts["gone"] += 1
                     self._tally.counts["chunks_removed"] += changes.removed
                     states[found] = DocumentState.GONE
@@ -165,7 +165,7 @@ class QuietEvents:
                     self._tally.failed.append(Problem(event.uri, event.reason))
             if event.record is not None:
                 visits.append(Visited(event.record, event.outcome.value, event.reason, at))
-        catalog.touch_documents(connection, touched.values(), run_id=self._run_id)
+        writing.touch_documents(connection, touched.values(), run_id=self._run_id)
         runs.record_visits(connection, self._source_id, self._run_id, visits)
 
 

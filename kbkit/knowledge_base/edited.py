@@ -10,7 +10,7 @@ from kbkit.errors import ConfigError, ConflictError
 from kbkit.ingest.document_writer import Origin
 from kbkit.knowledge_base.ingested import Ingested
 from kbkit.models import Document, DocumentType, Labels, SourceDocument
-from kbkit.stores import catalog, contents
+from kbkit.stores.catalog import reading, writing
 
 _TRIES = 5
 """How often a change is tried again while others store the same document."""
@@ -67,8 +67,8 @@ class Edited(Ingested):
             tags=tuple(tags or ()),
             metadata=metadata or {},
         )
-        with self._resources.database.read() as connection:
-            said = catalog.labels(connection, self.id, document.uri)
+        with self._stores.database.read() as connection:
+            said = writing.labels(connection, self.id, document.uri)
         labels = Labels(
             said.document_type if document_type is None else None,
             said.tags if tags is None else None,
@@ -121,9 +121,9 @@ class Edited(Ingested):
 
     def _origin(self, old: Document, given: Labels, stored: Document | None) -> Origin:
         """Where a stored document comes from, and what is said of it now."""
-        with self._resources.database.read() as connection:
-            said = catalog.labels(connection, self.id, old.uri)
-            source_id, run_id = catalog.origin(connection, old.id)
+        with self._stores.database.read() as connection:
+            said = writing.labels(connection, self.id, old.uri)
+            source_id, run_id = writing.origin(connection, old.id)
         labels = Labels(
             given.document_type or said.document_type,
             said.tags if given.tags is None else given.tags,
@@ -145,10 +145,10 @@ class Edited(Ingested):
         Raises:
             NotFoundError: There is no such document.
         """
-        with self._resources.database.write() as connection:
-            found = contents.get_document(connection, self.id, document)
-            catalog.delete_document(connection, self.id, found.id)
-        self._resources.vectors.apply(self.id)
+        with self._stores.database.write() as connection:
+            found = reading.get_document(connection, self.id, document)
+            writing.delete_document(connection, self.id, found.id)
+        self._stores.vectors.apply(self.id)
 
 
 def _known_tags(tags: Sequence[str]) -> tuple[str, ...]:

@@ -25,9 +25,9 @@ from kbkit.recipes import (
 )
 from kbkit.sources import open_reader
 from kbkit.sources.base import SourceEvent
-from kbkit.stores import catalog, registry, runs
-from kbkit.stores.runs import SourceRow
-from kbkit.stores.vectors import restart
+from kbkit.stores.catalog import knowledge_bases, runs, writing
+from kbkit.stores.catalog.runs import SourceRow
+from kbkit.stores.vector_index import restart
 from kbkit.text import REVISION
 
 if TYPE_CHECKING:
@@ -176,16 +176,16 @@ class Ingested(Opened):
             )
             if report.interrupted:
                 return report
-        with self._resources.database.write() as connection:
-            registry.update(
+        with self._stores.database.write() as connection:
+            knowledge_bases.update(
                 connection,
                 self.id,
                 description=before.description if description is None else description,
                 config=spec.model_dump(mode="json"),
             )
             if old.storage != spec.storage:
-                restart(connection, registry.get_by_id(connection, self.id))
-        self._resources.vectors.apply(self.id)
+                restart(connection, knowledge_bases.get_by_id(connection, self.id))
+        self._stores.vectors.apply(self.id)
         return self._with_encoder(report)
 
     def fit_query_encoder(self) -> Mapping[str, Any]:
@@ -204,14 +204,14 @@ class Ingested(Opened):
         """
         from kbkit.retrieval.encoder_fitting import fit_encoder
 
-        return fit_encoder(self._resources.database, self.id, self._embedder_of)
+        return fit_encoder(self._stores.database, self.id, self._embedder_of)
 
     def _with_encoder(self, report: IngestReport) -> IngestReport:
         """Fit the query encoder if that is due; the report tells how long it took."""
         from kbkit.retrieval.encoder_fitting import is_due
 
-        with self._resources.database.read() as connection:
-            due = is_due(connection, registry.get_by_id(connection, self.id))
+        with self._stores.database.read() as connection:
+            due = is_due(connection, knowledge_bases.get_by_id(connection, self.id))
         if not due or report.interrupted:
             return report
         start = time.perf_counter()
@@ -225,42 +225,35 @@ class Ingested(Opened):
         self, spec: KnowledgeBaseSpec, on_progress: OnProgress | None, stop: Stop
     ) -> IngestReport:
         """Change the embedder, if another is wanted or the one there was gives other vectors."""
-        resources = self._resources
         try:
-            embedder = resources.embedder(spec.embedding)
+            embedder = self._resources.embedder(spec.embedding)
         except (ConfigError, EmbedderError):
             if spec.embedding == self.spec.embedding:
                 return IngestReport()  # other settings can change without it
             raise
         if embedder.fingerprint == self._current().embedder:
             return IngestReport()
-        place = Place(resources.database, self.id, spec, embedder)
-        return reembed(
-            place, resources.vectors, resources.locks, on_progress=on_progress, stop=stop
-        )
+        place = Place(self._stores.database, self.id, spec, embedder)
+        return reembed(self._stores, place, on_progress=on_progress, stop=stop)
 
     def _pipeline(self, spec: KnowledgeBaseSpec | None = None) -> Pipeline:
-        resources = self._resources
         return Pipeline(
-            database=resources.database,
-            vectors=resources.vectors,
-            snapshots=resources.snapshots,
-            locks=resources.locks,
-            kb_id=self.id,
-            config=spec or self.spec,
-            embedder=self._embedder_of(self._current()),
-            settings=resources.settings,
+            self._stores,
+            self.id,
+            spec or self.spec,
+            self._embedder_of(self._current()),
+            self._resources.settings,
         )
 
     def _sources(self) -> list[SourceRow]:
-        with self._resources.database.read() as connection:
+        with self._stores.database.read() as connection:
             return runs.list_sources(connection, self.id)
 
     def _save_source(self, source: AnySource, base: str | Path, *, from_recipe: bool) -> SourceRow:
         spec = source.model_dump(mode="json")
         key = runs.source_key(spec, _PLACE[source.type])
-        with self._resources.database.write() as connection:
-            registry.get_by_id(connection, self.id)
+        with self._stores.database.write() as connection:
+            knowledge_bases.get_by_id(connection, self.id)
             return runs.save_source(
                 connection,
                 self.id,
@@ -271,9 +264,9 @@ class Ingested(Opened):
             )
 
     def _drop_source(self, row: SourceRow) -> None:
-        with self._resources.database.write() as connection:
-            for document_id in catalog.document_ids(connection, self.id, row.id):
-                catalog.delete_document(connection, self.id, document_id)
+        with self._stores.database.write() as connection:
+            for document_id in writing.document_ids(connection, self.id, row.id):
+                writing.delete_document(connection, self.id, document_id)
             runs.delete_source(connection, row.id)
 
     def _reindex(self, on_progress: OnProgress | None, stop: Stop) -> None:
@@ -283,8 +276,8 @@ class Ingested(Opened):
         with progress_bar(on_progress) as tell:
             report = self._pipeline().renew(on_progress=tell, stop=stop)
         if not report.interrupted:
-            with self._resources.database.write() as connection:
-                registry.set_analyzer(connection, self.id)
+            with self._stores.database.write() as connection:
+                knowledge_bases.set_analyzer(connection, self.id)
 
     def _run(
         self,
@@ -297,5 +290,5 @@ class Ingested(Opened):
         self._reindex(on_progress, stop)
         with progress_bar(on_progress) as tell:
             report = self._pipeline().run(pairs, handed, on_progress=tell, stop=stop)
-        self._resources.snapshots.save(self.id)
+        self._stores.snapshots.save(self.id)
         return self._with_encoder(report)

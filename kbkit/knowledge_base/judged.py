@@ -26,8 +26,8 @@ from kbkit.recipes import (
     Question,
     RetrievalSpec,
 )
-from kbkit.stores import ratings
-from kbkit.stores.ratings import Total as RatingTotal
+from kbkit.stores.catalog import ratings
+from kbkit.stores.catalog.ratings import Total as RatingTotal
 from kbkit.validation import check_text
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ class Judged(Searched, Edited):
             ConfigError: The score is not 1 to 5.
             NotFoundError: There is no such chunk or document.
         """
-        resources = self._resources
-        rater = resources.settings.rater if rater == "" else rater
-        return rate(resources.database, self.id, target, score, query=query, rater=rater, note=note)
+        rater = self._resources.settings.rater if rater == "" else rater
+        database = self._stores.database
+        return rate(database, self.id, target, score, query=query, rater=rater, note=note)
 
     def unrate(self, rating_id: int) -> None:
         """Take back a rating that was a slip; the one before it counts again.
@@ -66,7 +66,7 @@ class Judged(Searched, Edited):
         Raises:
             NotFoundError: There is no such rating.
         """
-        unrate(self._resources.database, self.id, rating_id)
+        unrate(self._stores.database, self.id, rating_id)
 
     def rating_of(self, target: str) -> RatingTotal | None:
         """Average and number of the ratings of a chunk or a document; ``None`` without any.
@@ -74,12 +74,12 @@ class Judged(Searched, Edited):
         Raises:
             NotFoundError: There is no such chunk or document.
         """
-        return rating_of(self._resources.database, self.id, target)
+        return rating_of(self._stores.database, self.id, target)
 
     def iter_ratings(self, targets: Collection[str] | None = None) -> Iterator[Rating]:
         """All ratings, oldest first, or those of some chunks and documents, given by id."""
         conditions = () if targets is None else (ratings.of_targets(targets),)
-        with self._resources.database.read() as connection:
+        with self._stores.database.read() as connection:
             yield from ratings.listed(connection, self.id, *conditions)
 
     def ratings(self) -> pd.DataFrame:
@@ -95,7 +95,7 @@ class Judged(Searched, Edited):
         See `Judgements.from_ratings` for how ratings become grades. Chunks that are gone are left
         out, and come back with them.
         """
-        return judgements_of(self._resources.database, self.id)
+        return judgements_of(self._stores.database, self.id)
 
     def evaluate(
         self,

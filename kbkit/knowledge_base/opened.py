@@ -20,14 +20,10 @@ from kbkit.recipes import (
     AnyEmbedding,
     KnowledgeBaseSpec,
 )
-from kbkit.stores import contents, ratings, registry
-from kbkit.stores.database import Database
-from kbkit.stores.listing import iter_listed
-from kbkit.stores.locks import FolderLocks
-from kbkit.stores.registry import KnowledgeBaseRow
-from kbkit.stores.snapshots import Snapshots
-from kbkit.stores.vectors import VectorIndex
-from kbkit.stores.warming import Warmer
+from kbkit.stores.catalog import knowledge_bases, ratings, reading
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.listing import iter_listed
+from kbkit.stores.stores import Stores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,14 +31,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What the knowledge bases of one workspace share."""
+    """What the knowledge bases of one workspace share.
 
-    folder: Path
-    database: Database
-    vectors: VectorIndex
-    snapshots: Snapshots
-    warmer: Warmer
-    locks: FolderLocks
+    Attributes:
+        stores: What is kept.
+        settings: Of the workspace.
+        embedder: Opens an embedder, or hands out the one that is open.
+    """
+
+    stores: Stores
     settings: Settings
     embedder: Callable[[AnyEmbedding], Embedder]
 
@@ -52,6 +49,7 @@ class Opened:
 
     def __init__(self, resources: Resources, row: KnowledgeBaseRow) -> None:
         self._resources = resources
+        self._stores = resources.stores
         self._row = row
         self._embedder: Embedder | None = None
         self._revision: tuple[int, tuple[int, int, int]] | None = None
@@ -69,7 +67,7 @@ class Opened:
     @property
     def folder(self) -> Path:
         """The folder of its workspace."""
-        return self._resources.folder
+        return self._stores.folder
 
     @property
     def spec(self) -> KnowledgeBaseSpec:
@@ -78,8 +76,9 @@ class Opened:
 
     def info(self) -> KnowledgeBaseInfo:
         """Its figures: documents, chunks, types, states, embedder, times."""
-        with self._resources.database.read() as connection:
-            return registry.describe(connection, registry.get_by_id(connection, self.id))
+        with self._stores.database.read() as connection:
+            row = knowledge_bases.get_by_id(connection, self.id)
+            return knowledge_bases.describe(connection, row)
 
     def document(self, document: str) -> Document:
         """One document, given by id or URI.
@@ -87,23 +86,23 @@ class Opened:
         Raises:
             NotFoundError: There is no such document.
         """
-        with self._resources.database.read() as connection:
-            return contents.get_document(connection, self.id, document)
+        with self._stores.database.read() as connection:
+            return reading.get_document(connection, self.id, document)
 
     def iter_documents(self, *, gone: bool = True) -> Iterator[Document]:
         """All documents in order of URI, those that are gone from their source with ``gone``."""
-        with self._resources.database.read() as connection:
-            yield from contents.iter_documents(connection, self.id, gone=gone)
+        with self._stores.database.read() as connection:
+            yield from reading.iter_documents(connection, self.id, gone=gone)
 
     def list_documents(self) -> list[Document]:
         """All documents in order of URI, quickly: the ``content`` of each is left empty."""
-        with self._resources.database.read() as connection:
+        with self._stores.database.read() as connection:
             return list(iter_listed(connection, self.id))
 
     def iter_chunks(self, document_id: str | None = None) -> Iterator[Chunk]:
         """All chunks, or those of one document, in document order."""
-        with self._resources.database.read() as connection:
-            yield from contents.iter_chunks(connection, self.id, document_id)
+        with self._stores.database.read() as connection:
+            yield from reading.iter_chunks(connection, self.id, document_id)
 
     def context(self, chunk_id: str, *, before: int = 1, after: int = 1) -> list[Chunk]:
         """A chunk with those before and after it in its document, in document order.
@@ -121,13 +120,13 @@ class Opened:
         for name, number in given.items():
             if not isinstance(number, int) or number < 0:
                 raise ConfigError(f"{name}={number!r}: give a whole number, 0 or more")
-        with self._resources.database.read() as connection:
-            return contents.neighbours(connection, self.id, chunk_id, before, after)
+        with self._stores.database.read() as connection:
+            return reading.neighbours(connection, self.id, chunk_id, before, after)
 
     def tags(self) -> dict[str, int]:
         """How many of its documents have each tag, the most used first."""
-        with self._resources.database.read() as connection:
-            return contents.tag_counts(connection, self.id)
+        with self._stores.database.read() as connection:
+            return reading.tag_counts(connection, self.id)
 
     def folders(self, *, depth: int = 2) -> dict[str, int]:
         """How many of its documents lie in each folder of their URIs' paths, sorted by folder.
@@ -135,15 +134,15 @@ class Opened:
         Args:
             depth: Folders within folders that are counted apart.
         """
-        with self._resources.database.read() as connection:
-            return contents.folder_counts(connection, self.id, depth)
+        with self._stores.database.read() as connection:
+            return reading.folder_counts(connection, self.id, depth)
 
     def revision(self) -> tuple[int, int, int]:
         """Numbers that change when its documents or ratings change, whoever changes them."""
-        changes = self._resources.database.changes()  # before looking, lest one be missed
+        changes = self._stores.database.changes()  # before looking, lest one be missed
         if self._revision is None or self._revision[0] != changes:
-            with self._resources.database.read() as connection:
-                version = registry.get_by_id(connection, self.id).version
+            with self._stores.database.read() as connection:
+                version = knowledge_bases.get_by_id(connection, self.id).version
                 found = (version, *ratings.extent(connection, self.id))
             self._revision = (changes, found)
         return self._revision[1]
@@ -175,5 +174,5 @@ class Opened:
         return self._embedder
 
     def _current(self) -> KnowledgeBaseRow:
-        with self._resources.database.read() as connection:
-            return registry.get_by_id(connection, self.id)
+        with self._stores.database.read() as connection:
+            return knowledge_bases.get_by_id(connection, self.id)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 from kbkit.errors import ConfigError
 from kbkit.frames import map_frame
 from kbkit.knowledge_base.judged import Judged
-from kbkit.stores import registry
-from kbkit.stores.sampling import sample
+from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.catalog.sampling import sample
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,10 +38,10 @@ class Plotted(Judged):
         """
         if not 1 <= limit <= _MOST_POINTS:
             raise ConfigError(f"limit={limit}: give 1 to {_MOST_POINTS:,} chunks")
-        with self._resources.database.read() as connection:
-            row = registry.get_by_id(connection, self.id)
+        with self._stores.database.read() as connection:
+            row = knowledge_bases.get_by_id(connection, self.id)
             found, vectors = sample(connection, self.id, row.dimensions, limit, seed)
-            chunks = registry.describe(connection, row).chunks
+            chunks = knowledge_bases.describe(connection, row).chunks
         frame = map_frame(found, vectors)
         frame.attrs["chunks"] = chunks
         return frame

@@ -59,15 +59,15 @@ class KnowledgeBase(Plotted):
     def _publisher(self) -> Publisher:
         from kbkit.publishing.publisher import Publisher
 
-        return Publisher(self._resources, self.id, self.fit_query_encoder)
+        return Publisher(self._stores, self.id, self.fit_query_encoder)
 
     def site_directory(self) -> Path:
         """Folder that `export` writes to when none is named."""
         directory = self.spec.site.directory
-        return Path(directory) if directory else self._resources.folder / "export" / self.name
+        return Path(directory) if directory else self._stores.folder / "export" / self.name
 
     def __repr__(self) -> str:
-        return f"<KnowledgeBase {self.name!r} in {str(self._resources.folder)!r}>"
+        return f"<KnowledgeBase {self.name!r} in {str(self._stores.folder)!r}>"
 
     def _repr_html_(self) -> str:
         return info_html(self.info())

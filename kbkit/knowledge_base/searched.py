@@ -32,15 +32,7 @@ class Searched(Opened):
     @cached_property
     def retriever(self) -> Retriever:
         """What finds candidates in it; `Workspace.search` ranks those of several together."""
-        resources = self._resources
-        return Retriever(
-            database=resources.database,
-            vectors=resources.vectors,
-            snapshots=resources.snapshots,
-            warmer=resources.warmer,
-            kb_id=self.id,
-            embedder=self._embedder_of,
-        )
+        return Retriever(self._stores, self.id, self._embedder_of)
 
     def search(
         self,

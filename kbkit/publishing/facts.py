@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from kbkit.export.facts import Facts, Related, SourceFacts
 from kbkit.models import Document
-from kbkit.stores import contents, ratings, runs
-from kbkit.stores.schema import chunks
-from kbkit.stores.schema import runs as runs_table
-from kbkit.stores.snapshot import Snapshot
+from kbkit.stores.catalog import ratings, reading, runs
+from kbkit.stores.catalog.schema import chunks
+from kbkit.stores.catalog.schema import runs as runs_table
+from kbkit.stores.snapshots.snapshot import Snapshot
 
 NEIGHBOURS = 4
 """Most passages that a page relates to."""
@@ -56,7 +56,7 @@ class StoredDocuments:
         self._kb_id = kb_id
 
     def __iter__(self) -> Iterator[Document]:
-        return contents.iter_documents(self._connection, self._kb_id, gone=False)
+        return reading.iter_documents(self._connection, self._kb_id, gone=False)
 
 
 def related_passages(
@@ -111,10 +111,10 @@ def _passages(
 ) -> dict[str, tuple[Related, ...]]:
     seqs = sorted({int(snapshot.seqs[row]) for _, _, row in chosen})
     anchors: dict[int, str] = {}
-    for part in contents.in_parts(seqs):
+    for part in reading.in_parts(seqs):
         query = sa.select(chunks.c.seq, chunks.c.anchor).where(chunks.c.seq.in_(part))
         anchors.update((row.seq, row.anchor) for row in connection.execute(query))
-    uris = contents.uris_of(connection, {snapshot.document_ids[other] for _, other, _ in chosen})
+    uris = reading.uris_of(connection, {snapshot.document_ids[other] for _, other, _ in chosen})
     headings = list(snapshot.heading_texts)
     found: dict[str, list[Related]] = {}
     for number, other, row in chosen:

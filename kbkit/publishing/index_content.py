@@ -8,7 +8,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import groupby
-from typing import Protocol
 
 import numpy as np
 import sqlalchemy as sa
@@ -20,30 +19,17 @@ from kbkit.models.plain import plain as one_line
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.retrieval.fusion import rating_prior
 from kbkit.retrieval.snippet import plain
-from kbkit.stores import contents, encoders, ratings, registry
-from kbkit.stores.contents import heading_text
-from kbkit.stores.database import Database
-from kbkit.stores.schema import documents
-from kbkit.stores.snapshots import Snapshots
+from kbkit.stores.catalog import knowledge_bases, query_encoders, ratings, reading
+from kbkit.stores.catalog.reading import heading_text
+from kbkit.stores.catalog.schema import documents
+from kbkit.stores.stores import Stores
 from kbkit.text import analyzer
 
 _NONE = ratings.Total(0, 0.0)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class PublishedStores(Protocol):
-    """What publishing reads of a workspace's stores."""
-
-    @property
-    def database(self) -> Database:
-        """The catalog."""
-
-    @property
-    def snapshots(self) -> Snapshots:
-        """Arrays of its knowledge bases."""
-
-
-def index_state(stores: PublishedStores, kb_id: str, pages: Mapping[str, str], title: str) -> str:
+def index_state(stores: Stores, kb_id: str, pages: Mapping[str, str], title: str) -> str:
     """Stands for everything that `index_content` would give, and takes a hundredth of its time.
 
     Args:
@@ -53,8 +39,8 @@ def index_state(stores: PublishedStores, kb_id: str, pages: Mapping[str, str], t
         title: What it is called on the site.
     """
     with stores.database.read() as connection:
-        row = registry.get_by_id(connection, kb_id)
-        encoder = encoders.state(connection, kb_id)
+        row = knowledge_bases.get_by_id(connection, kb_id)
+        encoder = query_encoders.state(connection, kb_id)
         totals = ratings.totals(connection, kb_id)
         # when documents were fetched changes no version
         query = sa.select(documents.c.id, documents.c.fetched_at, documents.c.state)
@@ -67,7 +53,7 @@ def index_state(stores: PublishedStores, kb_id: str, pages: Mapping[str, str], t
 
 
 def index_content(
-    stores: PublishedStores, kb_id: str, pages: Mapping[str, str], title: str
+    stores: Stores, kb_id: str, pages: Mapping[str, str], title: str
 ) -> IndexContent | None:
     """Everything about a knowledge base that its search index says.
 
@@ -81,19 +67,19 @@ def index_content(
         ``None`` where no chunk is left.
     """
     with stores.database.read() as connection:
-        row = registry.get_by_id(connection, kb_id)
+        row = knowledge_bases.get_by_id(connection, kb_id)
         snapshot = stores.snapshots.made(connection, row)
-        stored = encoders.load(connection, kb_id)
+        stored = query_encoders.load(connection, kb_id)
         totals = ratings.totals(connection, kb_id)
         of_documents = {
             document.id: _document(document, pages, totals.documents.get(document.id, _NONE))
-            for document in contents.iter_documents(connection, kb_id, gone=False)
+            for document in reading.iter_documents(connection, kb_id, gone=False)
             if document.uri in pages
         }
         ids: list[str] = []
         chunks: list[IndexedChunk] = []
         owners: list[str] = []
-        for chunk in contents.iter_chunks(connection, kb_id):
+        for chunk in reading.iter_chunks(connection, kb_id):
             if chunk.document_id in of_documents:
                 ids.append(chunk.id)
                 owners.append(chunk.document_id)

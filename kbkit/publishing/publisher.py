@@ -16,10 +16,11 @@ from kbkit.export.mkdocs.project import DOCS
 from kbkit.models import Progress
 from kbkit.progress import OnProgress
 from kbkit.publishing.facts import StoredDocuments, gather_facts
-from kbkit.publishing.index_content import PublishedStores, index_content, index_state
+from kbkit.publishing.index_content import index_content, index_state
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.retrieval.encoder_fitting import is_outdated
-from kbkit.stores import registry
+from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.stores import Stores
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class Publisher:
         fit_query_encoder: Fits its query encoder anew; called where what it holds has changed.
     """
 
-    stores: PublishedStores
+    stores: Stores
     kb_id: str
     fit_query_encoder: Callable[[], object]
 
@@ -86,8 +87,8 @@ class Publisher:
         self, folder: Path, on_progress: OnProgress | None, *, project: Path | None = None
     ) -> ExportReport:
         with self.stores.database.read() as connection:
-            row = registry.get_by_id(connection, self.kb_id)
-            info = registry.describe(connection, row)
+            row = knowledge_bases.get_by_id(connection, self.kb_id)
+            info = knowledge_bases.describe(connection, row)
             site = KnowledgeBaseSpec.model_validate(row.config).site
             if project is not None:
                 write_project(project, info, site)
@@ -113,7 +114,7 @@ class Publisher:
             The seconds of stage ``fit``, if it was.
         """
         with self.stores.database.read() as connection:
-            if not is_outdated(connection, registry.get_by_id(connection, self.kb_id)):
+            if not is_outdated(connection, knowledge_bases.get_by_id(connection, self.kb_id)):
                 return {}
         start = time.perf_counter()
         with suppress(EmbedderError):  # no chunk has a word: it is searched by nothing then

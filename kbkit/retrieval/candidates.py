@@ -17,11 +17,12 @@ from numpy.typing import NDArray
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.models import Filters, Mode
 from kbkit.retrieval.bm25 import CorpusStatistics, impacts
-from kbkit.stores import contents, lexical
-from kbkit.stores.ratings import Totals
-from kbkit.stores.registry import KnowledgeBaseRow
-from kbkit.stores.snapshot import Snapshot
-from kbkit.stores.vectors import Answer, VectorIndex
+from kbkit.stores.catalog import reading
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.ratings import Totals
+from kbkit.stores.snapshots.snapshot import Snapshot
+from kbkit.stores.sqlite import lexical
+from kbkit.stores.vector_index import Answer, VectorIndex
 from kbkit.text import analyzer
 
 Rows = NDArray[np.int64]
@@ -104,7 +105,7 @@ class Candidates:
 def from_catalog(connection: sa.Connection, view: View, wanted: Wanted) -> Candidates:
     """Candidates out of the catalog; filters are not heeded."""
     row = view.row
-    chunks, length = contents.corpus_size(connection, row.id)
+    chunks, length = reading.corpus_size(connection, row.id)
     size, most = wanted.sizes(chunks)
     frequencies = lexical.document_frequencies(connection, row.id, wanted.terms)
     dense: list[int] = []
@@ -116,8 +117,8 @@ def from_catalog(connection: sa.Connection, view: View, wanted: Wanted) -> Candi
     if wanted.mode is not Mode.DENSE:
         found = lexical.candidates(connection, row.id, frequencies, most)
     seqs, ranked = united(np.array(dense, np.int64), np.array(found, np.int64), size)
-    rows = contents.candidates(connection, row.id, row.dimensions, seqs.tolist())
-    sizes = contents.sizes_of(connection, {c.document_id for c in rows})
+    rows = reading.candidates(connection, row.id, row.dimensions, seqs.tolist())
+    sizes = reading.sizes_of(connection, {c.document_id for c in rows})
     return Candidates(
         seqs=np.array([c.seq for c in rows], np.int64),
         ranked=ranked,
@@ -189,7 +190,7 @@ def allowed(
     """Which rows of a snapshot filters let through; ``None`` where there are no filters."""
     if not filters:
         return None
-    matching = contents.matching_documents(connection, row.id, filters)
+    matching = reading.matching_documents(connection, row.id, filters)
     documents = np.array([known in matching for known in snapshot.document_ids], np.bool_)
     mask = documents[snapshot.owners] if len(documents) else np.zeros(0, np.bool_)
     least = filters.min_rating

@@ -16,10 +16,10 @@ from kbkit.embedding.static import StaticEmbedder
 from kbkit.embedding.term_vectors import term_vectors
 from kbkit.errors import ConfigError, EmbedderError
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores import contents, encoders, registry
-from kbkit.stores.database import Database
-from kbkit.stores.registry import KnowledgeBaseRow
-from kbkit.stores.schema import chunks, documents, vectors
+from kbkit.stores.catalog import knowledge_bases, query_encoders, reading
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.schema import chunks, documents, vectors
+from kbkit.stores.sqlite.database import Database
 from kbkit.text import REVISION, analyzer
 
 _MADE_BY = f"{FIT_REVISION}.{REVISION}"
@@ -57,10 +57,10 @@ def is_outdated(connection: sa.Connection, row: KnowledgeBaseRow) -> bool:
         connection: A reading transaction.
         row: The knowledge base in it.
     """
-    now, _ = contents.corpus_size(connection, row.id)
+    now, _ = reading.corpus_size(connection, row.id)
     if not now:
         return False
-    state = encoders.state(connection, row.id)
+    state = query_encoders.state(connection, row.id)
     if state is None or state.embedder != row.embedder:
         return True
     if state.report.get("made_by") != _MADE_BY:
@@ -93,7 +93,7 @@ def fit_encoder(
         NotFoundError: The knowledge base was deleted.
     """
     with database.read() as connection:
-        row = registry.get_by_id(connection, kb_id)
+        row = knowledge_bases.get_by_id(connection, kb_id)
         config = KnowledgeBaseSpec.model_validate(row.config)
         corpus = _read(connection, row, analyzer(config.language).terms)
     if not corpus.terms:
@@ -115,8 +115,8 @@ def fit_encoder(
     )
     report = {**fitted.report, "last_seq": corpus.last_seq, "made_by": _MADE_BY}
     with database.write() as connection:
-        registry.get_by_id(connection, kb_id)
-        encoders.save(
+        knowledge_bases.get_by_id(connection, kb_id)
+        query_encoders.save(
             connection,
             kb_id,
             embedder=row.embedder,
@@ -161,18 +161,18 @@ def _read(
     for chunk in connection.execute(query).yield_per(_AT_ONCE):
         held = chunk.terms.split(" ", MAX_TERMS)[:MAX_TERMS] if chunk.terms else []
         terms.append(list(map(known.setdefault, held, held)))
-        heading = f"{chunk.title}\n{contents.heading_text(chunk.title, chunk.heading_path)}"
+        heading = f"{chunk.title}\n{reading.heading_text(chunk.title, chunk.heading_path)}"
         if heading not in above:
             above[heading] = [known.setdefault(term, term) for term in terms_of(heading)]
         headings.append(above[heading])
         packed.append(chunk.vector)
         last = chunk.seq
-    return _Corpus(contents.unpack(packed, row.dimensions), terms, headings, last)
+    return _Corpus(reading.unpack(packed, row.dimensions), terms, headings, last)
 
 
 def _term_vectors(
     database: Database, row: KnowledgeBaseRow, config: KnowledgeBaseSpec, embedder: Embedder
 ) -> dict[str, Vector]:
     with database.read() as connection:
-        texts = (chunk.text for chunk in contents.iter_chunks(connection, row.id))
+        texts = (chunk.text for chunk in reading.iter_chunks(connection, row.id))
         return term_vectors(embedder, texts, analyzer(config.language).terms)

@@ -18,17 +18,17 @@ from kbkit.embedding.fitted import FittedEncoder
 from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError, KbkitError
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
-from kbkit.stores import encoders
-from kbkit.stores.database import Database
-from kbkit.stores.registry import KnowledgeBaseRow
-from kbkit.stores.schema import query_encoders
+from kbkit.stores.catalog import query_encoders
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.schema import query_encoders as encoder_table
+from kbkit.stores.sqlite.database import Database
 
 _AGAIN = 30.0
 """Seconds after which a model that could not be reached is asked again."""
 
 # built once, and without what stands behind the table: SQLite would have to walk through that
-_THERE = sa.select(query_encoders.c.embedder, query_encoders.c.fitted_at).where(
-    query_encoders.c.kb_id == sa.bindparam("kb_id")
+_THERE = sa.select(encoder_table.c.embedder, encoder_table.c.fitted_at).where(
+    encoder_table.c.kb_id == sa.bindparam("kb_id")
 )
 
 
@@ -133,7 +133,7 @@ class QueryEncoding:
             held = self._fitted
             if held is not None and held[0] == there.fitted_at:
                 return held[1]
-            stored = encoders.load(connection, row.id)
+            stored = query_encoders.load(connection, row.id)
         if stored is None:
             return None
         state = stored.state

@@ -29,13 +29,10 @@ from kbkit.retrieval.query import Query
 from kbkit.retrieval.query_vectors import Encoded, QueryEncoding
 from kbkit.retrieval.ranking import Pool, Ranked, comparable, rank
 from kbkit.retrieval.snippet import Snippet
-from kbkit.stores import contents, ratings, registry
-from kbkit.stores.database import Database
-from kbkit.stores.ratings import Total, Totals
-from kbkit.stores.registry import KnowledgeBaseRow
-from kbkit.stores.snapshots import Snapshots
-from kbkit.stores.vectors import VectorIndex
-from kbkit.stores.warming import Warmer
+from kbkit.stores.catalog import knowledge_bases, ratings, reading
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.ratings import Total, Totals
+from kbkit.stores.stores import Stores
 from kbkit.text import REVISION, analyzer
 
 _BY_MEANING = RetrievalSpec(document_weight=0, title_weight=0, heading_weight=0, rating_weight=0)
@@ -63,17 +60,14 @@ class Retriever:
         embedder: Gives what embeds queries of a knowledge base that the catalog has like this.
     """
 
-    database: Database
-    vectors: VectorIndex
-    snapshots: Snapshots
-    warmer: Warmer
+    stores: Stores
     kb_id: str
     embedder: Callable[[KnowledgeBaseRow], Embedder]
     _encoding: QueryEncoding = field(init=False)
     _seen: _Seen | None = None
 
     def __post_init__(self) -> None:
-        self._encoding = QueryEncoding(self.database, self.embedder)
+        self._encoding = QueryEncoding(self.stores.database, self.embedder)
 
     def pool(self, query: Query) -> Pool:
         """The candidates for a query.
@@ -93,14 +87,15 @@ class Retriever:
             now = self._look()
             if not now.like(seen):
                 continue
-            snapshot = self.snapshots.get(now.row)
-            ready = snapshot is not None and (is_small(snapshot) or self.vectors.is_open(now.row))
-            self.warmer.searched(self.kb_id, ready=ready)
+            snapshot = self.stores.snapshots.get(now.row)
+            is_open = self.stores.vectors.is_open(now.row)
+            ready = snapshot is not None and (is_small(snapshot) or is_open)
+            self.stores.warmer.searched(self.kb_id, ready=ready)
             if snapshot is not None and not query.filters:
                 return _pool(
                     now, query, wanted, note, from_snapshot(self._view(now), snapshot, wanted)
                 )
-            with self.database.read() as connection:
+            with self.stores.database.read() as connection:
                 now = self._read(connection, now.changes)
                 if now.like(seen):
                     return _pool(now, query, wanted, note, self._found(connection, now, wanted))
@@ -115,10 +110,10 @@ class Retriever:
         Raises:
             NotFoundError: There is no such chunk, or the knowledge base was deleted.
         """
-        with self.database.read() as connection:
-            now = self._read(connection, self.database.changes())
-            seqs = list(contents.seqs_by_id(connection, [chunk_id]).values())
-            found = contents.candidates(connection, self.kb_id, now.row.dimensions, seqs)
+        with self.stores.database.read() as connection:
+            now = self._read(connection, self.stores.database.changes())
+            seqs = list(reading.seqs_by_id(connection, [chunk_id]).values())
+            found = reading.candidates(connection, self.kb_id, now.row.dimensions, seqs)
             if not found:
                 raise NotFoundError(f"no chunk with id {chunk_id!r}")
             language = now.config.language
@@ -135,19 +130,21 @@ class Retriever:
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
         """Chunks with their documents, by ``seq``; those that have gone meanwhile are missing."""
-        return contents.get_chunks(self.database.fetch, seqs)
+        return reading.get_chunks(self.stores.database.fetch, seqs)
 
     def _look(self) -> _Seen:
         """The knowledge base as it is now; next to nothing is done where nothing has changed."""
-        changes = self.database.changes()  # first: what comes meanwhile is looked at next time
+        changes = (
+            self.stores.database.changes()
+        )  # first: what comes meanwhile is looked at next time
         seen = self._seen
         if seen is None or seen.changes != changes:
-            with self.database.read() as connection:
+            with self.stores.database.read() as connection:
                 seen = self._seen = self._read(connection, changes)
         return seen
 
     def _read(self, connection: sa.Connection, changes: int) -> _Seen:
-        row = registry.get_by_id(connection, self.kb_id)
+        row = knowledge_bases.get_by_id(connection, self.kb_id)
         known = self._seen
         same = known is not None and known.row.config == row.config
         config = known.config if known and same else KnowledgeBaseSpec.model_validate(row.config)
@@ -174,16 +171,16 @@ class Retriever:
 
     def _found(self, connection: sa.Connection, now: _Seen, wanted: Wanted) -> Candidates:
         """Candidates as a reading transaction sees them."""
-        snapshot = self.snapshots.get(now.row)
+        snapshot = self.stores.snapshots.get(now.row)
         if snapshot is None and wanted.filters:
-            snapshot = self.snapshots.made(connection, now.row)
+            snapshot = self.stores.snapshots.made(connection, now.row)
         if snapshot is None:
             return from_catalog(connection, self._view(now), wanted)
         mask = allowed(connection, now.row, snapshot, wanted.filters, now.totals)
         return from_snapshot(self._view(now), snapshot, wanted, mask)
 
     def _view(self, now: _Seen) -> View:
-        return View(now.row, self.vectors)
+        return View(now.row, self.stores.vectors)
 
 
 def _pool(now: _Seen, query: Query, wanted: Wanted, note: str, candidates: Candidates) -> Pool:

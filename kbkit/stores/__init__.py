@@ -1,1 +1,5 @@
-"""What is kept: the catalog (SQLite), lexical indexes (FTS5), vectors (Chroma), locks."""
+"""What is kept: the catalog, lexical indexes, vectors, snapshots, locks.
+
+The one room that knows SQL and Chroma. What stands above gets `Stores`, and calls functions of
+`kbkit.stores.catalog` with a `Transaction` that ``stores.database`` begins.
+"""

@@ -57,7 +57,7 @@ def pages(kb):
 @pytest.fixture(scope="module")
 def folder(kb, pages, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    write_index(index_content(kb._resources, kb.id, pages, "Mixed"), folder)
+    write_index(index_content(kb._stores, kb.id, pages, "Mixed"), folder)
     return folder / "search"
 
 
@@ -106,7 +106,7 @@ def test_vectors_are_placed_in_the_order_of_their_rows():
 @pytest.mark.parametrize("at_once", [1, 100, 5_000])
 def test_postings_do_not_depend_on_how_many_are_packed_at_once(kb, pages, at_once):
     some = dict(sorted(pages.items())[::2])  # the others' chunks are left out
-    content = index_content(kb._resources, kb.id, some, "Mixed")
+    content = index_content(kb._stores, kb.id, some, "Mixed")
     assert content is not None
     found, other = pack_postings(content, at_once), pack_postings(content)
     for name in ("counts", "data", "begins", "ends"):
@@ -125,7 +125,7 @@ def test_what_python_finds_is_found(tmp_path):
         kb.ingest(kbkit.FilesSource(path=str(GUIDES / "*.md")))
         kb.fit_query_encoder()
         pages = {document.uri: document.uri for document in kb.iter_documents()}
-        write_index(index_content(kb._resources, kb.id, pages, "Guides"), tmp_path)
+        write_index(index_content(kb._stores, kb.id, pages, "Guides"), tmp_path)
         index = PublishedIndex.of(tmp_path / "search")
         shared, first = [], []
         for query in list(dict.fromkeys(kb.chunks()["heading_path"].str[-1].dropna()))[::3]:
@@ -162,24 +162,24 @@ def test_ratings_and_gone_documents_count(tmp_path):
             kb.rate(best.chunk.document_id, 5, rater=rater)
         pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.iter_documents())}
         left = dict([*list(pages.items())[:3], (best.uri, pages[best.uri])])
-        write_index(index_content(kb._resources, kb.id, left, "Small"), tmp_path / "pages")
+        write_index(index_content(kb._stores, kb.id, left, "Small"), tmp_path / "pages")
         hits = PublishedIndex.of(tmp_path / "pages" / "search").search("green tea")
         assert hits[0].title == best.title  # without a query encoder, by words and ratings
         assert {hit.page for hit in hits} == set(left.values())
-        assert index_content(kb._resources, kb.id, {}, "None") is None
+        assert index_content(kb._stores, kb.id, {}, "None") is None
 
 
 def test_nothing_is_written_twice(kb, pages, folder):
     times = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    report = write_index(index_content(kb._resources, kb.id, pages, "Mixed"), folder.parent)
+    report = write_index(index_content(kb._stores, kb.id, pages, "Mixed"), folder.parent)
     assert not report.written
     assert times == {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     assert report.shards == sum(1 for _ in folder.rglob("*.js"))
 
 
 def test_a_newer_index_takes_the_place_of_the_older(kb, pages, tmp_path):
-    first = write_index(index_content(kb._resources, kb.id, pages, "One"), tmp_path)
-    second = write_index(index_content(kb._resources, kb.id, pages, "Two"), tmp_path)
+    first = write_index(index_content(kb._stores, kb.id, pages, "One"), tmp_path)
+    second = write_index(index_content(kb._stores, kb.id, pages, "Two"), tmp_path)
     assert second.written
     assert not first.folder.exists()
     assert [path.name for path in sorted((tmp_path / "search").iterdir())] == sorted(
@@ -227,10 +227,10 @@ def test_what_an_index_is_made_of_stands_for_it(tmp_path):
         pages = {document.uri: "tea.md" for document in kb.iter_documents()}
 
         def state(title="Small"):
-            return index_state(kb._resources, kb.id, pages, title)
+            return index_state(kb._stores, kb.id, pages, title)
 
         before = state()
-        content = index_content(kb._resources, kb.id, pages, "Small")
+        content = index_content(kb._stores, kb.id, pages, "Small")
         assert not is_written(tmp_path, before)
         report = write_index(content, tmp_path, before)
         assert is_written(tmp_path, before)

@@ -44,7 +44,7 @@ def index(tmp_path_factory):
             kb.rate(document.id, 5)
         kb.fit_query_encoder()
         pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.iter_documents())}
-        write_index(index_content(kb._resources, kb.id, pages, "Python"), folder)
+        write_index(index_content(kb._stores, kb.id, pages, "Python"), folder)
         headings = sorted({part for path in kb.chunks()["heading_path"] for part in path})
     return PublishedIndex.of(folder / "search"), headings
 

@@ -69,7 +69,7 @@ def test_ratings_of_another_knowledge_base_stay(kb, chunk, tmp_path):
     rating = kb.rate(chunk("Bread"), 3)
     import kbkit
 
-    with kbkit.open(kb._resources.folder) as workspace:
+    with kbkit.open(kb._stores.folder) as workspace:
         other = workspace.create("other")
         with pytest.raises(NotFoundError):
             other.unrate(rating.id)

@@ -90,7 +90,7 @@ def test_what_half_of_the_judgements_choose_is_no_worse_on_the_other_half(base, 
 
 
 def test_settings_that_are_good_stay(base, judged, report):
-    with kbkit.open(base._resources.folder) as workspace:
+    with kbkit.open(base._stores.folder) as workspace:
         kb = workspace["topics"]
         kb.configure(kb.spec.model_copy(update={"retrieval": report.proposed}))
         again = kb.tune(judged, keep=True)
@@ -102,7 +102,7 @@ def test_settings_that_are_good_stay(base, judged, report):
 
 
 def test_settings_that_win_are_kept_when_asked_for(base, judged):
-    with kbkit.open(base._resources.folder) as workspace:
+    with kbkit.open(base._stores.folder) as workspace:
         kb = workspace["topics"]
         report = kb.tune(judged, keep=True)
         assert report.kept

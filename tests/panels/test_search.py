@@ -10,7 +10,7 @@ from kbkit.models import Hits, Mode
 from kbkit.panels import SearchPanel
 from kbkit.panels.events import tell
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores import encoders
+from kbkit.stores.catalog import query_encoders
 
 
 def status(panel):
@@ -54,8 +54,8 @@ def test_the_status_line_says_what_was_done_instead(scratch):
     config = kb.spec.model_dump(mode="json")
     config["retrieval"]["query_encoder"] = "fitted"  # and nothing is fitted
     kb.configure(KnowledgeBaseSpec.model_validate(config))
-    with scratch._resources.database.write() as connection:
-        encoders.remove(connection, kb.id)
+    with scratch._stores.database.write() as connection:
+        query_encoders.remove(connection, kb.id)
     panel = SearchPanel(kb)
     panel.query_box.value = "roses"
     assert status(panel).startswith("1 hit for “roses” in ")

@@ -20,8 +20,8 @@ from kbkit.retrieval.candidates import (
     from_catalog,
     from_snapshot,
 )
-from kbkit.stores import ratings
-from kbkit.stores.vectors import Answer
+from kbkit.stores.catalog import ratings
+from kbkit.stores.vector_index import Answer
 from kbkit.text import analyzer
 
 WORDS = (
@@ -63,7 +63,7 @@ def kb(tmp_path_factory):
 @pytest.fixture
 def view(kb):
     """What a search sees."""
-    resources = kb._resources
+    resources = kb._stores
     resources.vectors.open(kb.id)
     with resources.database.read() as connection:
         row = kb._current()
@@ -140,7 +140,7 @@ def test_few_candidates_are_the_best_of_each_leg(view, query):
 
 @pytest.mark.parametrize("opened_at", [0.0, 0.5, 1.0])
 def test_chunks_that_chroma_does_not_know_are_candidates_like_others(kb, view, opened_at):
-    known = kb._resources.vectors._chroma.opened_at
+    known = kb._stores.vectors._chroma.opened_at
     before = known[kb.id]
     known[kb.id] = int(before * opened_at)
     try:
@@ -173,9 +173,9 @@ def test_deleted_chunks_take_no_places_away(tmp_path):
         kb = workspace.create("drinks")
         for n, text in enumerate(["green tea"] * 6 + ["black tea", "hot milk", "cold rum"]):
             kb.add(f"{text} {n}", f"All about {text}, number {n}.")
-        kb._resources.vectors.open(kb.id)
+        kb._stores.vectors.open(kb.id)
         gone = [hit.uri for hit in kb.search("green tea", limit=6, mode="dense", retrieval=FEW)]
-        with kb._resources.database.write() as connection:
+        with kb._stores.database.write() as connection:
             for table in ("vectors WHERE chunk_seq", "chunks WHERE seq"):
                 connection.exec_driver_sql(
                     f"DELETE FROM {table} IN (SELECT seq FROM chunks JOIN documents"
@@ -187,7 +187,7 @@ def test_deleted_chunks_take_no_places_away(tmp_path):
         for _ in range(3):  # from the catalog, and from a snapshot
             hits = kb.search("green tea", limit=3, mode="dense", retrieval=FEW)
             assert {hit.title for hit in hits} == left
-            kb._resources.warmer.close()
+            kb._stores.warmer.close()
 
 
 @pytest.mark.parametrize("mode", Mode)

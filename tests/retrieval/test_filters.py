@@ -47,7 +47,7 @@ def workspace(tmp_path_factory):
             path.write_text("".join(json.dumps(line) + "\n" for line in lines))
             kb = opened.create(name)
             kb.ingest(JsonlSource(path=str(path)))
-            with opened._resources.database.write() as connection:
+            with opened._stores.database.write() as connection:
                 for n, document in enumerate(list(kb.iter_documents())):
                     time = (NOON + timedelta(microseconds=n - 9)).replace(tzinfo=None)
                     connection.exec_driver_sql(

@@ -11,7 +11,7 @@ import kbkit
 from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.encoder_fitting import is_due
-from kbkit.stores import encoders, registry
+from kbkit.stores.catalog import knowledge_bases, query_encoders
 from kbkit.testing import HashEmbedder
 
 SUBJECTS = ("tea", "milk", "bread", "kettle", "oven", "flour", "water", "sugar", "salt", "butter")
@@ -80,13 +80,13 @@ def filled(workspace, encoder="model", name="drinks"):
 
 def forget(workspace, kb):
     """Have no fitted encoder."""
-    with workspace._resources.database.write() as connection:
-        encoders.remove(connection, kb.id)
+    with workspace._stores.database.write() as connection:
+        query_encoders.remove(connection, kb.id)
 
 
 def due(workspace, kb):
-    with workspace._resources.database.read() as connection:
-        return is_due(connection, registry.get_by_id(connection, kb.id))
+    with workspace._stores.database.read() as connection:
+        return is_due(connection, knowledge_bases.get_by_id(connection, kb.id))
 
 
 # --- fitted -----------------------------------------------------------------------------------
@@ -145,12 +145,12 @@ def test_an_encoder_of_another_model_is_not_used(workspace):
     other = config("fitted", {**MODEL, "arguments": {"kind": "other"}})
     kb.configure(other)
     assert kb.search("kettle", mode="dense")[0].title == "About kettle"
-    with workspace._resources.database.read() as connection:
-        found = encoders.state(connection, kb.id)
+    with workspace._stores.database.read() as connection:
+        found = query_encoders.state(connection, kb.id)
     assert found.embedder == kb.info().embedder
-    with workspace._resources.database.write() as connection:
-        stored = encoders.load(connection, kb.id)
-        encoders.save(
+    with workspace._stores.database.write() as connection:
+        stored = query_encoders.load(connection, kb.id)
+        query_encoders.save(
             connection, kb.id, embedder="another", version=1, chunks=1,
             terms=stored.terms, vectors=stored.vectors, report={},
         )  # fmt: skip
@@ -242,10 +242,10 @@ def test_an_encoder_is_fitted_again_when_a_fifth_has_changed(workspace):
 
 def test_an_encoder_that_an_earlier_kbkit_fitted_is_fitted_again(workspace):
     kb = filled(workspace, "fitted")
-    with workspace._resources.database.write() as connection:
-        stored = encoders.load(connection, kb.id)
+    with workspace._stores.database.write() as connection:
+        stored = query_encoders.load(connection, kb.id)
         report = {name: value for name, value in stored.state.report.items() if name != "made_by"}
-        encoders.save(
+        query_encoders.save(
             connection, kb.id, embedder=stored.state.embedder, version=1, chunks=len(SUBJECTS),
             terms=stored.terms, vectors=stored.vectors, report=report,
         )  # fmt: skip
@@ -263,8 +263,8 @@ def test_who_gets_an_encoder(workspace, encoder, embedding, wanted):
     assert not due(workspace, kb)  # there is nothing to fit it to
     report = kb.ingest(pages(*SUBJECTS))
     assert ("fit" in report.seconds) is wanted
-    with workspace._resources.database.read() as connection:
-        assert (encoders.state(connection, kb.id) is not None) is wanted
+    with workspace._stores.database.read() as connection:
+        assert (query_encoders.state(connection, kb.id) is not None) is wanted
 
 
 def test_fitting_says_how_and_asks_local_models_only(workspace):

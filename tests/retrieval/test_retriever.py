@@ -224,7 +224,7 @@ def test_a_knowledge_base_without_chunks_gives_no_hits(workspace):
                 assert (
                     len(workspace["empty"].search("tea", limit=5, mode=mode, filters=filters)) == 0
                 )
-            workspace._resources.warmer.close()
+            workspace._stores.warmer.close()
     assert workspace.search("tea")[0].kb == "drinks"
 
 
@@ -232,13 +232,13 @@ def test_a_knowledge_base_whose_documents_are_all_deleted_gives_no_hits(workspac
     kb = fill(workspace, "drinks", "green tea")
     for _ in range(2):
         assert len(kb.search("tea")) == 1
-        workspace._resources.warmer.close()
+        workspace._stores.warmer.close()
     kb.delete_document("text:green tea")
     for _ in range(3):
         for mode in Mode:
             assert len(kb.search("tea", mode=mode)) == 0
             assert len(kb.search("tea", mode=mode, filters={"min_rating": 1})) == 0
-        workspace._resources.warmer.close()
+        workspace._stores.warmer.close()
 
 
 def test_a_search_sees_what_another_process_stores(workspace):
@@ -249,18 +249,18 @@ def test_a_search_sees_what_another_process_stores(workspace):
         "kb = kbkit.open(sys.argv[1])['drinks']\n"
         "kb.delete_document('text:green tea')\n"
         "kb.add('mate', 'Drunk from a gourd.')\n"
-        "kb._resources.snapshots.save(kb.id)\n"
+        "kb._stores.snapshots.save(kb.id)\n"
     )
     for _ in range(3):
         assert kb.search("green tea")[0].title == "green tea"
-        workspace._resources.warmer.close()
+        workspace._stores.warmer.close()
     command = [sys.executable, "-c", code, str(workspace.path)]
     subprocess.run(command, check=True, timeout=120)
     for _ in range(3):
         for mode in Mode:
             assert kb.search("gourd", mode=mode)[0].title == "mate"
             assert "green tea" not in {hit.title for hit in kb.search("green tea", mode=mode)}
-        workspace._resources.warmer.close()
+        workspace._stores.warmer.close()
 
 
 def test_an_embedder_that_fails_is_asked_only_as_long_as_it_is_the_one(workspace):
@@ -268,7 +268,7 @@ def test_an_embedder_that_fails_is_asked_only_as_long_as_it_is_the_one(workspace
     whole, right = kb.retriever, kb._current().embedder
 
     def name(embedder):
-        with workspace._resources.database.write() as connection:
+        with workspace._stores.database.write() as connection:
             connection.exec_driver_sql("UPDATE knowledge_bases SET embedder = ?", (embedder,))
 
     def mended(row):

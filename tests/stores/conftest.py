@@ -2,9 +2,10 @@
 
 import pytest
 
-from kbkit.stores import registry
-from kbkit.stores.database import Database
+import kbkit
+from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.locks import FolderLocks
+from kbkit.stores.sqlite.database import Database
 
 
 @pytest.fixture
@@ -18,6 +19,12 @@ def database(tmp_path):
 def kb_id(database):
     """Id of an empty knowledge base in it."""
     with database.write() as connection:
-        return registry.create(
+        return knowledge_bases.create(
             connection, "notes", description="", config={}, embedder="none", dimensions=2
         ).id
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with kbkit.open(tmp_path / "kb") as opened:
+        yield opened

@@ -5,20 +5,20 @@ import pytest
 import sqlalchemy as sa
 
 from kbkit.errors import WorkspaceError
-from kbkit.stores import registry
-from kbkit.stores.database import Database, explained
+from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.locks import FolderLocks
+from kbkit.stores.sqlite.database import Database, explained
 
 
 def make(connection, name):
-    return registry.create(
+    return knowledge_bases.create(
         connection, name, description="", config={}, embedder="none", dimensions=2
     )
 
 
 def names(database):
     with database.read() as connection:
-        return registry.names(connection)
+        return knowledge_bases.names(connection)
 
 
 def tables(database):
@@ -32,7 +32,7 @@ def test_an_error_in_a_transaction_leaves_nothing(database):
     def fail():
         with database.write() as connection:
             make(connection, "half")  # rows, and a table of its own
-            assert registry.names(connection) == ["half"]
+            assert knowledge_bases.names(connection) == ["half"]
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -53,15 +53,15 @@ def test_what_was_committed_stays_when_the_next_transaction_fails(database):
     with pytest.raises(sa.exc.IntegrityError):
         fail()
     with database.read() as connection:
-        assert registry.get(connection, "one").description == ""
+        assert knowledge_bases.get(connection, "one").description == ""
 
 
 def test_a_reader_sees_one_state_while_others_write(database):
     with database.read() as connection:
-        assert registry.names(connection) == []
+        assert knowledge_bases.names(connection) == []
         with database.write() as writer:
             make(writer, "new")
-        assert registry.names(connection) == []
+        assert knowledge_bases.names(connection) == []
     assert names(database) == ["new"]
 
 

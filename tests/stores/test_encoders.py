@@ -5,8 +5,8 @@ import pytest
 import sqlalchemy as sa
 
 from kbkit.errors import WorkspaceError
-from kbkit.stores import encoders, registry
-from kbkit.stores.schema import query_encoders
+from kbkit.stores.catalog import knowledge_bases, query_encoders
+from kbkit.stores.catalog.schema import query_encoders as encoder_table
 
 TERMS = ("append", "os.path", "naïve", "日本")
 
@@ -15,15 +15,15 @@ def save(database, kb_id, terms=TERMS, seed=0, **values):
     vectors = np.random.default_rng(seed).standard_normal((len(terms), 6)).astype(np.float32)
     given = {"embedder": "model", "version": 3, "chunks": 7, "report": {"lambda": 0.4}} | values
     with database.write() as connection:
-        encoders.save(connection, kb_id, terms=terms, vectors=vectors, **given)
+        query_encoders.save(connection, kb_id, terms=terms, vectors=vectors, **given)
     return vectors
 
 
 def test_an_encoder_comes_back_as_it_was_saved(database, kb_id):
     vectors = save(database, kb_id)
     with database.read() as connection:
-        row = encoders.load(connection, kb_id)
-        assert row.state == encoders.state(connection, kb_id)
+        row = query_encoders.load(connection, kb_id)
+        assert row.state == query_encoders.state(connection, kb_id)
     assert row.terms == TERMS
     assert row.vectors.dtype == np.float32
     np.testing.assert_allclose(row.vectors, vectors, rtol=1e-3, atol=1e-6)
@@ -36,25 +36,25 @@ def test_an_encoder_comes_back_as_it_was_saved(database, kb_id):
 def test_a_knowledge_base_without_one_has_none(database, kb_id):
     save(database, kb_id)
     with database.write() as connection:
-        encoders.remove(connection, kb_id)
+        query_encoders.remove(connection, kb_id)
     with database.read() as connection:
-        assert encoders.load(connection, kb_id) is None
-        assert encoders.state(connection, kb_id) is None
+        assert query_encoders.load(connection, kb_id) is None
+        assert query_encoders.state(connection, kb_id) is None
 
 
 def test_the_newest_takes_the_place_of_the_one_before(database, kb_id):
     save(database, kb_id)
     save(database, kb_id, terms=("other",), seed=1, version=4, embedder="another")
     with database.read() as connection:
-        row = encoders.load(connection, kb_id)
+        row = query_encoders.load(connection, kb_id)
     assert (row.terms, row.state.version, row.state.embedder) == (("other",), 4, "another")
 
 
 def test_it_goes_with_its_knowledge_base(database, kb_id):
     save(database, kb_id)
     with database.write() as connection:
-        registry.delete(connection, kb_id)
-        assert connection.execute(sa.select(query_encoders)).first() is None
+        knowledge_bases.delete(connection, kb_id)
+        assert connection.execute(sa.select(encoder_table)).first() is None
 
 
 @pytest.mark.parametrize("terms", [(), ("two words",), ("double  space", "x")])
@@ -65,7 +65,7 @@ def test_terms_that_could_not_be_told_apart_are_refused(database, kb_id, terms):
 
 def test_terms_and_rows_have_to_be_as_many(database, kb_id):
     with database.write() as connection, pytest.raises(WorkspaceError, match="2 terms and 1 rows"):
-        encoders.save(
+        query_encoders.save(
             connection,
             kb_id,
             embedder="m",
@@ -81,6 +81,6 @@ def test_terms_and_rows_have_to_be_as_many(database, kb_id):
 def test_a_damaged_table_is_named(database, kb_id, values):
     save(database, kb_id)
     with database.write() as connection:
-        connection.execute(query_encoders.update().values(**values))
+        connection.execute(encoder_table.update().values(**values))
     with database.read() as connection, pytest.raises(WorkspaceError, match="fit it again"):
-        encoders.load(connection, kb_id)
+        query_encoders.load(connection, kb_id)

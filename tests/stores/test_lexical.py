@@ -2,7 +2,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kbkit.stores import lexical
+from kbkit.stores.sqlite import lexical
 from kbkit.text import analyzer
 
 ENGLISH = analyzer("english")

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import kbkit
 from kbkit.recipes import RetrievalSpec
-from kbkit.stores import ratings, registry
-from kbkit.stores.ratings import Total
+from kbkit.stores.catalog import knowledge_bases, ratings
+from kbkit.stores.catalog.ratings import Total
 
 
 def rate(connection, kb_id, target, rater, score):
@@ -42,8 +42,8 @@ acts = st.lists(
 @given(acts)
 def test_totals_are_those_of_what_was_rated_and_not_taken_back(database, acts):
     with database.write() as connection:
-        kb_id = registry.create(
-            connection, f"kb{len(registry.names(connection))}", description="", config={},
+        kb_id = knowledge_bases.create(
+            connection, f"kb{len(knowledge_bases.names(connection))}", description="", config={},
             embedder="e", dimensions=2,
         ).id  # fmt: skip
         there = []
@@ -65,7 +65,7 @@ def test_totals_are_those_of_what_was_rated_and_not_taken_back(database, acts):
 
 def test_totals_of_two_knowledge_bases_are_apart(database, kb_id):
     with database.write() as connection:
-        other = registry.create(
+        other = knowledge_bases.create(
             connection, "other", description="", config={}, embedder="e", dimensions=2
         ).id
         mine = rate(connection, kb_id, "x", "ann", 5)
@@ -82,7 +82,7 @@ def kb(tmp_path):
 
 
 def totals(kb):
-    with kb._resources.database.read() as connection:
+    with kb._stores.database.read() as connection:
         found = ratings.totals(connection, kb.id)
         seqs = dict(connection.exec_driver_sql("SELECT seq, id FROM chunks").all())
     return {seqs[seq]: total for seq, total in found.chunks.items()}, found.documents
@@ -118,7 +118,7 @@ def test_good_ratings_lift_a_hit_and_bad_ones_lower_it(kb):
         assert hits["three"].parts.rating > 0 > hits["one"].parts.rating
         assert hits["two"].parts.rating == 0
         assert hits["two"].parts.total == flat["two"].parts.total
-        kb._resources.warmer.close()
+        kb._stores.warmer.close()
     kb.rate(flat["one"].chunk.id, 3)  # a rating of the chunk itself counts instead
     again = kb.search("steep green tea", retrieval=alone)
     assert next(hit for hit in again if hit.title == "one").parts.rating == 0

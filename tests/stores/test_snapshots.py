@@ -16,12 +16,14 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kbkit.stores import registry, snapshot
-from kbkit.stores.contents import heading_text, pack, unpack
-from kbkit.stores.database import Database
+from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.catalog.reading import heading_text, pack, unpack
+from kbkit.stores.catalog.schema import chunks, documents, vectors
+from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
 from kbkit.stores.locks import FolderLocks
-from kbkit.stores.schema import chunks, documents, knowledge_bases, vectors
-from kbkit.stores.snapshots import Snapshots
+from kbkit.stores.snapshots import snapshot
+from kbkit.stores.snapshots.snapshots import Snapshots
+from kbkit.stores.sqlite.database import Database
 from kbkit.text import analyzer
 
 NUMBERS = count()
@@ -36,7 +38,7 @@ def stored(database, tmp_path):
 def opened(database, tmp_path):
     name = f"kb{next(NUMBERS)}"
     with database.write() as connection:
-        row = registry.create(
+        row = knowledge_bases.create(
             connection, name, description="", config={}, embedder="e", dimensions=2
         )
     return SimpleNamespace(
@@ -83,13 +85,13 @@ def put(stored, name, *texts, title=None, headings=()):
             ).scalar_one()  # fmt: skip
             vector = np.array([[len(text[:9]), text[:9].count("a") - 1.5]], np.float32) * bool(text)
             connection.execute(vectors.insert().values(chunk_seq=seq, vector=pack(vector)[0]))
-        registry.touch(connection, stored.id)
+        knowledge_bases.touch(connection, stored.id)
 
 
 def remove(stored, name):
     with stored.database.write() as connection:
         connection.execute(documents.delete().where(documents.c.id == f"{stored.id}-{name}"))
-        registry.touch(connection, stored.id)
+        knowledge_bases.touch(connection, stored.id)
 
 
 def catalog(stored, connection=None):
@@ -114,7 +116,7 @@ def catalog(stored, connection=None):
         }
         for row in rows
     ]  # fmt: skip
-    return registry.get_by_id(connection, stored.id), held
+    return knowledge_bases.get_by_id(connection, stored.id), held
 
 
 def held_by(made):
@@ -213,7 +215,7 @@ def test_a_snapshot_is_used_for_its_own_version_and_embedder_only(stored):
         put(seen, "milk", "b")
         assert seen.snapshots.get(catalog(seen)[0]) is None
     with stored.database.write() as connection:
-        connection.execute(knowledge_bases.update().values(embedder="other"))
+        connection.execute(knowledge_base_table.update().values(embedder="other"))
         connection.execute(vectors.update().values(vector=pack(np.ones((1, 2)))[0]))
     row, _ = catalog(stored)
     assert stored.snapshots.get(row) is None
@@ -348,7 +350,9 @@ def test_a_deleted_knowledge_base_leaves_no_file(stored):
     stored.snapshots.save(stored.id)
     row, _ = catalog(stored)
     with stored.database.write() as connection:
-        connection.execute(knowledge_bases.delete().where(knowledge_bases.c.id == stored.id))
+        connection.execute(
+            knowledge_base_table.delete().where(knowledge_base_table.c.id == stored.id)
+        )
     stored.snapshots.drop(stored.id)
     stored.snapshots.drop(stored.id)
     assert list(stored.snapshots.folder.iterdir()) == []

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 import kbkit
-from kbkit.stores import registry
+from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.locks import FolderLocks
 
 DRINKS = [
@@ -182,13 +182,13 @@ def test_two_workspaces_of_one_process_see_each_others_documents(folder):
 def test_sweeping_drops_the_collections_of_deleted_knowledge_bases_only(folder):
     with kbkit.open(folder) as workspace:
         workspace.create("food").add("bread", "Bake it.")
-        resources = workspace._resources
+        resources = workspace._stores
         with resources.database.write() as connection:  # and killed before the sweep
-            registry.delete(connection, workspace["food"].id)
+            knowledge_bases.delete(connection, workspace["food"].id)
     assert len(collection_ids(folder)) == 2
     with kbkit.open(folder) as workspace:  # opening sweeps
         kept = workspace["drinks"].info().collection
-        workspace._resources.vectors.sweep()  # nothing left to do
+        workspace._stores.vectors.sweep()  # nothing left to do
         assert ranked(workspace["drinks"], "rum")[0] == "rum"
     assert list(collection_ids(folder)) == [kept]
 
@@ -238,7 +238,7 @@ def test_what_chroma_does_not_know_ranks_as_if_it_did(folder):
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         ranked(kb, "anything")
-        opened = workspace._resources.vectors._chroma.opened_at
+        opened = workspace._stores.vectors._chroma.opened_at
         opened[kb.id] //= 2
         by_both = [ranked(kb, query, 50) for query in queries]
     assert by_chroma == by_catalog == by_both
@@ -249,7 +249,7 @@ def test_a_deletion_does_not_wait_for_another_writer_and_is_completed_by_the_nex
     with kbkit.open(tmp_path) as workspace:
         workspace.create("notes").add("Tea", "Steep for three minutes.")
         name = workspace["notes"].info().collection
-        with workspace._resources.locks.hold("chroma", wait=5):
+        with workspace._stores.locks.hold("chroma", wait=5):
             start = time.monotonic()
             workspace.delete("notes")
             assert time.monotonic() - start < 5

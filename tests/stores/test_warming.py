@@ -45,9 +45,9 @@ def warmers():
 
 
 def ready(kb):
-    with kb._resources.database.read():
+    with kb._stores.database.read():
         row = kb._current()
-    return kb._resources.snapshots.get(row) is not None, kb._resources.vectors.is_open(row)
+    return kb._stores.snapshots.get(row) is not None, kb._stores.vectors.is_open(row)
 
 
 def run(folder, searches):
@@ -63,7 +63,7 @@ def test_the_second_search_makes_ready_and_closing_waits_for_it(folder):
         assert not warmers()
         assert ready(kb) == (True, False)
         two = kb.search("green tea")
-        workspace._resources.warmer.close()
+        workspace._stores.warmer.close()
         assert ready(kb) == (True, True)
         three = kb.search("green tea")
         assert not warmers()
@@ -73,7 +73,7 @@ def test_the_second_search_makes_ready_and_closing_waits_for_it(folder):
         # has a new snapshot made, but not before nine times as long as the first one took
         for _ in range(10_000):
             assert kb.search("gourd")[0].title == "mate"
-            workspace._resources.warmer.close()
+            workspace._stores.warmer.close()
             if ready(kb)[0]:
                 break
         assert ready(kb) == (True, True)
@@ -89,14 +89,14 @@ def test_without_a_file_everything_is_made(folder):
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         hits = [kb.search("green tea").hits for _ in range(2)]
-        workspace._resources.warmer.close()
+        workspace._stores.warmer.close()
         assert ready(kb) == (True, True)
         assert kb.search("green tea").hits == hits[0] == hits[1]
 
 
 def test_while_documents_keep_coming_snapshots_are_not_made_all_the_time(folder):
     with kbkit.open(folder) as workspace:
-        kb, warmer = workspace["drinks"], workspace._resources.warmer
+        kb, warmer = workspace["drinks"], workspace._stores.warmer
         for _ in range(2):
             kb.search("green tea")
         warmer.close()
@@ -118,8 +118,8 @@ def test_a_knowledge_base_that_is_deleted_meanwhile_leaves_no_noise(folder, capf
         workspace.delete("drinks")
         with pytest.raises(NotFoundError, match="deleted"):
             kb.search("green tea")
-        workspace._resources.warmer.searched(kb.id, ready=False)
-        workspace._resources.warmer.close()
+        workspace._stores.warmer.searched(kb.id, ready=False)
+        workspace._stores.warmer.close()
         assert not list((folder / "snapshots").iterdir())
     assert not warmers()
     assert capfd.readouterr().err == ""

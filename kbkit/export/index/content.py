@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.export.index.packing import Integers
 from kbkit.recipes import RetrievalSpec
-from kbkit.stores.snapshot import Snapshot
+from kbkit.stores.snapshots.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kbkit.export.index.content import IndexContent
 from kbkit.export.index.geometry import Geometry
 from kbkit.export.index.packing import LEVELS, Integers, encoded, nibbles, packed
-from kbkit.stores.snapshot import Lists
+from kbkit.stores.snapshots.snapshot import Lists
 
 UNIT = 65_536
 """Parts of 1 that scales of term vectors are written in."""

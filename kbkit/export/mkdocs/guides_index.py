@@ -21,7 +21,7 @@ from kbkit.embedding.term_vectors import term_vectors
 from kbkit.errors import EmbedderError
 from kbkit.export.index import IndexContent, IndexedChunk, IndexedDocument
 from kbkit.recipes import RetrievalSpec
-from kbkit.stores.snapshot import Lists, Snapshot
+from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.text import Analyzer, analyzer
 
 NAME = "pages"

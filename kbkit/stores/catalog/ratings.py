@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 
 from kbkit.models import Rating
-from kbkit.stores.schema import chunks, knowledge_bases, rating_totals, ratings
+from kbkit.stores.catalog.schema import chunks, knowledge_bases, rating_totals, ratings
 
 
 def add(

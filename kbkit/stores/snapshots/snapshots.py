@@ -24,12 +24,13 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores import registry
-from kbkit.stores.contents import heading_text, unpack
-from kbkit.stores.database import Database
-from kbkit.stores.registry import KnowledgeBaseRow
-from kbkit.stores.schema import chunks, documents, knowledge_bases, vectors
-from kbkit.stores.snapshot import PART, Lists, Snapshot, load, save
+from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.reading import heading_text, unpack
+from kbkit.stores.catalog.schema import chunks, documents, vectors
+from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
+from kbkit.stores.snapshots.snapshot import PART, Lists, Snapshot, load, save
+from kbkit.stores.sqlite.database import Database
 from kbkit.text import analyzer
 
 _COMPARED = 10
@@ -79,7 +80,7 @@ class Snapshots:
             NotFoundError: The knowledge base was deleted.
         """
         with self.database.read() as connection:
-            return self.made(connection, registry.get_by_id(connection, kb_id))
+            return self.made(connection, knowledge_bases.get_by_id(connection, kb_id))
 
     def save(self, kb_id: str) -> None:
         """Bring memory and disk level with the catalog.
@@ -105,7 +106,7 @@ class Snapshots:
         """Remove what a kill left: files of deleted knowledge bases, and files half written."""
         files = list(self.folder.iterdir())
         with self.database.read() as connection:
-            there = set(connection.execute(sa.select(knowledge_bases.c.id)).scalars())
+            there = set(connection.execute(sa.select(knowledge_base_table.c.id)).scalars())
         for file in files:
             old = file.suffix == PART and file.stat().st_mtime < time.time() - _PART_SECONDS
             if old or file.name.partition(".")[0] not in there:

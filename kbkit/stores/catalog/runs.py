@@ -16,8 +16,8 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
 from kbkit.models import PageRecord
-from kbkit.stores.database import Database
-from kbkit.stores.schema import pages, runs, sources
+from kbkit.stores.catalog.schema import pages, runs, sources
+from kbkit.stores.sqlite.database import Database
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,16 +24,22 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from kbkit.errors import ConflictError
-from kbkit.stores import contents, registry
-from kbkit.stores.chroma import ChromaFolder, ask, create
-from kbkit.stores.database import Database
+from kbkit.stores.catalog import knowledge_bases, reading
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.schema import (
+    chunks,
+    documents,
+    dropped_collections,
+    outbox,
+)
+from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
+from kbkit.stores.catalog.schema import vectors as vector_table
+from kbkit.stores.chroma.folder import ChromaFolder, ask, create
 from kbkit.stores.locks import FolderLocks
-from kbkit.stores.registry import KnowledgeBaseRow
-from kbkit.stores.schema import chunks, documents, dropped_collections, knowledge_bases, outbox
-from kbkit.stores.schema import vectors as vector_table
+from kbkit.stores.sqlite.database import Database
 
 if TYPE_CHECKING:
-    from kbkit.stores.chroma import Client, Collection
+    from kbkit.stores.chroma.folder import Client, Collection
 
 _BATCH = 1_000
 """Chunks handed to Chroma at once; a search in another thread waits for as many."""
@@ -226,7 +232,7 @@ class VectorIndex:
         client = self._chroma.reopen()
         with self._database.read() as connection:
             rows = connection.execute(
-                sa.select(knowledge_bases.c.id, knowledge_bases.c.applied_seq)
+                sa.select(knowledge_base_table.c.id, knowledge_base_table.c.applied_seq)
             )
             self._chroma.opened_at = {row.id: row.applied_seq for row in rows}
         return client
@@ -273,7 +279,7 @@ class VectorIndex:
     def _rebuild(self, row: KnowledgeBaseRow) -> Collection:
         client = self._chroma.client or self._open()
         with self._database.write() as connection:
-            restart(connection, registry.get_by_id(connection, row.id))
+            restart(connection, knowledge_bases.get_by_id(connection, row.id))
         row = self._row(row.id)
         collection = create(client, row.collection)
         self._chroma.opened_at[row.id] = 0
@@ -296,7 +302,7 @@ class VectorIndex:
 
     def _row(self, kb_id: str) -> KnowledgeBaseRow:
         with self._database.read() as connection:
-            return registry.get_by_id(connection, kb_id)
+            return knowledge_bases.get_by_id(connection, kb_id)
 
     def _pending(self, kb_id: str) -> bool:
         with self._database.read() as connection:
@@ -336,7 +342,7 @@ class VectorIndex:
             part = present[start : start + most]
             collection.upsert(
                 ids=[entry.chunk_id for entry in part],
-                embeddings=contents.unpack([entry.vector for entry in part], row.dimensions),
+                embeddings=reading.unpack([entry.vector for entry in part], row.dimensions),
                 # each value costs Chroma as much as a vector, and nothing in kbkit reads them
                 metadatas=[_metadata(entry) for entry in part] if with_text else None,
                 documents=[entry.text for entry in part] if with_text else None,
@@ -346,7 +352,7 @@ class VectorIndex:
             connection.execute(
                 outbox.delete().where(outbox.c.kb_id == row.id, outbox.c.id <= batch[-1].id)
             )
-            registry.set_applied(connection, row.id, applied)
+            knowledge_bases.set_applied(connection, row.id, applied)
         self._chroma.opened_at[row.id] = applied
 
 
@@ -355,7 +361,7 @@ def restart(connection: sa.Connection, row: KnowledgeBaseRow) -> None:
 
     Its name is new too, so that other processes notice that theirs is the old one.
     """
-    registry.replace_collection(connection, row, f"{row.name}.{uuid4().hex[:8]}")
+    knowledge_bases.replace_collection(connection, row, f"{row.name}.{uuid4().hex[:8]}")
     connection.execute(outbox.delete().where(outbox.c.kb_id == row.id))
     connection.execute(
         outbox.insert().from_select(
@@ -381,7 +387,7 @@ def _scored(
         )
         .order_by(chunks.c.seq)
     ).all()
-    scores = contents.unpack([entry.vector for entry in found], row.dimensions) @ query
+    scores = reading.unpack([entry.vector for entry in found], row.dimensions) @ query
     return [found[i].seq for i in np.argsort(-scores, kind="stable")]
 
 

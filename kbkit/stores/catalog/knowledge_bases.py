@@ -12,8 +12,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import DocumentState, KnowledgeBaseInfo
-from kbkit.stores import lexical
-from kbkit.stores.schema import (
+from kbkit.stores.catalog.schema import (
     chunks,
     documents,
     dropped_collections,
@@ -21,6 +20,7 @@ from kbkit.stores.schema import (
     outbox,
     sources,
 )
+from kbkit.stores.sqlite import lexical
 from kbkit.text import REVISION
 
 

@@ -13,8 +13,9 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError
 
 from kbkit.errors import WorkspaceError, WorkspaceVersionError
+from kbkit.stores.catalog import schema
+from kbkit.stores.catalog.schema import HEAD
 from kbkit.stores.locks import FolderLocks
-from kbkit.stores.schema import HEAD
 
 BUSY_SECONDS = 60.0
 """How long a writer waits for another process's transaction."""
@@ -124,7 +125,7 @@ class Database:
         from alembic.config import Config
 
         config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+        config.set_main_option("script_location", str(Path(schema.__file__).parent / "migrations"))
         with self.write() as connection:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")

@@ -11,8 +11,8 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from kbkit.stores.snapshots import Snapshots
-from kbkit.stores.vectors import VectorIndex
+from kbkit.stores.snapshots.snapshots import Snapshots
+from kbkit.stores.vector_index import VectorIndex
 
 _PAUSE = 9
 """How many times as long as making a snapshot took, until the next one is begun."""

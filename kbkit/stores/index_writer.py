@@ -1,7 +1,8 @@
-"""Brings Chroma level in a process of its own while documents are cut, embedded and stored.
+"""Brings the index of vectors level in a process of its own while documents are stored.
 
 Chroma holds the interpreter's lock while it adds vectors, so a thread would only get in the way.
-The child opens the catalog as any other process does, and ends when its parent does.
+The child opens the stores by their address, as any other process does, and ends when its parent
+does: ``python -m kbkit.stores.index_writer ADDRESS KB_ID``.
 """
 
 from __future__ import annotations
@@ -11,13 +12,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from kbkit.stores.database import Database
-from kbkit.stores.locks import FolderLocks
-from kbkit.stores.vectors import VectorIndex
+from kbkit.processes import run_module
+from kbkit.stores.stores import StoresAddress
 
 _WORTH = 2_000
 """New chunks after which a child is worth its start, which takes about a second."""
@@ -25,30 +24,26 @@ _STEP = 1_000
 """New chunks after which it is told."""
 
 
-class Follower:
-    """Has the index of a knowledge base follow its catalog; used as a ``with`` block.
+class IndexWriter:
+    """Has the index of a knowledge base follow the catalog; used as a ``with`` block.
 
     At the end of the block the index is level, unless there was little to do or the child failed:
     the caller applies what is left.
 
     Args:
         meanwhile: What else there is to do, while the child does the rest at the end of the block.
-        database: The catalog.
-        vectors: Its indexes.
-        locks: The workspace's.
+        address: Of the stores.
         kb_id: The knowledge base.
     """
 
     def __init__(
         self,
         meanwhile: Callable[[], object],
-        database: Database,
-        vectors: VectorIndex,
-        locks: FolderLocks,
+        address: StoresAddress,
         kb_id: str,
     ) -> None:
         self._meanwhile = meanwhile
-        self._arguments = [str(database.path), str(locks.folder), str(vectors.folder), kb_id]
+        self._arguments = (address.to_json(), kb_id)
         self._stored = 0
         self._told = _WORTH - _STEP
         self._child: subprocess.Popen[bytes] | None = None
@@ -61,10 +56,7 @@ class Follower:
         self._told = self._stored
         with contextlib.suppress(OSError):  # then the caller does it all, at the end
             if self._child is None:
-                from kbkit.processes import python  # loads lxml, which no search needs
-
-                code = f"from kbkit.ingest.chroma_writer import main; main({self._arguments!r})"
-                self._child = python(code)
+                self._child = run_module("kbkit.stores.index_writer", *self._arguments)
             assert self._child.stdin is not None
             self._child.stdin.write(b"\n")
             self._child.stdin.flush()
@@ -90,20 +82,21 @@ class Follower:
                 self._child.wait()
 
 
-def main(arguments: list[str]) -> None:
+def main(address: str, kb_id: str) -> None:
     """Apply what comes in to the index whenever the parent says so, and once at the end.
 
     Args:
-        arguments: Paths of the catalog, the locks and the indexes, and the knowledge base's id.
+        address: Of the stores, as JSON.
+        kb_id: The knowledge base.
     """
     # Ctrl-C reaches the whole group of processes; the parent decides what it means
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    catalog, folder, indexes, kb_id = arguments
-    locks = FolderLocks(Path(folder))
-    database = Database(Path(catalog), locks)
-    vectors = VectorIndex(Path(indexes), database, locks)
+    stores = StoresAddress.from_json(address).open()
     for _ in sys.stdin.buffer:
-        vectors.apply(kb_id)
-    vectors.apply(kb_id)
-    vectors.close()
-    database.close()
+        stores.vectors.apply(kb_id)
+    stores.vectors.apply(kb_id)
+    stores.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

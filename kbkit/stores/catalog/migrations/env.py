@@ -1,10 +1,10 @@
-"""Alembic's entry: run the migrations on the connection that `kbkit.stores.database` hands in."""
+"""Alembic's entry: run the migrations on the connection that a database hands in."""
 
 from __future__ import annotations
 
 from alembic import context
 
-from kbkit.stores.schema import metadata
+from kbkit.stores.catalog.schema import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -15,9 +15,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels
-from kbkit.stores import contents, lexical, registry
-from kbkit.stores.contents import in_parts
-from kbkit.stores.schema import chunks, documents, outbox, vectors
+from kbkit.stores.catalog import knowledge_bases, reading
+from kbkit.stores.catalog.reading import in_parts
+from kbkit.stores.catalog.schema import chunks, documents, outbox, vectors
+from kbkit.stores.sqlite import lexical
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,7 @@ def replace_documents(
     _add_chunks(connection, kb_id, added, packed)
     if kept:
         connection.execute(outbox.insert(), kept)
-    registry.touch(connection, kb_id)
+    knowledge_bases.touch(connection, kb_id)
     return ChunkChanges(added=len(added), removed=removed)
 
 
@@ -356,7 +357,7 @@ def retire_document(connection: sa.Connection, kb_id: str, document_id: str) -> 
         # no hash, so that it is stored in full should it come back
         .values(state=DocumentState.GONE.value, content_hash="")
     )
-    registry.touch(connection, kb_id)
+    knowledge_bases.touch(connection, kb_id)
     return ChunkChanges(removed=len(rows))
 
 
@@ -366,7 +367,7 @@ def delete_document(connection: sa.Connection, kb_id: str, document_id: str) -> 
     Raises:
         NotFoundError: There is no such document.
     """
-    contents.get_document(connection, kb_id, document_id)
+    reading.get_document(connection, kb_id, document_id)
     retire_document(connection, kb_id, document_id)
     connection.execute(documents.delete().where(documents.c.id == document_id))
 

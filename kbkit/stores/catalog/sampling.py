@@ -7,8 +7,8 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from kbkit.models import Chunk, Document
-from kbkit.stores.contents import get_chunks, in_parts, unpack
-from kbkit.stores.schema import chunks, vectors
+from kbkit.stores.catalog.reading import get_chunks, in_parts, unpack
+from kbkit.stores.catalog.schema import chunks, vectors
 
 
 def sample(

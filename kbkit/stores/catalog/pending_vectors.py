@@ -12,10 +12,11 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
-from kbkit.stores import registry
-from kbkit.stores.catalog import listed
-from kbkit.stores.registry import KnowledgeBaseRow
-from kbkit.stores.schema import chunks, embedded, knowledge_bases, vectors
+from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.schema import chunks, embedded, vectors
+from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
+from kbkit.stores.catalog.writing import listed
 
 
 def known(connection: sa.Connection, kb_id: str, hashes: Collection[str]) -> dict[str, bytes]:
@@ -105,12 +106,12 @@ def take_over(
     own = sa.select(chunks.c.seq).where(chunks.c.kb_id == row.id)
     connection.execute(vectors.update().where(vectors.c.chunk_seq.in_(own)).values(vector=vector))
     connection.execute(
-        knowledge_bases.update()
-        .where(knowledge_bases.c.id == row.id)
+        knowledge_base_table.update()
+        .where(knowledge_base_table.c.id == row.id)
         .values(embedder=embedder, dimensions=dimensions)
     )
     connection.execute(embedded.delete().where(embedded.c.kb_id == row.id))
-    registry.touch(connection, row.id)
+    knowledge_bases.touch(connection, row.id)
 
 
 def _of(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from kbkit.errors import NotFoundError
 from kbkit.models import Chunk, Document, DocumentState, DocumentType, Filters
-from kbkit.stores.schema import chunks, documents, vectors
+from kbkit.stores.catalog.schema import chunks, documents, vectors
 
 _T = TypeVar("_T")
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sqlalchemy.dialects.sqlite import insert
 
 from kbkit.errors import WorkspaceError
-from kbkit.stores.schema import query_encoders
+from kbkit.stores.catalog.schema import query_encoders
 
 _STATE = ("embedder", "fitted_at", "version", "chunks", "report")
 

@@ -1,0 +1,1 @@
+"""What only SQLite can do: its pragmas, FTS5, raw rows."""

@@ -1,0 +1,99 @@
+"""What the parts of a workspace share, opened for this process."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kbkit.errors import WorkspaceError
+from kbkit.stores.locks import FolderLocks
+from kbkit.stores.snapshots.snapshots import Snapshots
+from kbkit.stores.snapshots.warming import Warmer
+from kbkit.stores.sqlite.database import Database
+from kbkit.stores.vector_index import VectorIndex
+
+
+@dataclass(frozen=True, slots=True)
+class StoresAddress:
+    """Where stores are, so that another process can open them by itself.
+
+    Attributes:
+        folder: Of the workspace, absolute.
+    """
+
+    folder: str
+
+    def open(self) -> Stores:
+        """Open them for this process; see `Stores.open`."""
+        return Stores.open(Path(self.folder))
+
+    def to_json(self) -> str:
+        """As text, for the input or the command line of a process."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> StoresAddress:
+        """What `to_json` gave."""
+        return cls(**json.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The stores of one workspace; all its knowledge bases share them.
+
+    Attributes:
+        folder: Of the workspace.
+        database: The catalog, which is the truth.
+        vectors: Indexes of nearest neighbours, derived from the catalog.
+        snapshots: Versions of knowledge bases as arrays, likewise.
+        warmer: Makes snapshots and opens indexes beside searches.
+        locks: Between processes.
+    """
+
+    folder: Path
+    database: Database
+    vectors: VectorIndex
+    snapshots: Snapshots
+    warmer: Warmer
+    locks: FolderLocks
+
+    @classmethod
+    def open(cls, folder: Path) -> Stores:
+        """Open the stores of a folder, made when missing.
+
+        Raises:
+            WorkspaceVersionError: A newer kbkit made it.
+            WorkspaceError: The folder cannot be made, read or written.
+        """
+        _make_folder(folder)
+        locks = FolderLocks(folder / "locks")
+        database = Database(folder / "catalog.db", locks)
+        vectors = VectorIndex(folder / "chroma", database, locks)
+        snapshots = Snapshots(folder / "snapshots", database)
+        return cls(folder, database, vectors, snapshots, Warmer(snapshots, vectors), locks)
+
+    @property
+    def address(self) -> StoresAddress:
+        """What another process opens them by."""
+        return StoresAddress(str(self.folder))
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        self.warmer.close()
+        self.vectors.close()
+        self.database.close()
+
+
+def _make_folder(folder: Path) -> None:
+    if sqlite3.sqlite_version_info < (3, 35):
+        raise WorkspaceError(
+            f"SQLite {sqlite3.sqlite_version} is too old; use a Python with SQLite 3.35 or newer"
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WorkspaceError(
+            f"{folder}: {error.strerror}; name a folder that you may write to"
+        ) from error
