@@ -7,22 +7,18 @@ They do the real thing in small: `HashEmbedder` gives like vectors to texts that
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kbkit.errors import ConfigError
 from kbkit.models import SourceDocument
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.web_server import serve_folder
 
 if TYPE_CHECKING:
     from kbkit.embedding.base import Matrix, Vector
+
+__all__ = ["DocumentsReader", "HashEmbedder", "serve_folder"]
 
 _WORD = re.compile(r"\w+")
 
@@ -95,62 +91,3 @@ class DocumentsReader:
             if context.stop():
                 return
             yield SourceEvent(document.uri, Outcome.FETCHED, document)
-
-
-class _QuietHandler(SimpleHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    allow_reuse_address = os.name != "nt"  # there it would let two servers share a port
-
-
-@contextmanager
-def serve_folder(
-    path: Path | str, port: int = 0, *, seen: Callable[[str], None] | None = None
-) -> Iterator[str]:
-    """Serve a folder on loopback while the block runs.
-
-    Pages carry ``Last-Modified``, and a request that knows it is answered with 304.
-
-    Args:
-        path: The folder.
-        port: Port on 127.0.0.1; 0 takes a free one.
-        seen: Called with the path of each request, from the server's threads.
-
-    Yields:
-        The base URL, ending in ``/``.
-
-    Raises:
-        ConfigError: There is no such folder, or the port is taken.
-    """
-    folder = Path(path)
-    if not folder.is_dir():
-        raise ConfigError(f"{folder}: not a folder; name one that exists")
-
-    class Handler(_QuietHandler):
-        def parse_request(self) -> bool:
-            understood = super().parse_request()
-            if understood and seen:
-                seen(self.path)
-            return understood
-
-    try:
-        server = _Server(("127.0.0.1", port), partial(Handler, directory=str(folder)))
-    except (OSError, OverflowError) as error:
-        raise ConfigError(
-            f"port {port} of 127.0.0.1 cannot be used ({error}); "
-            "choose another, or 0 for a free one"
-        ) from error
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

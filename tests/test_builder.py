@@ -75,7 +75,7 @@ def house(tmp_path):
     (tmp_path / "notes").mkdir()
     for name, text in NOTES.items():
         (tmp_path / "notes" / name).write_text(text)
-    with serve_folder(tmp_path / "pages", seen=requests.append) as url:
+    with serve_folder(tmp_path / "pages", on_request=requests.append) as url:
         made = House(tmp_path, url, requests)
         for name, (_, text, _) in PAGES.items():
             made.write(name, text)

@@ -32,7 +32,7 @@ def test_documents_source_yields_until_stopped():
 def test_served_files_know_when_they_changed(tmp_path):
     (tmp_path / "a.html").write_text("<p>hello</p>")
     seen = []
-    with serve_folder(tmp_path, seen=seen.append) as base:
+    with serve_folder(tmp_path, on_request=seen.append) as base:
         with urllib.request.urlopen(base + "a.html") as response:
             assert response.read() == b"<p>hello</p>"
             modified = response.headers["Last-Modified"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,8 +23,6 @@ from kbkit.terminal import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from kbkit.export import ExportReport
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.progress import OnProgress
@@ -145,17 +143,19 @@ def serve_site(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback.")] = 8000,
 ) -> None:
     """Serve an exported site on this machine until interrupted."""
-    from kbkit.export import open_server
+    import time
+
+    from kbkit.export import serve_site as serve
 
     folder = Path(site)
     if not (folder / "index.html").is_file():  # a folder may happen to be named as one is
         with open_workspace(context) as workspace:
             if site in workspace or not folder.is_dir():
                 folder = workspace[site].site_directory() / "site"
-    with open_server(folder, port) as server:
-        say(f"serving {folder} at http://127.0.0.1:{server.server_address[1]}/ (Ctrl+C ends it)")
-        with suppress(KeyboardInterrupt):
-            server.serve_forever()
+    with suppress(KeyboardInterrupt), serve(folder, port) as address:
+        say(f"serving {folder} at {address} (Ctrl+C ends it)")
+        while True:
+            time.sleep(3600)
 
 
 @app.command()
@@ -184,6 +184,7 @@ def watch(
     """Export again whenever files or the catalog change, until interrupted."""
     if port is not None and not html:
         raise typer.BadParameter("--port serves the site that --no-html does not build")
+    from kbkit.export import serve_site as serve
     from kbkit.watching import watch as keep_watching
 
     with open_workspace(context) as workspace, ExitStack() as stack, suppress(KeyboardInterrupt):
@@ -195,7 +196,7 @@ def watch(
             place = report.html or report.directory
             say(f"wrote {report.written:,} pages, removed {report.removed:,}: {place}")
             if port is not None and report.html and not served:
-                served.append(stack.enter_context(_serving(report.html, port)))
+                served.append(stack.enter_context(serve(report.html, port)))
                 say(f"serving it at {served[0]}")
 
         say(f"watching {kb.name} (Ctrl+C ends it)")
@@ -256,20 +257,3 @@ def _built(workspace: Workspace, target: str, on_progress: OnProgress | None) ->
     if recipe.name not in workspace:
         build_recipe(recipe, workspace, site=False, on_progress=on_progress)
     return workspace[recipe.name]
-
-
-@contextmanager
-def _serving(folder: Path, port: int) -> Iterator[str]:
-    """Serve a site beside other work; gives its address."""
-    from threading import Thread
-
-    from kbkit.export import open_server
-
-    with open_server(folder, port) as server:
-        thread = Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/"
-        finally:
-            server.shutdown()
-            thread.join()

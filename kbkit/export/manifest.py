@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kbkit.errors import ExportError
+from kbkit.export.files import write_file
 
 MANIFEST = ".kbkit-export.json"
 """Name of the manifest; MkDocs does not publish files that begin with a dot."""
@@ -27,9 +28,9 @@ class Manifest:
         files: Every page that the export wrote.
         nav: Navigation: ``title``, ``path`` and optionally ``children``.
         history: From when each document's text is what it is, by URI; see
-            `kbkit.export.pages.history`.
+            `kbkit.export.pages.revisions`.
         stamps: What each page of a document was made of, and what it became, by path; see
-            `kbkit.export.stamps`.
+            `kbkit.export.pages.fingerprints`.
     """
 
     kb: str
@@ -120,18 +121,3 @@ def _framed(brackets: str, lines: Iterable[str]) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file so that readers see the old one or the new one, never a half.
-
-    Raises:
-        OSError: It cannot be written.
-    """
-    draft = path.with_name(f".{path.name[:40]}.part")
-    try:
-        draft.write_bytes(data)
-    except FileNotFoundError:  # of a new folder, which few are
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_bytes(data)
-    draft.replace(path)

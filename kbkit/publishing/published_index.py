@@ -14,7 +14,6 @@ at hand:
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -25,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.errors import ExportError
-from kbkit.export.index.packing import Integers, read_nibbles, read_shard, read_varints
-from kbkit.export.index.terms import UNIT, order_of
-from kbkit.export.index.writer import ABOUT, FORMAT
+from kbkit.export.index.packing import Integers, decode_nibbles, decode_shard, decode_varints
+from kbkit.export.index.terms import UNIT, utf16_key
+from kbkit.export.index.writer import FORMAT, index_folder
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts
@@ -106,16 +105,16 @@ class PublishedIndex:
         self._columns = _Columns(self._core)
 
     @classmethod
-    def of(cls, search: Path) -> PublishedIndex:
-        """The newest index in the folder ``search`` of an export.
+    def open(cls, folder: Path) -> PublishedIndex:
+        """The index of an export.
+
+        Args:
+            folder: Of its pages.
 
         Raises:
             ExportError: There is none.
         """
-        try:
-            return cls(search / json.loads((search / ABOUT).read_bytes())["folder"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise ExportError(f"{search}: no search index ({error}); export first") from error
+        return cls(index_folder(folder))
 
     def search(self, query: str, limit: int = 10) -> list[PublishedHit]:
         """The chunks that answer a query, best first.
@@ -224,11 +223,11 @@ class PublishedIndex:
 
     def _cluster(self, number: int) -> tuple[Integers, NDArray[np.float64]]:
         values = self._shard(f"v/{number}")
-        steps = read_nibbles(values["v"], self._columns.dimensions)
-        return np.cumsum(read_varints(values["r"])), steps * self._columns.scales
+        steps = decode_nibbles(values["v"], self._columns.dimensions)
+        return np.cumsum(decode_varints(values["r"])), steps * self._columns.scales
 
     def _term(self, term: str) -> _Term | None:
-        number = bisect_right(self._columns.firsts, order_of(term)) - 1
+        number = bisect_right(self._columns.firsts, utf16_key(term)) - 1
         if number < 0:
             return None
         values = self._shard(f"t/{number}")
@@ -237,11 +236,11 @@ class PublishedIndex:
             return None
         place = names.index(term)
         start, count = sum(values["n"][:place]), values["n"][place]
-        pairs = read_varints(values["p"]).reshape(-1, 2)[start : start + count]
+        pairs = decode_varints(values["p"]).reshape(-1, 2)[start : start + count]
         vector = np.zeros(self._columns.dimensions)
         if "v" in values and values["s"][place]:
             row = sum(scale > 0 for scale in values["s"][:place])
-            steps = read_nibbles(values["v"], self._columns.dimensions)[row]
+            steps = decode_nibbles(values["v"], self._columns.dimensions)[row]
             vector = steps * (values["s"][place] / UNIT)
         return _Term(
             rows=np.cumsum(pairs[:, 0]),
@@ -262,7 +261,7 @@ class PublishedIndex:
     def _shard(self, name: str) -> Mapping[str, Any]:
         if name not in self._shards:
             try:
-                self._shards[name] = read_shard((self.folder / f"{name}.js").read_bytes())
+                self._shards[name] = decode_shard((self.folder / f"{name}.js").read_bytes())
             except (OSError, ValueError) as error:
                 raise ExportError(
                     f"{self.folder / name}.js: cannot be read ({error}); export again"
@@ -290,19 +289,19 @@ class _Columns:
         )
         self.chunks: int = core["chunks"]
         self.average: float = core["average"]
-        self.lengths = read_varints(core["lengths"])
-        self.sizes = read_varints(core["sizes"])
+        self.lengths = decode_varints(core["lengths"])
+        self.sizes = decode_varints(core["sizes"])
         self.owners = np.repeat(np.arange(len(self.sizes)), self.sizes)
         self.prior = np.zeros(self.chunks)
         for row, prior in core["prior"]:
             self.prior[row] = prior
-        self.firsts = [order_of(first) for first in core["firsts"].split(" ")]
-        self.texts = [0, *np.cumsum(read_varints(core["texts"])).tolist()]
+        self.firsts = [utf16_key(first) for first in core["firsts"].split(" ")]
+        self.texts = [0, *np.cumsum(decode_varints(core["texts"])).tolist()]
         self.dimensions: int = core.get("dimensions", 0)
         self.scales = np.array(core.get("scales", ()))
-        self.clusters = read_varints(core.get("clusters", ""))
+        self.clusters = decode_varints(core.get("clusters", ""))
         steps = np.array(core.get("steps", ()))
-        centroids = read_nibbles(core.get("centroids", ""), max(1, self.dimensions))
+        centroids = decode_nibbles(core.get("centroids", ""), max(1, self.dimensions))
         self.centroids = centroids * (steps / UNIT)[:, None]
 
 

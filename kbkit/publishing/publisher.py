@@ -11,6 +11,7 @@ from pathlib import Path
 from kbkit.errors import EmbedderError
 from kbkit.export import ExportReport, build_site, export_pages, write_project, write_standalone
 from kbkit.export.index import is_written, remove_index, write_index
+from kbkit.export.index.stemmers import check_stemmers
 from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.project import DOCS
 from kbkit.models import Progress
@@ -57,6 +58,7 @@ class Publisher:
         Raises:
             ExportError: The folder cannot be written, or MkDocs refuses the project.
             ConflictError: Another process exports into it.
+            MissingExtraError: The extra ``site`` is not installed.
         """
         report = replace(self._export(folder / DOCS, on_progress, project=folder), directory=folder)
         if standalone:
@@ -80,12 +82,14 @@ class Publisher:
         Raises:
             ExportError: The folder cannot be written, or holds files of somebody else.
             ConflictError: Another process exports into it.
+            MissingExtraError: The extra ``site`` is not installed.
         """
         return self._export(folder, on_progress)
 
     def _export(
         self, folder: Path, on_progress: OnProgress | None, *, project: Path | None = None
     ) -> ExportReport:
+        check_stemmers()  # before the work is done
         with self.stores.database.read() as connection:
             row = knowledge_bases.get_by_id(connection, self.kb_id)
             info = knowledge_bases.describe(connection, row)

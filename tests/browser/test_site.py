@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kbkit.export import build_site, export_pages, open_server, write_project
+from kbkit.export import build_site, export_pages, serve_site, write_project
 from kbkit.models import Document, DocumentState, DocumentType, KnowledgeBaseInfo
 from kbkit.recipes import SiteSpec
 from tests.browser.published import HOSTILE, Tab, opened
@@ -46,12 +45,8 @@ def site(tmp_path_factory) -> Iterator[str]:
     directory = tmp_path_factory.mktemp("site")
     write_project(directory, info, SiteSpec(title="Log"))
     export_pages(info, documents, directory / "docs", SiteSpec(title="Log"))
-    with open_server(build_site(directory)) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-        thread.join()
+    with serve_site(build_site(directory)) as address:
+        yield address.removesuffix("/")
 
 
 @pytest.fixture

@@ -139,7 +139,7 @@ def test_the_page_fits_and_is_accessible(tab, scheme, width):
 
 
 def test_the_engine_in_chromium_finds_what_python_finds(tab, kitchen):
-    index = PublishedIndex.of(kitchen / "docs/kb/guides/search")
+    index = PublishedIndex.open(kitchen / "docs/kb/guides")
     text = "\n".join(path.read_text() for path in sorted(GUIDES.glob("*.md")))
     queries = re.findall(r"^#+ (.*)$", text, re.MULTILINE)[::2]
     assert len(queries) > 40

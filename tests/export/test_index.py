@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import kbkit
 from kbkit.errors import ExportError
 from kbkit.export.index import packing, write_index
-from kbkit.export.index.geometry import place
-from kbkit.export.index.terms import TERM_BYTES, filled, order_of, pack_postings
-from kbkit.export.index.writer import ABOUT, TEXT_BYTES, is_written
+from kbkit.export.index.quantization import quantize
+from kbkit.export.index.terms import TERM_BYTES, pack_postings, split_by_size, utf16_key
+from kbkit.export.index.writer import DESCRIPTOR, TEXT_BYTES, is_written
 from kbkit.publishing.index_content import index_content, index_state
 from kbkit.publishing.published_index import PublishedIndex
 from kbkit.recipes import RetrievalSpec
@@ -63,20 +63,20 @@ def folder(kb, pages, tmp_path_factory):
 
 @given(st.lists(st.integers(0, 2**40)))
 def test_varints_come_back(numbers):
-    text = packing.varints(np.array(numbers, np.int64))
-    assert packing.read_varints(text).tolist() == numbers
+    text = packing.encode_varints(np.array(numbers, np.int64))
+    assert packing.decode_varints(text).tolist() == numbers
 
 
 @given(st.lists(st.lists(st.integers(-7, 7), min_size=4, max_size=4)))
 def test_nibbles_come_back(rows):
     matrix = np.array(rows, np.int8).reshape(-1, 4)
-    assert packing.read_nibbles(packing.nibbles(matrix), 4).tolist() == rows
+    assert packing.decode_nibbles(packing.encode_nibbles(matrix), 4).tolist() == rows
 
 
 @given(st.dictionaries(st.text(), st.text() | st.integers()))
 def test_shards_come_back(values):
     values = {"x": "</script>\u2028);", **values}
-    assert packing.read_shard(packing.shard(values)) == values
+    assert packing.decode_shard(packing.encode_shard(values)) == values
 
 
 @pytest.mark.parametrize("count", [1, 2, 63, 500, 3000])
@@ -85,7 +85,7 @@ def test_every_chunk_is_in_one_cluster_of_bounded_size(count):
     vectors = rng.standard_normal((count, 32)).astype(np.float32)
     vectors[count // 2 :] = vectors[0]  # many that are the same, too
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    found = place(vectors)
+    found = quantize(vectors)
     sizes = np.bincount(found.clusters)
     assert sizes.min() >= 1
     assert sizes.max() <= 128
@@ -98,7 +98,7 @@ def test_every_chunk_is_in_one_cluster_of_bounded_size(count):
 def test_vectors_are_placed_in_the_order_of_their_rows():
     vectors = np.random.default_rng(0).standard_normal((300, 32)).astype(np.float32)
     rows = np.random.default_rng(1).permutation(300)[:250]
-    found, other = place(vectors, rows), place(vectors[rows])
+    found, other = quantize(vectors, rows), quantize(vectors[rows])
     np.testing.assert_array_equal(found.values, other.values)
     np.testing.assert_array_equal(found.clusters, other.clusters)
 
@@ -116,7 +116,7 @@ def test_postings_do_not_depend_on_how_many_are_packed_at_once(kb, pages, at_onc
 
 def test_terms_are_sorted_as_javascript_sorts_them():
     terms = ["\uff5e", "\U00010000", "z", "a"]
-    assert sorted(terms, key=order_of) == ["a", "z", "\U00010000", "\uff5e"]
+    assert sorted(terms, key=utf16_key) == ["a", "z", "\U00010000", "\uff5e"]
 
 
 def test_what_python_finds_is_found(tmp_path):
@@ -126,7 +126,7 @@ def test_what_python_finds_is_found(tmp_path):
         kb.fit_query_encoder()
         pages = {document.uri: document.uri for document in kb.iter_documents()}
         write_index(index_content(kb._stores, kb.id, pages, "Guides"), tmp_path)
-        index = PublishedIndex.of(tmp_path / "search")
+        index = PublishedIndex.open(tmp_path)
         shared, first = [], []
         for query in list(dict.fromkeys(kb.chunks()["heading_path"].str[-1].dropna()))[::3]:
             expected = [(hit.uri, hit.chunk.anchor) for hit in kb.search(query, retrieval=FITTED)]
@@ -140,7 +140,7 @@ def test_what_python_finds_is_found(tmp_path):
 
 
 def test_only_what_a_query_needs_is_read(folder):
-    index = PublishedIndex.of(folder)
+    index = PublishedIndex.open(folder.parent)
     hits = index.search("steep leaves")
     assert hits[0].title.startswith("Tea")
     assert "steep" in hits[0].text
@@ -163,7 +163,7 @@ def test_ratings_and_gone_documents_count(tmp_path):
         pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.iter_documents())}
         left = dict([*list(pages.items())[:3], (best.uri, pages[best.uri])])
         write_index(index_content(kb._stores, kb.id, left, "Small"), tmp_path / "pages")
-        hits = PublishedIndex.of(tmp_path / "pages" / "search").search("green tea")
+        hits = PublishedIndex.open(tmp_path / "pages").search("green tea")
         assert hits[0].title == best.title  # without a query encoder, by words and ratings
         assert {hit.page for hit in hits} == set(left.values())
         assert index_content(kb._stores, kb.id, {}, "None") is None
@@ -183,25 +183,25 @@ def test_a_newer_index_takes_the_place_of_the_older(kb, pages, tmp_path):
     assert second.written
     assert not first.folder.exists()
     assert [path.name for path in sorted((tmp_path / "search").iterdir())] == sorted(
-        [second.folder.name, ABOUT]
+        [second.folder.name, DESCRIPTOR]
     )
 
 
 @pytest.mark.parametrize("damage", ["missing", "garbage", "format"])
 def test_a_damaged_index_is_one_clear_error(folder, tmp_path, damage):
-    name = json.loads((folder / ABOUT).read_bytes())["folder"]
-    core = tmp_path / name / "core.js"
-    core.parent.mkdir()
-    (tmp_path / ABOUT).write_bytes((folder / ABOUT).read_bytes())
+    name = json.loads((folder / DESCRIPTOR).read_bytes())["folder"]
+    core = tmp_path / "search" / name / "core.js"
+    core.parent.mkdir(parents=True)
+    (tmp_path / "search" / DESCRIPTOR).write_bytes((folder / DESCRIPTOR).read_bytes())
     if damage == "garbage":
         core.write_text("alert(1)")
     elif damage == "format":
-        values = packing.read_shard((folder / name / "core.js").read_bytes())
-        core.write_bytes(packing.shard({**values, "format": 99}))
+        values = packing.decode_shard((folder / name / "core.js").read_bytes())
+        core.write_bytes(packing.encode_shard({**values, "format": 99}))
     with pytest.raises(ExportError, match="export"):
-        PublishedIndex.of(tmp_path)
+        PublishedIndex.open(tmp_path)
     with pytest.raises(ExportError, match="export first"):
-        PublishedIndex.of(tmp_path / "nowhere")
+        PublishedIndex.open(tmp_path / "nowhere")
 
 
 def test_shards_are_filled_and_not_too_large(folder):
@@ -214,7 +214,7 @@ def test_shards_are_filled_and_not_too_large(folder):
 
 @given(st.lists(st.integers(0, 50), min_size=1), st.integers(1, 100))
 def test_things_are_divided_by_their_sizes(sizes, most):
-    places = filled(np.array(sizes), most)
+    places = split_by_size(np.array(sizes), most)
     assert (places[0], places[-1]) == (0, len(sizes))
     parts = [sizes[start:end] for start, end in pairwise(places)]
     assert all(part and (len(part) == 1 or sum(part) <= most) for part in parts)

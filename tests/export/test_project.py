@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import threading
 import urllib.request
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kbkit.errors import ExportError
-from kbkit.export import build_site, export_pages, open_server, write_project
-from kbkit.export.mkdocs.plugin import name_parts
+from kbkit.errors import ConfigError, ExportError
+from kbkit.export import build_site, export_pages, serve_site, write_project
+from kbkit.export.mkdocs.keyword_index import name_parts
 from kbkit.export.mkdocs.project import CONFIG, SEPARATOR
 from kbkit.recipes import SiteSpec
 
@@ -179,28 +178,23 @@ def test_a_build_never_empties_a_folder_of_somebody_else(tmp_path, info):
 
 
 def test_the_server_serves_the_site_to_this_machine_only(built):
-    with open_server(built / "site") as server:
-        host, port = server.server_address[:2]
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            with urllib.request.urlopen(f"http://{host}:{port}/") as answer:
-                assert b"<h1" in answer.read()
-            with pytest.raises(urllib.error.HTTPError):
-                urllib.request.urlopen(f"http://{host}:{port}/../mkdocs.yml")
-            with pytest.raises(urllib.error.HTTPError):
-                urllib.request.urlopen(f"http://{host}:{port}/pages/")
-        finally:
-            server.shutdown()
-            thread.join()
-    assert host == "127.0.0.1"
+    with serve_site(built / "site") as address:
+        with urllib.request.urlopen(address) as answer:
+            assert b"<h1" in answer.read()
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(f"{address}../mkdocs.yml")
+        with pytest.raises(urllib.error.HTTPError):
+            urllib.request.urlopen(f"{address}pages/")
+    assert address.startswith("http://127.0.0.1:")
 
 
 def test_a_server_without_a_site_or_a_port_is_an_error(built, tmp_path):
-    with pytest.raises(ExportError, match="no site here"):
-        open_server(tmp_path)
-    with open_server(built / "site") as server, pytest.raises(ExportError, match="port"):
-        open_server(built / "site", server.server_address[1])
+    with pytest.raises(ExportError, match="no site here"), serve_site(tmp_path):
+        pass
+    with serve_site(built / "site") as address:
+        port = int(address.rstrip("/").rpartition(":")[2])
+        with pytest.raises(ConfigError, match=f"port {port}"), serve_site(built / "site", port):
+            pass
 
 
 def test_a_site_is_built_again_only_when_something_changed(tmp_path, info):

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from kbkit.export.mkdocs.render_cache import RenderedPages
+from kbkit.export.mkdocs.render_cache import RenderCache
 from kbkit.markdown.rendering import render
 
 TEXT = "# T {#t}\n\n[in](in.md#a), [out](http://x.example), ![p](p.svg)\n\n```python\nx = 1\n```"
@@ -14,10 +14,10 @@ PICTURES = {"p.svg": "<svg/>"}
 
 def rendered(folder, text=TEXT, links=LINKS, pictures=PICTURES, document=False, path="a.md"):
     """A page, and whether it was taken from what was kept."""
-    pages = RenderedPages(folder)
+    pages = RenderCache(folder)
     page = pages.render(path, text, links.get, pictures.get, document=document)
     pages.close()
-    return page, pages.taken == 1
+    return page, pages.hits == 1
 
 
 def test_a_page_is_rendered_once(tmp_path):
@@ -76,7 +76,7 @@ def test_where_nothing_can_be_kept_pages_are_rendered_all_the_same(tmp_path):
 
 
 def test_two_builds_at_once_do_not_wait_for_each_other(tmp_path):
-    one, other = RenderedPages(tmp_path), RenderedPages(tmp_path)
+    one, other = RenderCache(tmp_path), RenderCache(tmp_path)
     for pages in (one, other):
         pages.render("a.md", TEXT, LINKS.get, PICTURES.get, document=False)
     other.close()

@@ -17,8 +17,8 @@ from kbkit.errors import ExportError
 from kbkit.export.index import write_index
 from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.guides_index import guides_content
-from kbkit.export.mkdocs.page_shell import policy
-from kbkit.export.mkdocs.scripts import bundled, scripts
+from kbkit.export.mkdocs.page_head import content_security_policy
+from kbkit.export.mkdocs.scripts import bundle, scripts
 from kbkit.export.mkdocs.search_box import SiteSearch
 from kbkit.publishing.index_content import index_content
 from kbkit.publishing.published_index import PublishedIndex
@@ -46,7 +46,7 @@ def index(tmp_path_factory):
         pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.iter_documents())}
         write_index(index_content(kb._stores, kb.id, pages, "Python"), folder)
         headings = sorted({part for path in kb.chunks()["heading_path"] for part in path})
-    return PublishedIndex.of(folder / "search"), headings
+    return PublishedIndex.open(folder), headings
 
 
 def in_node(node, index, tmp_path, queries, *options):
@@ -111,10 +111,10 @@ def test_filters_hold_for_every_hit(node, index, tmp_path):
 
 def test_a_script_is_what_its_modules_are(node, tmp_path):
     script = tmp_path / "engine.cjs"
-    script.write_text(bundled("service") + "console.log(typeof kbkit.Service, typeof snippet);")
+    script.write_text(bundle("service") + "console.log(typeof kbkit.Service, typeof snippet);")
     done = subprocess.run([node, script], check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["function", "undefined"]
-    assert " * @param" not in bundled("service")
+    assert " * @param" not in bundle("service")
     named = scripts()["engine.js"][0]
     assert re.fullmatch(r"engine\.[0-9a-f]{10}\.js", named)
 
@@ -132,7 +132,7 @@ def test_pages_that_people_wrote_have_an_index(tmp_path):
     assert [chunk.anchor for chunk in content.chunks] == ["rules", "late", ""]
     assert [document.chunks for document in content.documents] == [2, 1]
     write_index(content, tmp_path)
-    index = PublishedIndex.of(tmp_path / "search")
+    index = PublishedIndex.open(tmp_path)
     (hit,) = index.search("zester", 1)
     assert (hit.page, hit.anchor, hit.title, hit.heading) == ("", "rules", "Home", "House & rules")
     assert hit.text == "Wash the zester"
@@ -143,8 +143,8 @@ def test_pages_that_people_wrote_have_an_index(tmp_path):
 def test_a_policy_allows_what_the_theme_wrote_and_no_more():
     shell = "<script>theme()</script><script id='x' type='application/json'>{}</script>"
     digest = base64.b64encode(hashlib.sha256(b"theme()").digest()).decode()
-    assert f"script-src 'self' 'sha256-{digest}';" in policy(shell)
-    assert "eval" not in policy(shell)
+    assert f"script-src 'self' 'sha256-{digest}';" in content_security_policy(shell)
+    assert "eval" not in content_security_policy(shell)
 
 
 @pytest.fixture(scope="module")
@@ -165,25 +165,25 @@ def test_an_export_has_an_index_and_leaves_it_alone(exported):
     assert times
     assert set(kb.export_pages(folder).seconds) == {"pages", "index"}
     assert times == {path: path.stat().st_mtime_ns for path in (folder / "search").rglob("*")}
-    (hit,) = PublishedIndex.of(folder / "search").search("kettle")
+    (hit,) = PublishedIndex.open(folder).search("kettle")
     assert (folder / hit.page).is_file()
 
 
 def test_a_site_takes_over_only_what_has_an_index(exported):
     kb, folder = exported
     kb.export_pages(folder)
-    search = SiteSearch.of(folder, {".": Manifest.read(folder)})
+    search = SiteSearch.read(folder, {".": Manifest.read(folder)})
     assert search.covers(".")
     assert "&lt;i&gt;hot" in search.page()
     assert "Knowledge base<" not in search.page(), "there is one only"
     page = '<head></head><script id="__config" type="application/json">{"search": "../assets/javascripts/workers/search.1.min.js"}</script><script src="../assets/javascripts/bundle.1.min.js"></script>'  # fmt: skip  # noqa: E501
-    changed = search.in_page(page)
+    changed = search.add_box(page)
     assert f'"search": "../assets/kbkit/{scripts()["worker.js"][0]}"' in changed
     assert changed.index("boot.") < changed.index("bundle.")
-    assert search.in_page("<p>plain</p>") == "<p>plain</p>"
+    assert search.add_box("<p>plain</p>") == "<p>plain</p>"
     (next((folder / "search").glob("*/core.js"))).write_text("broken")
     with pytest.raises(ExportError, match="export again"):
-        SiteSearch.of(folder, {".": Manifest.read(folder)})
+        SiteSearch.read(folder, {".": Manifest.read(folder)})
 
 
 def test_a_knowledge_base_without_chunks_has_no_index(tmp_path):

@@ -13,6 +13,13 @@ def test_folders_above_all_documents_are_skipped():
     assert names(root) == {"a": {}, "b": {}}
 
 
+def test_names_that_differ_in_case_only_have_one_order():
+    uris = [f"python:p.{name}{n}" for n in range(10) for name in ("request", "Request")]
+    assert section_tree(uris).documents == [
+        f"python:p.{name}{n}" for n in range(10) for name in ("Request", "request")
+    ]
+
+
 def test_small_folders_belong_to_their_parents():
     uris = [f"https://h/big/{n}" for n in range(5)] + ["https://h/small/x", "https://h/y"]
     root = section_tree(uris)

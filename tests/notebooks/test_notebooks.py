@@ -136,7 +136,7 @@ def test_refresh_and_publish(run):
     assert PLOT in notebook.output("kb.plot_documents()")
     assert "pages/files/handbook/secrets.html" in notebook.output("exported = kb.export()")
     assert "pager" not in notebook.output("exported = kb.export()")
-    assert "The handbook" in notebook.output("open_server")
+    assert "The handbook" in notebook.output("serve_site")
 
 
 def test_ask_with_a_language_model(run):

@@ -18,7 +18,7 @@ LEVELS = 7
 """Values of 4 bits are -7 to 7."""
 
 
-def shard(values: Mapping[str, Any]) -> bytes:
+def encode_shard(values: Mapping[str, Any]) -> bytes:
     """The script that a shard is."""
     text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
     # the two line ends that JSON allows in strings and old scripts do not
@@ -26,8 +26,8 @@ def shard(values: Mapping[str, Any]) -> bytes:
     return (_BEFORE + text + _BEHIND).encode("utf-8", "replace")
 
 
-def read_shard(data: bytes) -> dict[str, Any]:
-    """What `shard` was given.
+def decode_shard(data: bytes) -> dict[str, Any]:
+    """What `encode_shard` was given.
 
     Raises:
         ValueError: It is no shard.
@@ -39,7 +39,7 @@ def read_shard(data: bytes) -> dict[str, Any]:
     return values
 
 
-def packed(numbers: Whole) -> tuple[NDArray[np.uint8], Integers]:
+def pack_varints(numbers: Whole) -> tuple[NDArray[np.uint8], Integers]:
     """Numbers of 0 and more as varints, and where the bytes of each end."""
     rest = np.asarray(numbers, np.int64)
     lengths = np.ones(len(rest), np.int64)
@@ -54,14 +54,14 @@ def packed(numbers: Whole) -> tuple[NDArray[np.uint8], Integers]:
     return out, ends
 
 
-def varints(numbers: Whole) -> str:
+def encode_varints(numbers: Whole) -> str:
     """Numbers of 0 and more as varints, as base64."""
-    return encoded(packed(numbers)[0])
+    return to_base64(pack_varints(numbers)[0])
 
 
-def read_varints(text: str) -> Integers:
-    """What `varints` was given."""
-    data = decoded(text)
+def decode_varints(text: str) -> Integers:
+    """What `encode_varints` was given."""
+    data = from_base64(text)
     last = np.flatnonzero(data < 0x80)
     if not len(last):
         return np.zeros(0, np.int64)
@@ -71,26 +71,26 @@ def read_varints(text: str) -> Integers:
     return np.asarray(np.add.reduceat(parts, starts), np.int64)
 
 
-def nibbles(matrix: NDArray[np.int8]) -> str:
+def encode_nibbles(matrix: NDArray[np.int8]) -> str:
     """A matrix of -7 to 7, two values a byte, the first in the low half; its rows are even."""
     flat = (matrix.astype(np.int16) + 8).astype(np.uint8).reshape(-1)
-    return encoded((flat[0::2] | flat[1::2] << 4).astype(np.uint8))
+    return to_base64((flat[0::2] | flat[1::2] << 4).astype(np.uint8))
 
 
-def read_nibbles(text: str, columns: int) -> NDArray[np.int8]:
-    """What `nibbles` was given, shape ``(n, columns)``."""
-    data = decoded(text)
+def decode_nibbles(text: str, columns: int) -> NDArray[np.int8]:
+    """What `encode_nibbles` was given, shape ``(n, columns)``."""
+    data = from_base64(text)
     flat = np.empty(2 * len(data), np.int8)
     flat[0::2] = (data & 0xF).astype(np.int8) - 8
     flat[1::2] = (data >> 4).astype(np.int8) - 8
     return flat.reshape(-1, columns)
 
 
-def encoded(data: NDArray[np.uint8]) -> str:
+def to_base64(data: NDArray[np.uint8]) -> str:
     """Bytes as base64."""
     return base64.b64encode(data.tobytes()).decode()
 
 
-def decoded(text: str) -> NDArray[np.uint8]:
-    """What `encoded` was given."""
+def from_base64(text: str) -> NDArray[np.uint8]:
+    """What `to_base64` was given."""
     return np.frombuffer(base64.b64decode(text), np.uint8)

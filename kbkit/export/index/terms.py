@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.export.index.content import IndexContent
-from kbkit.export.index.geometry import Geometry
-from kbkit.export.index.packing import LEVELS, Integers, encoded, nibbles, packed
+from kbkit.export.index.packing import LEVELS, Integers, encode_nibbles, pack_varints, to_base64
+from kbkit.export.index.quantization import QuantizedVectors
 from kbkit.stores.snapshots.snapshot import Lists
 
 UNIT = 65_536
@@ -27,7 +27,7 @@ _BESIDE = 16
 """About what a term takes beside its name, its postings and its row."""
 
 
-def rounded(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], list[int]]:
+def quantize_rows(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], list[int]]:
     """Rows as steps of their own scale, which is given in parts of `UNIT`; 0 for rows of zeros."""
     largest = np.abs(matrix).max(axis=1, initial=0.0).astype(np.float64)
     scales = np.ceil(largest / LEVELS * UNIT).astype(np.int64)
@@ -36,44 +36,44 @@ def rounded(matrix: NDArray[np.float32]) -> tuple[NDArray[np.int8], list[int]]:
     return values, scales.tolist()
 
 
-def order_of(term: str) -> bytes:
+def utf16_key(term: str) -> bytes:
     """What terms are sorted by: their UTF-16 code units, as JavaScript compares texts."""
     return term.encode("utf-16-be", "surrogatepass")
 
 
 def term_shards(
-    content: IndexContent, geometry: Geometry | None
+    content: IndexContent, quantized: QuantizedVectors | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """The shards of terms, each with a text that parts its terms from those before."""
     snapshot = content.snapshot
     postings = pack_postings(content)
     # terms that only left-out chunks have are left out
     used = [(n, term) for n, term in enumerate(snapshot.terms) if postings.counts[n]]
-    used.sort(key=lambda entry: order_of(entry[1]))
+    used.sort(key=lambda entry: utf16_key(entry[1]))
     names = [term for _, term in used]
     numbers = np.array([n for n, _ in used], np.int64)
-    vectors, scales = _term_vectors(content, geometry, names)
+    vectors, scales = _term_vectors(content, quantized, names)
     texts = np.char.str_len(np.array(names))
     sizes = _BESIDE + texts + (scales > 0) * vectors.shape[1] * 2 // 3
     sizes += (postings.ends[numbers] - postings.begins[numbers]) * 4 // 3
     before = ""
-    for start, end in pairwise(filled(sizes, TERM_BYTES)):
+    for start, end in pairwise(split_by_size(sizes, TERM_BYTES)):
         part = slice(start, end)
         held = numbers[part].tolist()
         data = [postings.data[postings.begins[n] : postings.ends[n]] for n in held]
         values: dict[str, Any] = {
             "t": " ".join(names[part]),
             "n": postings.counts[numbers[part]].tolist(),
-            "p": encoded(np.concatenate(data)),
+            "p": to_base64(np.concatenate(data)),
         }
-        if geometry is not None:
+        if quantized is not None:
             values["s"] = scales[part].tolist()
-            values["v"] = nibbles(vectors[part][scales[part] > 0])
-        yield _parting(before, names[start]), values
+            values["v"] = encode_nibbles(vectors[part][scales[part] > 0])
+        yield _separator(before, names[start]), values
         before = names[end - 1]
 
 
-def filled(sizes: Integers, most: int) -> list[int]:
+def split_by_size(sizes: Integers, most: int) -> list[int]:
     """Where to divide things laid end to end, so that parts of several are no larger than that.
 
     Returns:
@@ -88,10 +88,10 @@ def filled(sizes: Integers, most: int) -> list[int]:
     return [*starts, len(sizes)]
 
 
-def _parting(before: str, first: str) -> str:
+def _separator(before: str, first: str) -> str:
     """The shortest beginning of a term that comes behind another term."""
     for length in range(1, len(first)):
-        if order_of(first[:length]) > order_of(before):
+        if utf16_key(first[:length]) > utf16_key(before):
             return first[:length]
     return first
 
@@ -127,7 +127,7 @@ def pack_postings(content: IndexContent, at_once: int = _AT_ONCE) -> Postings:
     titles, headings = _sorted_keys(snapshot.title_terms), _sorted_keys(snapshot.heading_terms)
     parts, ends, kept_of = [np.zeros(0, np.uint8)], [np.zeros(1, np.int64)], []
     total = 0
-    for first, last in pairwise(filled(np.diff(snapshot.starts), at_once)):
+    for first, last in pairwise(split_by_size(np.diff(snapshot.starts), at_once)):
         span = slice(snapshot.starts[first], snapshot.starts[last])
         terms = np.repeat(np.arange(first, last), np.diff(snapshot.starts[first : last + 1]))
         rows = places[snapshot.rows[span]]
@@ -135,12 +135,12 @@ def pack_postings(content: IndexContent, at_once: int = _AT_ONCE) -> Postings:
         kept = kept[np.lexsort((rows[kept], terms[kept]))]
         terms, rows, old = terms[kept], rows[kept], snapshot.rows[span][kept]
         marks = 4 * (snapshot.counts[span][kept].astype(np.int64) - 1)
-        marks += 2 * _holds(titles, snapshot.title_terms, snapshot.owners[old], terms)
-        marks += _holds(headings, snapshot.heading_terms, snapshot.headings[old], terms)
+        marks += 2 * _contains(titles, snapshot.title_terms, snapshot.owners[old], terms)
+        marks += _contains(headings, snapshot.heading_terms, snapshot.headings[old], terms)
         steps = np.diff(rows, prepend=0)
         new = np.flatnonzero(np.diff(terms, prepend=-1))
         steps[new] = rows[new]
-        data, borders = packed(np.stack([steps, marks], axis=1).reshape(-1))
+        data, borders = pack_varints(np.stack([steps, marks], axis=1).reshape(-1))
         counts = np.bincount(terms - first, minlength=last - first)
         parts.append(data)
         ends.append(total + np.concatenate([[0], borders])[2 * np.cumsum(counts)])
@@ -156,7 +156,7 @@ def _sorted_keys(lists: Lists) -> Integers:
     return np.sort(lists.values.astype(np.int64) * (len(lists) + 1) + owners)
 
 
-def _holds(
+def _contains(
     there: Integers, lists: Lists, which: NDArray[np.int32], terms: Integers
 ) -> NDArray[np.bool_]:
     """Whether each of some lists, whose keys are given, has the term beside it."""
@@ -168,18 +168,18 @@ def _holds(
 
 
 def _term_vectors(
-    content: IndexContent, geometry: Geometry | None, terms: Sequence[str]
+    content: IndexContent, quantized: QuantizedVectors | None, terms: Sequence[str]
 ) -> tuple[NDArray[np.int8], Integers]:
     """The row of each term in the query encoder, projected, and its scale; 0 where it has none."""
     scales = np.zeros(len(terms), np.int64)
-    if geometry is None or content.encoder is None:
+    if quantized is None or content.encoder is None:
         return np.zeros((len(terms), 2), np.int8), scales
     rows = {term: row for row, term in enumerate(content.encoder.terms)}
     held = np.array([rows.get(term, -1) for term in terms], np.int64)
-    values = np.zeros((len(terms), geometry.projection.shape[1]), np.int8)
+    values = np.zeros((len(terms), quantized.projection.shape[1]), np.int8)
     there = np.flatnonzero(held >= 0)
     for start in range(0, len(there), _ROWS_AT_ONCE):
         part = there[start : start + _ROWS_AT_ONCE]
-        projected = content.encoder.vectors[held[part]] @ geometry.projection
-        values[part], scales[part] = rounded(projected)
+        projected = content.encoder.vectors[held[part]] @ quantized.projection
+        values[part], scales[part] = quantize_rows(projected)
     return values, scales

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from kbkit.errors import ExportError
+from kbkit.export.files import write_file, writing
 from kbkit.export.index.content import IndexContent, IndexedDocument
-from kbkit.export.index.geometry import Geometry, place
-from kbkit.export.index.packing import nibbles, shard, varints
-from kbkit.export.index.terms import filled, rounded, term_shards
-from kbkit.export.manifest import write_file
-from kbkit.export.mkdocs.stemmers import stemmer_source
+from kbkit.export.index.packing import encode_nibbles, encode_shard, encode_varints
+from kbkit.export.index.quantization import QuantizedVectors, quantize
+from kbkit.export.index.stemmers import stemmer_source
+from kbkit.export.index.terms import quantize_rows, split_by_size, term_shards
 
 FORMAT = 2
 FOLDER = "search"
 """Where an export has its index."""
-ABOUT = "kb.json"
+DESCRIPTOR = "kb.json"
 """Names the folder of the index that is the newest one."""
 TEXT_BYTES = 8_000
 """About what the texts of a shard take; a long one may take more by itself."""
@@ -64,10 +64,10 @@ def write_index(content: IndexContent, directory: Path, state: str = "") -> Inde
         ExportError: It cannot be written.
     """
     top = directory / FOLDER
-    try:
+    with writing(top, "the search index"):
         shutil.rmtree(top / _DRAFT, ignore_errors=True)  # of an export that was killed
-        name, shards, size = _written(content, top / _DRAFT)
-        before = _newest(top)
+        name, shards, size = _write_shards(content, top / _DRAFT)
+        before = _read_descriptor(top)
         written = before.get("folder") != name
         if written:
             shutil.rmtree(top / name, ignore_errors=True)
@@ -76,24 +76,19 @@ def write_index(content: IndexContent, directory: Path, state: str = "") -> Inde
             shutil.rmtree(top / _DRAFT)
         about = {"format": FORMAT, "folder": name, "state": state}
         if before != about:  # `mkdocs serve` builds again when a file is touched
-            write_file(top / ABOUT, json.dumps(about).encode())
+            write_file(top / DESCRIPTOR, json.dumps(about).encode())
         for other in top.iterdir():
             if other.is_dir() and other.name != name:
                 shutil.rmtree(other)
-    except OSError as error:
-        raise ExportError(
-            f"{top}: cannot write the search index ({error.strerror or error}); "
-            "free the place or choose another folder"
-        ) from error
     return IndexReport(top / name, shards, size, written)
 
 
 def is_written(directory: Path, state: str) -> bool:
     """Whether the index in the folder of an export was made of a state, by this kbkit."""
-    return _newest(directory / FOLDER).get("state") == state != ""
+    return _read_descriptor(directory / FOLDER).get("state") == state != ""
 
 
-def _written(content: IndexContent, folder: Path) -> tuple[str, int, int]:
+def _write_shards(content: IndexContent, folder: Path) -> tuple[str, int, int]:
     """Write all shards.
 
     Returns:
@@ -117,17 +112,28 @@ def remove_index(directory: Path) -> None:
         ExportError: It cannot be removed.
     """
     top = directory / FOLDER
-    try:
-        if (top / ABOUT).is_file():
+    with writing(top, "the search index"):
+        if (top / DESCRIPTOR).is_file():
             shutil.rmtree(top)
-    except OSError as error:
-        raise ExportError(f"{top}: cannot be removed ({error.strerror or error})") from error
 
 
-def _newest(top: Path) -> dict[str, Any]:
+def index_folder(directory: Path) -> Path:
+    """The folder of the newest index in the folder of an export.
+
+    Raises:
+        ExportError: There is none, or what names it is damaged.
+    """
+    top = directory / FOLDER
+    try:
+        return top / str(json.loads((top / DESCRIPTOR).read_bytes())["folder"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ExportError(f"{top}: no search index ({error}); export first") from error
+
+
+def _read_descriptor(top: Path) -> dict[str, Any]:
     """What is known of the newest index; nothing where it is not there."""
     try:
-        about: dict[str, Any] = json.loads((top / ABOUT).read_bytes())
+        about: dict[str, Any] = json.loads((top / DESCRIPTOR).read_bytes())
         there = about["format"] == FORMAT and (top / about["folder"] / "core.js").is_file()
     except (OSError, ValueError, KeyError, TypeError):
         return {}
@@ -136,28 +142,34 @@ def _newest(top: Path) -> dict[str, Any]:
 
 def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     """Every shard by name."""
-    geometry = place(content.snapshot.vectors, content.rows) if content.encoder else None
+    quantized = quantize(content.snapshot.vectors, content.rows) if content.encoder else None
     firsts = []
-    for number, (first, values) in enumerate(term_shards(content, geometry)):
+    for number, (first, values) in enumerate(term_shards(content, quantized)):
         firsts.append(first)
-        yield f"t/{number}", shard(values)
-    if geometry is not None:
-        order = np.argsort(geometry.clusters, kind="stable")
-        parts = np.split(order, np.cumsum(np.bincount(geometry.clusters))[:-1])
+        yield f"t/{number}", encode_shard(values)
+    if quantized is not None:
+        order = np.argsort(quantized.clusters, kind="stable")
+        parts = np.split(order, np.cumsum(np.bincount(quantized.clusters))[:-1])
         for number, rows in enumerate(parts):
-            values = {"r": varints(np.diff(rows, prepend=0)), "v": nibbles(geometry.values[rows])}
-            yield f"v/{number}", shard(values)
+            values = {
+                "r": encode_varints(np.diff(rows, prepend=0)),
+                "v": encode_nibbles(quantized.values[rows]),
+            }
+            yield f"v/{number}", encode_shard(values)
     texts = np.array([len(chunk.text) for chunk in content.chunks], np.int64)
-    places = filled(texts, TEXT_BYTES)
+    places = split_by_size(texts, TEXT_BYTES)
     yield from _texts(content, places)
-    yield "core", shard(_core(content, geometry, firsts, places))
+    yield "core", encode_shard(_core(content, quantized, firsts, places))
     shown = (f"{chunk.heading}\n{chunk.text}" for chunk in content.chunks)
     titles = (document.title for document in content.documents)
     yield "stem", stemmer_source(content.language, chain(titles, shown)).encode()
 
 
 def _core(
-    content: IndexContent, geometry: Geometry | None, firsts: Sequence[str], places: Sequence[int]
+    content: IndexContent,
+    quantized: QuantizedVectors | None,
+    firsts: Sequence[str],
+    places: Sequence[int],
 ) -> dict[str, Any]:
     documents, snapshot, settings = content.documents, content.snapshot, content.settings
     kinds = sorted({document.kind for document in documents})
@@ -183,26 +195,28 @@ def _core(
         },
         "chunks": len(content.rows),
         "average": float(lengths.mean()) if len(lengths) else 0.0,
-        "lengths": varints(lengths),
-        "sizes": varints(np.array([document.chunks for document in documents], np.int64)),
+        "lengths": encode_varints(lengths),
+        "sizes": encode_varints(np.array([document.chunks for document in documents], np.int64)),
         "kinds": kinds,
-        "kind": varints(np.array([kinds.index(d.kind) for d in documents], np.int64)),
+        "kind": encode_varints(np.array([kinds.index(d.kind) for d in documents], np.int64)),
         "tags": tags,
         "tag": [[numbers[tag] for tag in document.tags] for document in documents] if tags else [],
-        "days": varints(np.array([max(0, document.day) for document in documents], np.int64)),
+        "days": encode_varints(
+            np.array([max(0, document.day) for document in documents], np.int64)
+        ),
         "stale": [number for number, document in enumerate(documents) if document.stale],
         "ratings": [[n, round(d.rating, 2)] for n, d in enumerate(documents) if d.rating],
         "prior": [[row, round(float(content.prior[row]), 4)] for row in rated.tolist()],
         "firsts": " ".join(firsts),
-        "texts": varints(np.diff(places)),
+        "texts": encode_varints(np.diff(places)),
     }
-    if geometry is not None:
-        centroids, scales = rounded(geometry.centroids)
+    if quantized is not None:
+        centroids, scales = quantize_rows(quantized.centroids)
         values |= {
-            "dimensions": geometry.values.shape[1],
-            "scales": [round(float(scale), 7) for scale in geometry.scales],
-            "clusters": varints(geometry.clusters),
-            "centroids": nibbles(centroids),
+            "dimensions": quantized.values.shape[1],
+            "scales": [round(float(scale), 7) for scale in quantized.scales],
+            "clusters": encode_varints(quantized.clusters),
+            "centroids": encode_nibbles(centroids),
             "steps": scales,
         }
     return values
@@ -220,4 +234,4 @@ def _texts(content: IndexContent, places: Sequence[int]) -> Iterator[tuple[str, 
             "x": [[chunk.text, chunk.heading, chunk.anchor] for chunk in content.chunks[part]],
             "d": [[n, page.path, page.title] for n, page in pages.items()],
         }
-        yield f"x/{number}", shard(values)
+        yield f"x/{number}", encode_shard(values)

@@ -30,11 +30,11 @@ _WAIT = 0.1
 """Seconds to wait for another build of the same site, which keeps pages instead of this one."""
 
 
-class RenderedPages:
+class RenderCache:
     """The pages of one site; what cannot be kept is rendered again.
 
     Attributes:
-        taken: Number of pages that needed no rendering.
+        hits: Number of pages that needed no rendering.
     """
 
     def __init__(self, folder: Path | None) -> None:
@@ -44,10 +44,10 @@ class RenderedPages:
             folder: Where it lies; made if need be. ``None`` keeps nothing, and so does a folder
                 that cannot be written.
         """
-        self.taken = 0
+        self.hits = 0
         self._used: set[str] = set()
-        self._made_by = _made_by()
-        self._database = None if folder is None else _opened(folder)
+        self._renderer_version = _renderer_version()
+        self._database = None if folder is None else _open(folder)
 
     def render(
         self, path: str, text: str, resolve: ResolvePage, picture: Picture, *, document: bool
@@ -62,21 +62,28 @@ class RenderedPages:
             document: It is the page of a document.
         """
         self._used.add(path)
-        made_of = f"{self._made_by} {document} {text}".encode("utf-8", "replace")
-        key = hashlib.blake2b(made_of, digest_size=16).digest()
-        kept = self._kept(path, key)
-        if kept and _lead(kept["links"], resolve) and _lead(kept["pictures"], picture):
-            self.taken += 1
+        source = f"{self._renderer_version} {document} {text}".encode("utf-8", "replace")
+        key = hashlib.blake2b(source, digest_size=16).digest()
+        cached = self._load(path, key)
+        if (
+            cached
+            and _unchanged(cached["links"], resolve)
+            and _unchanged(cached["pictures"], picture)
+        ):
+            self.hits += 1
             return Rendered(
-                kept["plain"], kept["html"], kept["toc"], anchors=frozenset(kept["anchors"])
+                cached["plain"], cached["html"], cached["toc"], anchors=frozenset(cached["anchors"])
             )
         links: dict[str, str | None] = {}
         pictures: dict[str, str | None] = {}
         page = render(
-            text, _noted(resolve, links), document=document, picture=_noted(picture, pictures)
+            text,
+            _recording(resolve, links),
+            document=document,
+            picture=_recording(picture, pictures),
         )
         values = {"links": links, "pictures": pictures, "plain": page.plain, "html": page.html}
-        self._keep(path, key, {**values, "toc": page.toc, "anchors": sorted(page.anchors)})
+        self._store(path, key, {**values, "toc": page.toc, "anchors": sorted(page.anchors)})
         return page
 
     def close(self) -> None:
@@ -93,7 +100,7 @@ class RenderedPages:
         self._database.close()
         self._database = None
 
-    def _kept(self, path: str, key: bytes) -> dict[str, Any] | None:
+    def _load(self, path: str, key: bytes) -> dict[str, Any] | None:
         if self._database is None:
             return None
         query = "select page from pages where path = ? and key = ?"
@@ -104,7 +111,7 @@ class RenderedPages:
             return None
         return found
 
-    def _keep(self, path: str, key: bytes, values: Mapping[str, Any]) -> None:
+    def _store(self, path: str, key: bytes, values: Mapping[str, Any]) -> None:
         if self._database is None:
             return
         page = zlib.compress(json.dumps(values).encode(), 1)
@@ -115,14 +122,14 @@ class RenderedPages:
             self._database = None
 
 
-def _made_by() -> str:
+def _renderer_version() -> str:
     """Stands for all that makes HTML of Markdown: versions, and the code while it is worked on."""
     code = b"".join(Path(str(module.__file__)).read_bytes() for module in (rendering, disarming))
     versions = " ".join(map(version, _LIBRARIES))
     return f"{versions} {hashlib.blake2b(code, digest_size=16).hexdigest()}"
 
 
-def _opened(folder: Path) -> sqlite3.Connection | None:
+def _open(folder: Path) -> sqlite3.Connection | None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ".gitignore").write_text("*\n", encoding="utf-8")
@@ -152,18 +159,18 @@ def _database(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _lead(before: Mapping[str, str | None], find: Callable[[str], str | None]) -> bool:
+def _unchanged(before: Mapping[str, str | None], find: Callable[[str], str | None]) -> bool:
     """Whether links, or pictures, are what they were."""
     return all(find(href) == target for href, target in before.items())
 
 
-def _noted(
+def _recording(
     find: Callable[[str], str | None], found: dict[str, str | None]
 ) -> Callable[[str], str | None]:
     """The same, with a note of what it gave."""
 
-    def noted(href: str) -> str | None:
+    def record(href: str) -> str | None:
         found[href] = find(href)
         return found[href]
 
-    return noted
+    return record

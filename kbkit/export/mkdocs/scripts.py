@@ -28,9 +28,9 @@ _PLAIN = ("boot", "worker", "page", "missing", "reading")
 @cache
 def scripts() -> dict[str, tuple[str, bytes]]:
     """Each script of the search: the name of its file, and what it holds."""
-    texts = {f"{name}.js": bundled(entry) for name, entry in _ENTRIES.items()}
+    texts = {f"{name}.js": bundle(entry) for name, entry in _ENTRIES.items()}
     texts |= {f"{name}.js": _COMMENT.sub("", _read(f"{name}.js")) for name in _PLAIN}
-    return {name: _named(name, text.encode()) for name, text in texts.items()}
+    return {name: _hashed(name, text.encode()) for name, text in texts.items()}
 
 
 @cache
@@ -39,26 +39,26 @@ def search_style() -> str:
     return _read("search.css")
 
 
-def bundled(entry: str) -> str:
+def bundle(entry: str) -> str:
     """A module and what it imports as one classic script, which sets ``kbkit`` to its exports.
 
     Args:
         entry: Name of the module.
     """
-    parts = [_function(name) for name in _ordered(entry, [])]
+    parts = [_as_function(name) for name in _dependencies(entry, [])]
     return "(() => {\n" + "".join(parts) + f"globalThis.kbkit = {_MODULE}{entry};\n}})();\n"
 
 
-def _ordered(name: str, before: list[str]) -> list[str]:
+def _dependencies(name: str, before: list[str]) -> list[str]:
     """Modules that a module needs, and itself, each behind those that it needs."""
     for _, needed in _IMPORT.findall(_read(f"{name}.js")):
         if needed not in before:
-            _ordered(needed, before)
+            _dependencies(needed, before)
     before.append(name)
     return before
 
 
-def _function(name: str) -> str:
+def _as_function(name: str) -> str:
     """A module as a function that gives its exports."""
     text = _COMMENT.sub("", _read(f"{name}.js"))
     exported: list[str] = _EXPORT.findall(text)
@@ -71,6 +71,6 @@ def _read(name: str) -> str:
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
-def _named(name: str, data: bytes) -> tuple[str, bytes]:
+def _hashed(name: str, data: bytes) -> tuple[str, bytes]:
     stem, _, ending = name.partition(".")
     return f"{stem}.{hashlib.blake2b(data, digest_size=5).hexdigest()}.{ending}", data

@@ -1,23 +1,23 @@
-"""Search by meaning in a site: takes the place of the theme's own search box, and has a page."""
+"""Search by meaning in a site, in the place of the theme's own search box."""
 
 from __future__ import annotations
 
-import html
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kbkit.errors import ExportError
 from kbkit.export.index import write_index
-from kbkit.export.index.packing import read_shard, shard
-from kbkit.export.index.writer import ABOUT, FOLDER
+from kbkit.export.index.packing import decode_shard, encode_shard
+from kbkit.export.index.writer import DESCRIPTOR, FOLDER, index_folder
 from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.guides_index import guides_content
+from kbkit.export.mkdocs.keyword_index import take_entries
+from kbkit.export.mkdocs.not_found import not_found_page, write_page_list
 from kbkit.export.mkdocs.scripts import scripts
-from kbkit.export.pages.not_found import missing_page, write_pages
+from kbkit.export.mkdocs.search_page import search_page
 
 ASSETS = "assets/kbkit"
 """Where a site has the scripts of its search."""
@@ -25,8 +25,6 @@ PAGE = "search/index.md"
 """The page that searches, with filters."""
 _KEYWORDS = "keywords.js"
 _GUIDES = "guides"
-_TAGS = 100
-"""Most tags to choose from on the page."""
 
 _WORKER = re.compile(r'(<script id="__config"[^>]*>[^<]*?"search": ")([^"]*?)(assets/[^"]*)(")')
 _BUNDLE = re.compile(
@@ -54,7 +52,7 @@ class SiteSearch:
     _prefixes: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, docs: Path, exports: Mapping[str, Manifest]) -> SiteSearch:
+    def read(cls, docs: Path, exports: Mapping[str, Manifest]) -> SiteSearch:
         """The search of the exports in a documentation folder that have an index.
 
         Args:
@@ -64,27 +62,26 @@ class SiteSearch:
         Raises:
             ExportError: An index is damaged.
         """
-        found = cls([], [])
+        search = cls([], [])
         for prefix, manifest in exports.items():
-            top = docs / prefix / FOLDER
-            if not (top / ABOUT).is_file():
+            if not (docs / prefix / FOLDER / DESCRIPTOR).is_file():
                 continue
+            folder = index_folder(docs / prefix)
             try:
-                folder = json.loads((top / ABOUT).read_bytes())["folder"]
-                found.cores.append(read_shard((top / folder / "core.js").read_bytes()))
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise ExportError(f"{top}: damaged ({error}); export again") from error
+                search.cores.append(decode_shard((folder / "core.js").read_bytes()))
+            except (OSError, ValueError) as error:
+                raise ExportError(f"{folder}: damaged ({error}); export again") from error
             base = "" if prefix == "." else f"{prefix}/"
             about = {"name": prefix if prefix != "." else manifest.kb, "title": manifest.title}
-            found.kbs.append({**about, "base": base, "folder": f"{base}{FOLDER}/{folder}"})
-            found._prefixes.add(prefix)
-        return found
+            search.kbs.append({**about, "base": base, "folder": f"{base}{FOLDER}/{folder.name}"})
+            search._prefixes.add(prefix)
+        return search
 
     def covers(self, prefix: str) -> bool:
         """Whether the pages of an export are found without the theme's own index."""
         return prefix in self._prefixes
 
-    def in_page(self, output: str) -> str:
+    def add_box(self, output: str) -> str:
         """A page whose search box is ours."""
         found = _WORKER.search(output)
         if found is None:
@@ -93,24 +90,28 @@ class SiteSearch:
         worker = f"{found[1]}{found[2]}{ASSETS}/{scripts()['worker.js'][0]}{found[4]}"
         output = output[: found.start()] + worker + output[found.end() :]
         output = output.replace(_DIALOG, f'{_DIALOG} aria-label="Search"', 1)
-        return _with_boot(output)
+        return _add_boot_script(output)
 
-    def in_document(self, output: str) -> str:
+    def page(self) -> str:
+        """The HTML of the page that searches."""
+        return search_page(self.kbs, self.cores, f"../{ASSETS}/{scripts()['page.js'][0]}")
+
+    def delay_copy_buttons(self, output: str) -> str:
         """A page of an export, whose code gets its buttons when it is looked at."""
-        found = _WORKER.search(output)
-        taken, number = _COPY.subn(r"\1", output, count=1)
-        if found is None or not number:
+        worker = _WORKER.search(output)
+        without, number = _COPY.subn(r"\1", output, count=1)
+        if worker is None or not number:
             return output
-        script = f"{found[2]}{ASSETS}/{scripts()['reading.js'][0]}"
-        return taken.replace("</head>", f'<script src="{script}" defer></script></head>', 1)
+        script = f"{worker[2]}{ASSETS}/{scripts()['reading.js'][0]}"
+        return without.replace("</head>", f'<script src="{script}" defer></script></head>', 1)
 
-    def missing(self, output: str, *, directories: bool) -> str:
+    def not_found_page(self, output: str, *, directories: bool) -> str:
         """The theme's page for what is not found, with ours in it."""
         found = _WORKER.search(output)
         if found is None:
             return output
         script = f"{ASSETS}/{scripts()['missing.js'][0]}"
-        return missing_page(output, found[2], script, directories=directories)
+        return not_found_page(output, found[2], script, directories=directories)
 
     def write(self, site: Path, name: str, titles: Mapping[str, str], *, directories: bool) -> None:
         """Write the scripts, and the list of knowledge bases, into a built site.
@@ -128,9 +129,9 @@ class SiteSearch:
         target.mkdir(parents=True, exist_ok=True)
         for file, data in scripts().values():
             (target / file).write_bytes(data)
-        write_pages(target, titles)
-        entries = _taken(site / "search" / "search_index.json")
-        (target / _KEYWORDS).write_bytes(shard({"docs": entries}))
+        write_page_list(target, titles)
+        entries = take_entries(site / "search" / "search_index.json")
+        (target / _KEYWORDS).write_bytes(encode_shard({"docs": entries}))
         content = guides_content(entries, name, str(self.cores[0]["language"]))
         guides = []
         if content is not None:
@@ -143,31 +144,10 @@ class SiteSearch:
             "material": self.material,
             "keywords": f"{ASSETS}/{_KEYWORDS}",
         }
-        (target / "site.js").write_bytes(shard(about))
-
-    def page(self) -> str:
-        """What stands in the page that searches."""
-        kinds = sorted({kind for core in self.cores for kind in core["kinds"]})
-        tags = sorted({tag for core in self.cores for tag in core["tags"]})
-        kbs = [(kb["name"], kb["title"]) for kb in self.kbs]
-        rated = any(core["ratings"] for core in self.cores)
-        fields = [
-            _choice("kb", "Knowledge base", kbs) if len(kbs) > 1 else "",
-            _choice("type", "Type", [(k, k.replace("_", " ")) for k in kinds]),
-            _choice("tag", "Tag", [(tag, tag) for tag in tags[:_TAGS]]),
-            _choice("rating", "Rated at least", [(str(n), f"{n} of 5") for n in (2, 3, 4, 5)])
-            if rated
-            else "",
-            _choice("fresh", "Fetched in the last", _AGES),
-            '<label class="kb-check"><input type="checkbox" name="state" value="current">'
-            "Without pages that may be out of date</label>"
-            if any(core["stale"] for core in self.cores)
-            else "",
-        ]
-        return _PAGE.format(fields="".join(fields), script=f"../{ASSETS}/{scripts()['page.js'][0]}")
+        (target / "site.js").write_bytes(encode_shard(about))
 
 
-def _with_boot(output: str) -> str:
+def _add_boot_script(output: str) -> str:
     """A page with the script that runs before the theme's."""
     bundle = _BUNDLE.search(output)
     if bundle is None:
@@ -178,48 +158,3 @@ def _with_boot(output: str) -> str:
     # The page can be read before the theme's script has come
     output = f"{output[: bundle.end()]} defer{output[bundle.end() :]}"
     return output.replace("</head>", f"{boot} defer></script></head>", 1)
-
-
-_AGES = [("7", "week"), ("31", "month"), ("183", "half year"), ("366", "year")]
-
-_PAGE = """<div id="kb-page">
-<h1>Search</h1>
-<noscript><p>Searching needs JavaScript; without it, the navigation leads to every page.</p>
-</noscript>
-<form id="kb-search" class="kb-form" role="search" action="" autocomplete="off">
-<label class="kb-query">Question or words
-<input type="search" name="query" maxlength="1000" spellcheck="false" autocapitalize="off"></label>
-{fields}
-</form>
-<p id="kb-status" class="kb-status" role="status"></p>
-<ol id="kb-results" class="kb-results"></ol>
-<button id="kb-more" class="kb-more" type="button" hidden>More</button>
-</div>
-<script src="{script}" defer></script>
-"""
-
-
-def _choice(name: str, label: str, options: Sequence[tuple[str, str]]) -> str:
-    """A field to choose one of some values, or any."""
-    if not options:
-        return ""
-    values = "".join(
-        f'<option value="{html.escape(value)}">{html.escape(text)}</option>'
-        for value, text in options
-    )
-    return (
-        f'<label>{label}<select name="{name}"><option value="">any</option>{values}</select>'
-        "</label>"
-    )
-
-
-def _taken(path: Path) -> list[dict[str, Any]]:
-    """The sections in the theme's index, which is left with none of them."""
-    if not path.exists():
-        return []
-    index = json.loads(path.read_text(encoding="utf-8"))
-    entries: list[dict[str, Any]] = index.pop("docs")
-    text = json.dumps({**index, "docs": []}, separators=(",", ":"))
-    path.write_text(text, encoding="utf-8")
-    path.with_suffix(".js").write_text(f"var __index = {text};", encoding="utf-8")
-    return entries

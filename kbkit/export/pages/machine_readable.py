@@ -1,7 +1,8 @@
 """An export for programs: a list of its documents as JSON, and texts for language models.
 
-``documents.json`` and ``llms-full.txt`` lie among the pages. When a site is built, `publish` adds
-the address of each page to the former and writes ``llms.txt``, since only then addresses are known.
+``documents.json`` and ``llms-full.txt`` lie among the pages. When a site is built,
+`publish_documents` adds the address of each page to the former and writes ``llms.txt``, since only
+then addresses are known.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kbkit.errors import ExportError
-from kbkit.export.pages.about import DOCUMENTS, FULL_TEXT
+from kbkit.export.pages.about_page import DOCUMENTS, FULL_TEXT
 from kbkit.export.pages.outline import Outline
 from kbkit.models import Document, KnowledgeBaseInfo, License
 from kbkit.models.plain import plain
@@ -143,7 +144,7 @@ def _license(license: License) -> str:
     return f"License: {plain(said)}\n" if said else ""
 
 
-def publish(directory: Path, site: Path, address: Callable[[str], str | None]) -> None:
+def publish_documents(directory: Path, site: Path, address: Callable[[str], str | None]) -> None:
     """Make the files for programs of one export fit for a site that was built.
 
     Args:

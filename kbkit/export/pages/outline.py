@@ -10,9 +10,9 @@ from pathlib import Path
 
 from kbkit.export.facts import Facts
 from kbkit.export.manifest import Manifest
-from kbkit.export.pages.history import Since
 from kbkit.export.pages.paths import assign_paths, digest, natural_path, uri_parts
 from kbkit.export.pages.reading_order import contents
+from kbkit.export.pages.revisions import Since
 from kbkit.export.pages.sections import Section, section_tree
 from kbkit.models import Document, DocumentState, License
 from kbkit.models.plain import plain

@@ -61,7 +61,8 @@ def section_tree(
         The root; it stands for all documents.
     """
     by_folder: dict[tuple[str, ...], list[str]] = {}
-    for uri in sorted(set(uris), key=natural_key):
+    # of names that differ in case only, the order must not be that of a set
+    for uri in sorted(set(uris), key=lambda uri: (natural_key(uri), uri)):
         by_folder.setdefault(uri_parts(uri)[0], []).append(uri)
     root = _grow((), by_folder)
     while len(root.sections) == 1 and not root.documents:

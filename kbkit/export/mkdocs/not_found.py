@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from kbkit.export.index.packing import shard
+from kbkit.export.index.packing import encode_shard
 
 PAGES = "pages.js"
 """Addresses and titles of all pages, which only this page reads."""
@@ -34,7 +34,7 @@ made from is gone.</p>
 """
 
 
-def missing_page(output: str, root: str, script: str, *, directories: bool) -> str:
+def not_found_page(output: str, root: str, script: str, *, directories: bool) -> str:
     """The theme's page for what is not found, with ours in it.
 
     Args:
@@ -48,7 +48,7 @@ def missing_page(output: str, root: str, script: str, *, directories: bool) -> s
     return _TITLE.sub("<title>Nothing is here - ", output, count=1) if found else output
 
 
-def write_pages(target: Path, titles: Mapping[str, str]) -> None:
+def write_page_list(target: Path, titles: Mapping[str, str]) -> None:
     """Write the list of all pages.
 
     Args:
@@ -56,4 +56,4 @@ def write_pages(target: Path, titles: Mapping[str, str]) -> None:
         titles: Title of each page, HTML, by its address from the site's root.
     """
     pages = [[address, html.unescape(titles[address])] for address in sorted(titles)]
-    (target / PAGES).write_bytes(shard({"pages": pages}))
+    (target / PAGES).write_bytes(encode_shard({"pages": pages}))

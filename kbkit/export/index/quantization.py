@@ -26,7 +26,7 @@ _CLIPPED = 0.005
 
 
 @dataclass(frozen=True, slots=True)
-class Geometry:
+class QuantizedVectors:
     """The vectors of chunks as an index has them.
 
     Attributes:
@@ -45,7 +45,7 @@ class Geometry:
     centroids: Matrix
 
 
-def place(vectors: Matrix, rows: Integers | None = None) -> Geometry:
+def quantize(vectors: Matrix, rows: Integers | None = None) -> QuantizedVectors:
     """Project, round and cluster the vectors of chunks.
 
     The projection is onto the principal axes through the origin, which keeps inner products as
@@ -71,8 +71,8 @@ def place(vectors: Matrix, rows: Integers | None = None) -> Geometry:
     values = np.empty(projected.shape, np.int8)
     for part in _parts(len(rows)):
         values[part] = np.clip(np.round(projected[part] / scales), -LEVELS, LEVELS)
-    clusters = _clustered(projected)
-    return Geometry(projection, scales, values, clusters, _means(projected, clusters)[1])
+    clusters = _cluster(projected)
+    return QuantizedVectors(projection, scales, values, clusters, _means(projected, clusters)[1])
 
 
 def _parts(number: int) -> Iterator[slice]:
@@ -80,7 +80,7 @@ def _parts(number: int) -> Iterator[slice]:
     return (slice(start, start + _AT_ONCE) for start in range(0, number, _AT_ONCE))
 
 
-def _clustered(vectors: Matrix) -> NDArray[np.int64]:
+def _cluster(vectors: Matrix) -> NDArray[np.int64]:
     """Clusters of about `CLUSTER` near vectors, none above `_LARGEST`, by k-means (Lloyd, 1982).
 
     Not that of scipy: to import it takes longer than the clusters of a thousand documents.

@@ -13,17 +13,17 @@ from filelock import FileLock, Timeout
 
 from kbkit.errors import ConflictError, ExportError
 from kbkit.export.facts import Facts
-from kbkit.export.manifest import Manifest, write_file
-from kbkit.export.mkdocs.stemmers import check_stemmers
-from kbkit.export.pages.about import DOCUMENTS, FULL_TEXT, about_page
+from kbkit.export.files import write_file
+from kbkit.export.manifest import Manifest
+from kbkit.export.pages.about_page import DOCUMENTS, FULL_TEXT, about_page
 from kbkit.export.pages.document_page import Frame, document_page
+from kbkit.export.pages.fingerprints import Stamps
 from kbkit.export.pages.links import LinkMap
-from kbkit.export.pages.lists import list_pages
+from kbkit.export.pages.list_pages import list_pages
 from kbkit.export.pages.machine_readable import documents_json, full_text
 from kbkit.export.pages.outline import ABOUT, BROWSE, HOME, Outline, entries, make_outline
 from kbkit.export.pages.sections import Section
 from kbkit.export.report import ExportReport
-from kbkit.export.stamps import Stamps
 from kbkit.models import Document, DocumentState, KnowledgeBaseInfo, Progress
 from kbkit.models.plain import plain
 from kbkit.progress import OnProgress
@@ -60,11 +60,9 @@ def export_pages(
         facts: What else the pages tell.
 
     Raises:
-        MissingExtraError: The extra ``site`` is not installed.
         ExportError: The folder cannot be written, or holds files of somebody else.
         ConflictError: Another process exports into the same folder.
     """
-    check_stemmers()
     start = time.perf_counter()
     try:
         directory.mkdir(parents=True, exist_ok=True)

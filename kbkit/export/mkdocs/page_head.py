@@ -1,4 +1,4 @@
-"""What stands around the text of an exported page: the head, and what the theme leaves to mend."""
+"""The head of an exported page: policy, style and description."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import html
 import re
 
-from kbkit.export.pages.style import STYLE
+from kbkit.export.mkdocs.page_style import STYLE
 
 _CHARSET = '<meta charset="utf-8">'
 _POLICY = '<meta http-equiv="Content-Security-Policy" content="{}">'
@@ -21,7 +21,7 @@ _TELLING = 30
 """Shorter paragraphs describe nothing."""
 
 
-def policy(shell: str) -> str:
+def content_security_policy(shell: str) -> str:
     """A Content-Security-Policy that lets a page load what is the site's own.
 
     Scripts within the page are allowed by their hashes.
@@ -40,8 +40,8 @@ def policy(shell: str) -> str:
     )
 
 
-def guarded(output: str, content: str = "", style: str = "") -> str:
-    """A page that may load nothing from elsewhere: a second wall behind the renderer.
+def add_head(output: str, content: str = "", style: str = "") -> str:
+    """A page with our style, and a policy: a second wall behind the renderer.
 
     Args:
         output: The page as the theme made it.
@@ -51,7 +51,7 @@ def guarded(output: str, content: str = "", style: str = "") -> str:
     shell = output.replace(content, "") if content else output
     # The encoding has to stand in the first kilobyte, which the policy fills
     output = output.replace(_CHARSET, "", 1)
-    head = f"<head>{_CHARSET}{_POLICY.format(policy(shell))}"
+    head = f"<head>{_CHARSET}{_POLICY.format(content_security_policy(shell))}"
     output = output.replace("<head>", head, 1)
     return output.replace("</head>", f"<style>{STYLE}{style}</style></head>", 1)
 

@@ -113,9 +113,9 @@ def stemmer_source(language: str, texts: Iterable[str]) -> str:
     """
     analyzer = Analyzer(language)  # checks the language
     if analyzer.language in _BY_TABLE:
-        body = f"const table = {json.dumps(_packed(stem_table(texts, language)))};\n{_UNPACK}"
+        body = f"const table = {json.dumps(_pack_table(stem_table(texts, language)))};\n{_UNPACK}"
         return _script(language, body)
-    return _LICENSE + _script(language, _snowball(language))
+    return _LICENSE + _script(language, _snowball_script(language))
 
 
 def stem_table(texts: Iterable[str], language: str) -> dict[str, str]:
@@ -135,7 +135,7 @@ def stem_table(texts: Iterable[str], language: str) -> dict[str, str]:
     return {word: stem for word, stem in table.items() if stem and stem != word}
 
 
-def _packed(table: Mapping[str, str]) -> str:
+def _pack_table(table: Mapping[str, str]) -> str:
     """A line a stem: the stem, and of each word what follows it, or the word after ``=``."""
     words: defaultdict[str, list[str]] = defaultdict(list)
     for word, stem in table.items():
@@ -147,10 +147,10 @@ def _script(language: str, body: str) -> str:
     return f"(globalThis.kbkitStemmers ??= {{}}).{language} = (() => {{\n{body}\n}})();\n"
 
 
-def _snowball(language: str) -> str:
+def _snowball_script(language: str) -> str:
     base, own, stem = _file("base"), _file(language), _STEM
     if language == "english" and _ENGLISH_SINCE_3_1[1] not in own:
-        own = _replaced(own, *_ENGLISH_SINCE_3_1)
+        own = _replace_once(own, *_ENGLISH_SINCE_3_1)
         stem = stem.replace("=> {\n", '=> {\n  if (word === "skis") return "ski";\n', 1)
     name = "".join(part.capitalize() for part in language.split("_"))
     return (
@@ -160,7 +160,7 @@ def _snowball(language: str) -> str:
     )
 
 
-def _replaced(text: str, old: str, new: str) -> str:
+def _replace_once(text: str, old: str, new: str) -> str:
     if text.count(old) != 1:
         raise ExportError(
             "the English stemmer of the installed sphinx is not one that kbkit knows; "

@@ -9,9 +9,9 @@ from itertools import pairwise
 
 from kbkit.export.pages.bar_chart import Bars
 from kbkit.export.pages.document_page import as_title, count, front_matter, way_to
-from kbkit.export.pages.history import latest
 from kbkit.export.pages.links import relative
 from kbkit.export.pages.outline import ABOUT, BROWSE, HOME, Outline
+from kbkit.export.pages.revisions import latest
 from kbkit.export.pages.sections import Section
 from kbkit.markdown.disarming import escape
 from kbkit.models import KnowledgeBaseInfo

@@ -1,0 +1,89 @@
+"""The pages of a MkDocs site that kbkit renders: exported ones, and the one that searches."""
+
+from __future__ import annotations
+
+import posixpath
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import unquote
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+from mkdocs.structure.toc import get_toc
+
+from kbkit.export.mkdocs.page_head import description
+from kbkit.export.mkdocs.render_cache import RenderCache
+from kbkit.export.mkdocs.search_box import SiteSearch
+from kbkit.export.pages.about_page import DOCUMENTS, FULL_TEXT
+from kbkit.markdown.rendering import dated
+
+_FOR_PROGRAMS = {Path(name).stem for name in (DOCUMENTS, FULL_TEXT)}
+
+
+class ExportedPage(Page):
+    """A page of an exported knowledge base."""
+
+    renderer: RenderCache
+    """Renders it, unless it has been."""
+    coloured = ""
+    """Its HTML with coloured code; the search reads ``content``, which has plain code."""
+    checked = ""
+    """Day on which its document was fetched last (ISO), where it is that of a document."""
+    pictures: frozenset[str] = frozenset()
+    """Paths of the pictures that may stand in it."""
+    found = False
+    """Whether the search finds it by an index of its export, so that it needs no other."""
+
+    def render(self, config: MkDocsConfig, files: Files) -> None:
+        """Convert the Markdown to HTML that is safe to show."""
+        if since := self.meta.get("since"):
+            self.update_date = str(since)  # what sitemap.xml says
+        rendered = self.renderer.render(
+            self.file.src_uri,
+            self.markdown or "",
+            lambda href: _page_url(href, self.file, files),
+            lambda href: _picture(href, self.file, files, self.pictures),
+            document="source" in self.meta,
+        )
+        plain = dated(rendered.plain, self.checked)
+        self.coloured = dated(rendered.html, self.checked)
+        if self.found:
+            self.meta["search"] = {"exclude": True}
+        self.meta["description"] = description(plain)
+        # Pages of large sites fill the memory, so none is held twice without need
+        self.content = self.coloured if self.found else plain
+        self.toc = get_toc(cast(Any, rendered.toc))
+        self.present_anchor_ids = set(rendered.anchors)
+
+
+def _page_url(href: str, file: File, files: Files) -> str | None:
+    """The address of the page that a relative link to a Markdown file means."""
+    path, hash_, fragment = href.partition("#")
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(path)))
+    found = files.src_uris.get(target)
+    # Files that are no pages: those for programs. Documents cannot name them, see LinkMap
+    if found is None or not (found.is_documentation_page() or found.name in _FOR_PROGRAMS):
+        return None
+    return str(found.url_relative_to(file)) + hash_ + fragment
+
+
+def _picture(href: str, file: File, files: Files, pictures: frozenset[str]) -> str | None:
+    """The SVG that a relative link means, if it is one of the export."""
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(href)))
+    found = files.src_uris.get(target) if target in pictures else None
+    return None if found is None else found.content_string
+
+
+class SearchPage(Page):
+    """The page that searches all knowledge bases of the site."""
+
+    search: SiteSearch
+
+    def render(self, config: MkDocsConfig, files: Files) -> None:
+        """Give what `SiteSearch` has made."""
+        self.meta["search"] = {"exclude": True}
+        self.meta["description"] = f"Search {config.site_name} by words and by meaning."
+        self.content = self.search.page()
+        self.toc = get_toc([])
+        self.present_anchor_ids = set()

@@ -1,0 +1,93 @@
+"""A quiet web server for a folder, reachable from this machine only."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from kbkit.errors import ConfigError
+
+LOOPBACK = "127.0.0.1"
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    allow_reuse_address = os.name != "nt"  # there it would let two servers share a port
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    """Serves files, says nothing, and lists no folders."""
+
+    protocol_version = "HTTP/1.1"
+
+    def __init__(
+        self, *args: Any, on_request: Callable[[str], None] = lambda path: None, **options: Any
+    ) -> None:
+        self._on_request = on_request
+        super().__init__(*args, **options)  # answers the requests
+
+    def parse_request(self) -> bool:
+        """Tell who wants to know what is asked for."""
+        understood = super().parse_request()
+        if understood:
+            self._on_request(self.path)
+        return understood
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+    def list_directory(self, path: object) -> None:
+        """Refuse: what has no index page is not meant to be listed."""
+        self.send_error(404)
+
+    def end_headers(self) -> None:
+        """Let browsers ask again when a file may have changed, and never guess content types."""
+        self.send_header("Cache-Control", "no-cache")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        super().end_headers()
+
+
+@contextmanager
+def serve_folder(
+    folder: Path | str, port: int = 0, *, on_request: Callable[[str], None] = lambda path: None
+) -> Iterator[str]:
+    """Serve a folder on loopback while the block runs.
+
+    Pages carry ``Last-Modified``, and a request that knows it is answered with 304.
+
+    Args:
+        folder: The folder.
+        port: Port on 127.0.0.1; 0 takes a free one.
+        on_request: Called with the path of each request, from the server's threads.
+
+    Yields:
+        The base URL, ending in ``/``.
+
+    Raises:
+        ConfigError: There is no such folder, or the port is taken.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise ConfigError(f"{folder}: not a folder; name one that exists")
+    handler = partial(_Handler, directory=str(folder), on_request=on_request)
+    try:
+        server = _Server((LOOPBACK, port), handler)
+    except (OSError, OverflowError) as error:
+        raise ConfigError(
+            f"port {port} of {LOOPBACK} cannot be used ({error}); "
+            "choose another, or 0 for a free one"
+        ) from error
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://{LOOPBACK}:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
