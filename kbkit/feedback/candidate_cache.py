@@ -15,9 +15,9 @@ from kbkit.feedback.statistics import Values
 from kbkit.models import Progress
 from kbkit.progress import OnProgress
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.fusion import Features, Weights, discounts, fuse, normalised
+from kbkit.retrieval.fusion import Features, Weights, discounts, fuse, normalise
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.ranking import Pool, alike
+from kbkit.retrieval.ranking import CandidatePool, mark_duplicates
 from kbkit.stores.catalog import reading
 
 Rows = NDArray[np.int64]
@@ -137,7 +137,7 @@ class CandidateCache:
         found = np.zeros(len(total), np.bool_)
         for start, vectors in self.near_duplicates:
             part = slice(start, start + len(vectors))
-            found[part] = alike(vectors, total[part], self.threshold)
+            found[part] = mark_duplicates(vectors, total[part], self.threshold)
         return found
 
 
@@ -153,13 +153,13 @@ class _QueryCandidates:
 
     @classmethod
     def of(
-        cls, kb: Searchable, pool: Pool, query: EvaluationQuery, by_page: bool
+        cls, kb: Searchable, pool: CandidatePool, query: EvaluationQuery, by_page: bool
     ) -> _QueryCandidates:
         candidates = pool.candidates
         proper = slice(0, candidates.ranked)
         columns = {name: values[proper] for name, values in pool.columns.items()}
-        columns["cosine"] = normalised(columns["cosine"])
-        columns["bm25"] = normalised(columns["bm25"])
+        columns["cosine"] = normalise(columns["cosine"])
+        columns["bm25"] = normalise(columns["bm25"])
         documents = _codes(candidates.document_ids[proper])
         if by_page:
             items, gains = _by_page(kb, candidates.seqs[proper], query)

@@ -18,7 +18,7 @@ from kbkit.models import Chunk, Document, DocumentState
 from kbkit.models.plain import plain as one_line
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.retrieval.fusion import rating_prior
-from kbkit.retrieval.snippet import plain
+from kbkit.retrieval.snippet import plain_text
 from kbkit.stores.catalog import knowledge_bases, query_encoders, ratings, reading
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.schema import documents
@@ -135,4 +135,4 @@ def _document(
 
 def _chunk(chunk: Chunk, title: str) -> IndexedChunk:
     heading = heading_text(title, chunk.heading_path)
-    return IndexedChunk(plain(chunk.text), one_line(heading), chunk.anchor)
+    return IndexedChunk(plain_text(chunk.text), one_line(heading), chunk.anchor)

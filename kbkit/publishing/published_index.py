@@ -30,8 +30,8 @@ from kbkit.export.index.writer import FORMAT, index_folder
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts
-from kbkit.retrieval.candidates import Candidates, best_of, united
-from kbkit.retrieval.ranking import Pool, rank
+from kbkit.retrieval.candidates import Candidates, merge_legs, top_indices
+from kbkit.retrieval.ranking import CandidatePool, rank
 from kbkit.text import analyzer
 
 NEAR = 4
@@ -128,7 +128,7 @@ class PublishedIndex:
             for place in rank([self.pool(query)], limit, Mode.HYBRID)
         ]
 
-    def pool(self, query: str) -> Pool:
+    def pool(self, query: str) -> CandidatePool:
         """The candidates for a query."""
         columns = self._columns
         asked = tuple(analyzer(columns.language).query_terms(query))
@@ -140,8 +140,10 @@ class PublishedIndex:
         lexical = self._lexical(terms, statistics, size)
         vector = sum((t.vector for t in list(terms.values())[:ASKED]), np.zeros(columns.dimensions))
         rows, cosines, vectors = self._near(vector, lexical)
-        dense = rows[best_of(cosines[rows].astype(np.float32), size)] if vector.any() else rows[:0]
-        chosen, ranked = united(dense, lexical, size)
+        dense = (
+            rows[top_indices(cosines[rows].astype(np.float32), size)] if vector.any() else rows[:0]
+        )
+        chosen, ranked = merge_legs(dense, lexical, size)
         whole = max(1, len(asked))
         counts: list[dict[str, int]] = [{} for _ in chosen]
         title, heading = np.zeros(len(chosen)), np.zeros(len(chosen))
@@ -164,10 +166,10 @@ class PublishedIndex:
             vectors=vectors[chosen],
             statistics=statistics,
         )
-        return Pool(
+        return CandidatePool(
             kb=columns.name,
             language=columns.language,
-            settings=columns.settings,
+            retrieval=columns.settings,
             terms=asked,
             candidates=candidates,
             columns={
@@ -190,7 +192,7 @@ class PublishedIndex:
             idf = statistics.idf(term)
             scores[found.rows] += impacts(found.counts, lengths, columns.average, idf)
         matching = np.flatnonzero(scores)
-        return matching[best_of(scores[matching], size)]
+        return matching[top_indices(scores[matching], size)]
 
     def _near(
         self, vector: NDArray[np.float64], lexical: Integers

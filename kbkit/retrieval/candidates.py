@@ -27,7 +27,7 @@ from kbkit.text import analyzer
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
-_SCANNED = 8_000_000
+_SCAN_LIMIT = 8_000_000
 """Numbers that a scan reads in less time than Chroma takes to answer: 31,000 vectors of 256.
 
 Measured with queries that were not asked before: a scan of 20,000 took 0.4 to 2 ms, as the machine
@@ -39,16 +39,8 @@ Postings = tuple[NDArray[np.int32], NDArray[np.uint16]]
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """One knowledge base as the catalog has it, and its collection."""
-
-    row: KnowledgeBaseRow
-    vectors: VectorIndex
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a query asks of one knowledge base.
+class EncodedQuery:
+    """A query as both legs of one knowledge base read it.
 
     Attributes:
         terms: Analyzer terms of the query, each once.
@@ -102,21 +94,22 @@ class Candidates:
     statistics: CorpusStatistics
 
 
-def from_catalog(connection: sa.Connection, view: View, wanted: Wanted) -> Candidates:
+def catalog_candidates(
+    connection: sa.Connection, query: EncodedQuery, row: KnowledgeBaseRow, vectors: VectorIndex
+) -> Candidates:
     """Candidates out of the catalog; filters are not heeded."""
-    row = view.row
     chunks, length = reading.corpus_size(connection, row.id)
-    size, most = wanted.sizes(chunks)
-    frequencies = lexical.document_frequencies(connection, row.id, wanted.terms)
+    size, most = query.sizes(chunks)
+    frequencies = lexical.document_frequencies(connection, row.id, query.terms)
     dense: list[int] = []
-    if wanted.vector is not None:
-        dense = view.vectors.nearest(connection, row, wanted.vector, size)
-    if wanted.vector is not None and most > size:  # apart, so that those before stay the same
-        dense += view.vectors.nearest(connection, row, wanted.vector, most)
+    if query.vector is not None:
+        dense = vectors.nearest(connection, row, query.vector, size)
+    if query.vector is not None and most > size:  # apart, so that those before stay the same
+        dense += vectors.nearest(connection, row, query.vector, most)
     found: list[int] = []
-    if wanted.mode is not Mode.DENSE:
+    if query.mode is not Mode.DENSE:
         found = lexical.candidates(connection, row.id, frequencies, most)
-    seqs, ranked = united(np.array(dense, np.int64), np.array(found, np.int64), size)
+    seqs, ranked = merge_legs(np.array(dense, np.int64), np.array(found, np.int64), size)
     rows = reading.candidates(connection, row.id, row.dimensions, seqs.tolist())
     sizes = reading.sizes_of(connection, {c.document_id for c in rows})
     return Candidates(
@@ -124,8 +117,8 @@ def from_catalog(connection: sa.Connection, view: View, wanted: Wanted) -> Candi
         ranked=ranked,
         document_ids=[c.document_id for c in rows],
         sizes=np.array([sizes[c.document_id] for c in rows], np.int64),
-        title=_shares([c.title for c in rows], wanted),
-        heading=_shares([c.heading for c in rows], wanted),
+        title=_term_coverage([c.title for c in rows], query),
+        heading=_term_coverage([c.heading for c in rows], query),
         lengths=[c.length for c in rows],
         counts=[_counted(c.terms, frequencies) for c in rows],
         vectors=np.array([c.vector for c in rows], np.float32).reshape(len(rows), row.dimensions),
@@ -133,38 +126,43 @@ def from_catalog(connection: sa.Connection, view: View, wanted: Wanted) -> Candi
     )
 
 
-def from_snapshot(
-    view: View, snapshot: Snapshot, wanted: Wanted, mask: Mask | None = None
+def snapshot_candidates(
+    snapshot: Snapshot,
+    query: EncodedQuery,
+    row: KnowledgeBaseRow,
+    vectors: VectorIndex,
+    mask: Mask | None = None,
 ) -> Candidates:
     """Candidates out of a snapshot.
 
     Args:
-        view: The knowledge base.
-        snapshot: Of its version.
-        wanted: What is asked.
-        mask: Which rows of the snapshot may be candidates; see `allowed`.
+        snapshot: Of the knowledge base, of its version.
+        query: What is asked.
+        row: The knowledge base.
+        vectors: Its collection is among these.
+        mask: Which rows of the snapshot may be candidates; see `filter_mask`.
     """
-    numbers = snapshot.numbers(wanted.terms)
+    numbers = snapshot.numbers(query.terms)
     postings = {term: snapshot.postings(number) for term, number in numbers.items()}
     statistics = CorpusStatistics(
         chunks=len(snapshot),
         average_length=snapshot.average_length,
         document_frequencies={term: len(rows) for term, (rows, _) in postings.items()},
     )
-    size, most = wanted.sizes(len(snapshot))
+    size, most = query.sizes(len(snapshot))
     dense = found = np.zeros(0, np.int64)
-    vector = wanted.vector if wanted.vector is not None and wanted.vector.any() else None
-    if wanted.mode is not Mode.DENSE:
-        found = _lexical(snapshot, postings, statistics, most, mask)
-    to_ask = not is_small(snapshot) and mask is None and view.vectors.is_open(view.row)
+    vector = query.vector if query.vector is not None and query.vector.any() else None
+    if query.mode is not Mode.DENSE:
+        found = _best_by_bm25(snapshot, postings, statistics, most, mask)
+    to_ask = not scan_is_faster(snapshot) and mask is None and vectors.is_open(row)
     if vector is not None and to_ask:
-        dense = _answered(snapshot, view.vectors.ask(view.row, vector, size), vector, size)
+        dense = _nearest_by_chroma(snapshot, vectors.ask(row, vector, size), vector, size)
     if vector is not None and len(dense) < most:
         # behind what Chroma found, so that a longer list begins like a shorter one
-        dense = np.concatenate([dense, _scanned(snapshot, vector, most, mask)])
-    chosen, ranked = united(dense, found, size)
+        dense = np.concatenate([dense, _nearest_by_scan(snapshot, vector, most, mask)])
+    chosen, ranked = merge_legs(dense, found, size)
     owners, headings = snapshot.owners[chosen], snapshot.headings[chosen]
-    whole = max(1, len(wanted.terms))
+    whole = max(1, len(query.terms))
     held = numbers.values()
     return Candidates(
         seqs=snapshot.seqs[chosen],
@@ -180,7 +178,7 @@ def from_snapshot(
     )
 
 
-def allowed(
+def filter_mask(
     connection: sa.Connection,
     row: KnowledgeBaseRow,
     snapshot: Snapshot,
@@ -206,12 +204,12 @@ def allowed(
     return mask
 
 
-def is_small(snapshot: Snapshot) -> bool:
+def scan_is_faster(snapshot: Snapshot) -> bool:
     """Whether a scan of all vectors takes less time than asking Chroma."""
-    return snapshot.vectors.size <= _SCANNED
+    return snapshot.vectors.size <= _SCAN_LIMIT
 
 
-def _answered(snapshot: Snapshot, answer: Answer, vector: Vector, most: int) -> Rows:
+def _nearest_by_chroma(snapshot: Snapshot, answer: Answer, vector: Vector, most: int) -> Rows:
     """Rows of the nearest chunks, best first: of those that Chroma names and those new to it.
 
     None where Chroma named too few, as when another process has deleted what it names.
@@ -220,24 +218,24 @@ def _answered(snapshot: Snapshot, answer: Answer, vector: Vector, most: int) -> 
     first = int(np.searchsorted(snapshot.seqs, answer.known, "right"))
     if len(named) < min(most, first):
         return named[:0]
-    new = first + best_of(snapshot.vectors[first:] @ vector, most)
+    new = first + top_indices(snapshot.vectors[first:] @ vector, most)
     rows = np.array(sorted({*named.tolist(), *new.tolist()}), np.int64)
-    return rows[best_of(snapshot.vectors[rows] @ vector, most)]
+    return rows[top_indices(snapshot.vectors[rows] @ vector, most)]
 
 
-def _scanned(snapshot: Snapshot, vector: Vector, most: int, mask: Mask | None) -> Rows:
+def _nearest_by_scan(snapshot: Snapshot, vector: Vector, most: int, mask: Mask | None) -> Rows:
     """Rows of the nearest chunks, best first, by a full scan.
 
     The way for few vectors, until Chroma is open, and for filters, which make Chroma many times
     slower.
     """
     if mask is None:
-        return best_of(snapshot.vectors @ vector, most)
+        return top_indices(snapshot.vectors @ vector, most)
     rows = np.flatnonzero(mask)
-    return rows[best_of(snapshot.vectors[rows] @ vector, most)]
+    return rows[top_indices(snapshot.vectors[rows] @ vector, most)]
 
 
-def _lexical(
+def _best_by_bm25(
     snapshot: Snapshot,
     postings: Mapping[str, Postings],
     statistics: CorpusStatistics,
@@ -252,10 +250,10 @@ def _lexical(
     if mask is not None:
         scores *= mask
     matching = np.flatnonzero(scores)
-    return matching[best_of(scores[matching], most)]
+    return matching[top_indices(scores[matching], most)]
 
 
-def best_of(scores: NDArray[np.float32], most: int) -> Rows:
+def top_indices(scores: NDArray[np.float32], most: int) -> Rows:
     """Indexes of the highest scores, best first; equal ones keep their order."""
     if most < len(scores):
         least = np.partition(scores, len(scores) - most)[len(scores) - most]
@@ -265,7 +263,7 @@ def best_of(scores: NDArray[np.float32], most: int) -> Rows:
     return above[np.argsort(-scores[above], kind="stable")][:most]
 
 
-def united(dense: Rows, found: Rows, size: int) -> tuple[Rows, int]:
+def merge_legs(dense: Rows, found: Rows, size: int) -> tuple[Rows, int]:
     """The candidates of both legs, each once: first the ``size`` best of either, then the rest.
 
     The legs take turns with the rest, so that a longer list begins like a shorter one. A leg may
@@ -291,16 +289,16 @@ def _counts_of(postings: Mapping[str, Postings], chosen: Rows) -> list[dict[str,
     return counts
 
 
-def _shares(texts: Sequence[str], wanted: Wanted) -> Scores:
+def _term_coverage(texts: Sequence[str], query: EncodedQuery) -> Scores:
     """Share of the query's terms that stand in each text."""
-    terms = frozenset(wanted.terms)
-    of = analyzer(wanted.language).terms
+    terms = frozenset(query.terms)
+    of = analyzer(query.language).terms
     return np.array([len(terms.intersection(of(t))) for t in texts]) / max(1, len(terms))
 
 
-def _counted(terms: str, wanted: Collection[str]) -> dict[str, int]:
+def _counted(terms: str, kept: Collection[str]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for term in terms.split(" "):
-        if term in wanted:
+        if term in kept:
             counts[term] = counts.get(term, 0) + 1
     return counts

@@ -1,6 +1,6 @@
 """Fusion: one score out of several. Pure functions over the candidates of one query.
 
-The stages, in order: `normalised` scales cosine and BM25, `fuse` weighs them with what the
+The stages, in order: `normalise` scales cosine and BM25, `fuse` weighs them with what the
 document, its title and the headings say and with ratings, `discounts` lets further hits of one
 document and near duplicates give way.
 """
@@ -19,13 +19,13 @@ Codes = NDArray[np.int64]
 
 _NEIGHBOURS = 4
 """Other chunks of a document that speak for it."""
-_DOUBT = 3
+_PSEUDO_DOCUMENTS = 3
 """Long documents that count as if all of their chunks were as good as the best."""
-_FURTHER = 0.9
+_REPEAT_DISCOUNT = 0.9
 """What each hit of a document beyond its first ones counts, again and again."""
-_COMPARED = 500
+_BLOCK = 500
 """Vectors compared with the others at once, so that memory does not grow with the square."""
-_DUPLICATE = 0.5
+_DUPLICATE_DISCOUNT = 0.5
 """What a near duplicate of a better candidate counts."""
 
 
@@ -105,7 +105,7 @@ class Fused:
         )
 
 
-def normalised(scores: Scores) -> Scores:
+def normalise(scores: Scores) -> Scores:
     """Scale scores of one query's candidates to 0 to 1.
 
     Negative scores count as 0 and the best one becomes 1, so that what a score of 0 means
@@ -137,11 +137,13 @@ def document_evidence(scores: Scores, documents: Codes, sizes: Codes) -> Scores:
         documents: Which document each chunk is part of, numbered from 0.
         sizes: Number of chunks of that document.
     """
-    place = _places(scores, documents)
-    best = np.bincount(documents, scores * (place == 0))
-    others = np.bincount(documents, scores * ((place > 0) & (place <= _NEIGHBOURS))) / _NEIGHBOURS
-    long = documents[(place == 0) & (sizes > _NEIGHBOURS) & (scores > 0)]
-    share = ((others[long] / best[long]).sum() + _DOUBT) / (len(long) + _DOUBT)
+    rank = _ranks_within(scores, documents)
+    best = np.bincount(documents, scores * (rank == 0))
+    others = np.bincount(documents, scores * ((rank > 0) & (rank <= _NEIGHBOURS))) / _NEIGHBOURS
+    long = documents[(rank == 0) & (sizes > _NEIGHBOURS) & (scores > 0)]
+    share = ((others[long] / best[long]).sum() + _PSEUDO_DOCUMENTS) / (
+        len(long) + _PSEUDO_DOCUMENTS
+    )
     missing = np.maximum(_NEIGHBOURS - (sizes - 1), 0) / _NEIGHBOURS
     evidence: Scores = others[documents] + missing * share * best[documents]
     return evidence
@@ -171,8 +173,8 @@ def fuse(features: Features, weights: Weights) -> Fused:
         Scores from 0 to 1, or to ``1 + weights.rating`` with the best ratings.
     """
     whole = 1 + weights.document + weights.title + weights.heading
-    dense = weights.dense * normalised(features.cosine) / whole
-    lexical = (1 - weights.dense) * normalised(features.bm25) / whole
+    dense = weights.dense * normalise(features.cosine) / whole
+    lexical = (1 - weights.dense) * normalise(features.bm25) / whole
     evidence = document_evidence(dense + lexical, features.documents, features.sizes)
     document = weights.document * evidence
     title = weights.title * features.title / whole
@@ -183,18 +185,20 @@ def fuse(features: Features, weights: Weights) -> Fused:
 
 
 def discounts(
-    total: Scores, documents: Codes, alike: NDArray[np.bool_], per_document: int
+    total: Scores, documents: Codes, duplicates: NDArray[np.bool_], per_document: int
 ) -> Scores:
     """What each candidate's score is multiplied with so that hits differ, shape ``(n,)``.
 
     Args:
         total: The scores.
         documents: Which document each candidate is part of.
-        alike: Whether a better candidate says the same; see `near_duplicates`.
+        duplicates: Whether a better candidate says the same; see `near_duplicates`.
         per_document: Hits of a document that count in full.
     """
-    further = np.maximum(_places(total, documents) - per_document + 1, 0)
-    result: Scores = np.power(_FURTHER, further) * np.where(alike, _DUPLICATE, 1.0)
+    further = np.maximum(_ranks_within(total, documents) - per_document + 1, 0)
+    result: Scores = np.power(_REPEAT_DISCOUNT, further) * np.where(
+        duplicates, _DUPLICATE_DISCOUNT, 1.0
+    )
     return result
 
 
@@ -202,30 +206,30 @@ def near_duplicates(vectors: NDArray[np.float32], threshold: float) -> NDArray[n
     """Which chunks are near duplicates of one before them that is none itself.
 
     The greedy selection of maximal marginal relevance (Carbonell and Goldstein, "The Use of MMR",
-    1998) with a threshold in place of a trade-off.
+    1998) with a threshold in rank of a trade-off.
 
     Args:
         vectors: Unit vectors, best chunk first, shape ``(n, dimensions)``.
         threshold: Cosine above which two chunks say the same; 1 or more for never.
     """
-    alike = np.zeros(len(vectors), np.bool_)
+    duplicates = np.zeros(len(vectors), np.bool_)
     if threshold >= 1:
-        return alike
-    for start in range(0, len(vectors), _COMPARED):
-        close = np.triu(vectors[start : start + _COMPARED] @ vectors[start:].T > threshold, 1)
+        return duplicates
+    for start in range(0, len(vectors), _BLOCK):
+        close = np.triu(vectors[start : start + _BLOCK] @ vectors[start:].T > threshold, 1)
         for i in np.flatnonzero(close.any(axis=1)).tolist():
-            if not alike[start + i]:
-                alike[start:] |= close[i]
-    return alike
+            if not duplicates[start + i]:
+                duplicates[start:] |= close[i]
+    return duplicates
 
 
-def _places(scores: Scores, groups: Codes) -> Codes:
+def _ranks_within(scores: Scores, groups: Codes) -> Codes:
     """The rank of each score within its group, from 0; equal scores keep their order."""
     order = np.lexsort((-scores, groups))
     ordered = groups[order]
     new = np.ones(len(order), np.bool_)
     new[1:] = ordered[1:] != ordered[:-1]
     starts = np.flatnonzero(new)
-    places = np.empty(len(order), np.int64)
-    places[order] = np.arange(len(order)) - starts[np.cumsum(new) - 1]
-    return places
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order)) - starts[np.cumsum(new) - 1]
+    return ranks

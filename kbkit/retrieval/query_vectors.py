@@ -33,7 +33,7 @@ _THERE = sa.select(encoder_table.c.embedder, encoder_table.c.fitted_at).where(
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class QueryVector:
     """What became of a query.
 
     Attributes:
@@ -46,7 +46,7 @@ class Encoded:
 
 
 @dataclass(slots=True)
-class QueryEncoding:
+class QueryEncoder:
     """Embeds the queries of one knowledge base.
 
     Attributes:
@@ -66,7 +66,7 @@ class QueryEncoding:
         mode: Mode,
         text: str,
         terms: Sequence[str],
-    ) -> Encoded:
+    ) -> QueryVector:
         """The vector of a query.
 
         Args:
@@ -83,20 +83,20 @@ class QueryEncoding:
         if settings.query_encoder == "fitted":
             fitted = self._load(row)
             if fitted is not None:
-                return Encoded(fitted.encode(terms))
+                return QueryVector(fitted.encode(terms))
             note = f"{row.name}: its model embedded the query, since no query encoder is fitted yet"
         problem: KbkitError | None = None if mode is Mode.DENSE else self._waited_for()
         if problem is None:
             vector, problem = self._asked(row, text)
             if vector is not None:
-                return Encoded(vector, note)
+                return QueryVector(vector, note)
         fitted = self._load(row)
         if fitted is not None:
             said = "its fitted query encoder embedded the query"
-            return Encoded(fitted.encode(terms), f"{row.name}: {said}, since {problem}")
+            return QueryVector(fitted.encode(terms), f"{row.name}: {said}, since {problem}")
         if mode is Mode.DENSE and problem is not None:
             raise problem
-        return Encoded(None, f"{row.name}: only words were searched, since {problem}")
+        return QueryVector(None, f"{row.name}: only words were searched, since {problem}")
 
     def _waited_for(self) -> EmbedderUnreachableError | None:
         """Why the model was not reached a moment ago; a timeout takes long, and somebody waits."""

@@ -27,18 +27,18 @@ _WEIGHTS = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}
 """Dense weights of the modes that use one leg."""
 
 
-_COMPARED = 60
+_COMPARED_BEST = 60
 """Candidates of a pool among which near duplicates are sought; nobody reads further."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class CandidatePool:
     """The candidates that one knowledge base has for a query, and what speaks for each.
 
     Attributes:
         kb: Name of the knowledge base.
         language: Of its text.
-        settings: How the knowledge base, or the query, wants them ranked.
+        retrieval: How the knowledge base, or the query, wants them ranked.
         terms: Analyzer terms of the query, each once.
         columns: By name, what `Features` has of each candidate.
         notes: What the reader should know.
@@ -46,7 +46,7 @@ class Pool:
 
     kb: str
     language: str
-    settings: RetrievalSpec
+    retrieval: RetrievalSpec
     terms: tuple[str, ...]
     candidates: Candidates
     columns: Mapping[str, Scores]
@@ -54,14 +54,14 @@ class Pool:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """A candidate in its place.
+class RankedCandidate:
+    """A candidate with its score.
 
     Attributes:
         row: Its row in the pool's candidates.
     """
 
-    pool: Pool
+    pool: CandidatePool
     row: int
     parts: ScoreParts
 
@@ -71,7 +71,7 @@ class Ranked:
         return int(self.pool.candidates.seqs[self.row])
 
 
-def comparable(pools: Sequence[Pool]) -> list[Pool]:
+def with_joint_statistics(pools: Sequence[CandidatePool]) -> list[CandidatePool]:
     """Pools whose BM25 goes by the statistics of all of them together.
 
     By its own, a knowledge base of five chunks holds no rare word, and what it says of one would
@@ -88,56 +88,59 @@ def comparable(pools: Sequence[Pool]) -> list[Pool]:
 
 
 def rank(
-    pools: Sequence[Pool],
+    pools: Sequence[CandidatePool],
     limit: int,
     mode: Mode = Mode.HYBRID,
-    settings: RetrievalSpec | None = None,
-) -> list[Ranked]:
+    retrieval: RetrievalSpec | None = None,
+) -> list[RankedCandidate]:
     """The candidates of all pools, best first; those without anything in common are left out.
 
     Args:
-        pools: One a knowledge base, of one query; of several, what `comparable` makes of them.
+        pools: One a knowledge base, of one query; of several, what `with_joint_statistics` makes of
+            them.
         limit: Most candidates to give.
         mode: Which legs count.
-        settings: Weights; by default those of the first pool.
+        retrieval: How to rank; by default as the first pool says.
     """
     if not pools:
         return []
-    settings = settings or pools[0].settings
+    retrieval = retrieval or pools[0].retrieval
     weights = Weights(
-        dense=_WEIGHTS.get(mode, settings.dense_weight),
-        document=settings.document_weight,
-        title=settings.title_weight,
-        heading=settings.heading_weight,
-        rating=settings.rating_weight,
+        dense=_WEIGHTS.get(mode, retrieval.dense_weight),
+        document=retrieval.document_weight,
+        title=retrieval.title_weight,
+        heading=retrieval.heading_weight,
+        rating=retrieval.rating_weight,
     )
-    first = _ordered(pools, weights, settings, limit)
+    first = _order_ranked(pools, weights, retrieval, limit)
     if len(first) == limit:
         return first
     ceiling = first[-1].parts.total if first else 1.0
-    return first + _filled_up(pools, weights, ceiling, limit - len(first))
+    return first + _fill_up(pools, weights, ceiling, limit - len(first))
 
 
-def _ordered(
-    pools: Sequence[Pool], weights: Weights, settings: RetrievalSpec, limit: int
-) -> list[Ranked]:
+def _order_ranked(
+    pools: Sequence[CandidatePool], weights: Weights, retrieval: RetrievalSpec, limit: int
+) -> list[RankedCandidate]:
     """The candidates proper, best first."""
     parts = [slice(0, pool.candidates.ranked) for pool in pools]
     features = _features(pools, parts)
     fused = fuse(features, weights)
     duplicates = [
-        alike(pool.candidates.vectors[part], total, settings.duplicates)
+        mark_duplicates(pool.candidates.vectors[part], total, retrieval.duplicates)
         for pool, part, total in zip(pools, parts, _split(fused.total, parts), strict=True)
     ]  # each by itself: vectors of different embedders do not compare
     factors = discounts(
-        fused.total, features.documents, np.concatenate(duplicates), settings.per_document
+        fused.total, features.documents, np.concatenate(duplicates), retrieval.per_document
     )
     fused = fused.discounted(factors)
     order = np.argsort(-fused.total, kind="stable")
-    return _placed(pools, parts, fused, order[_common(fused)[order]][:limit].tolist())
+    return _ranked(pools, parts, fused, order[_matches(fused)[order]][:limit].tolist())
 
 
-def _filled_up(pools: Sequence[Pool], weights: Weights, ceiling: float, limit: int) -> list[Ranked]:
+def _fill_up(
+    pools: Sequence[CandidatePool], weights: Weights, ceiling: float, limit: int
+) -> list[RankedCandidate]:
     """What fills up a long list behind the candidates, so that its length changes no ranks.
 
     Pools take turns, each with its best first; how much there is must not matter, so scores do
@@ -145,7 +148,7 @@ def _filled_up(pools: Sequence[Pool], weights: Weights, ceiling: float, limit: i
     """
     parts = [slice(0, len(pool.candidates.seqs)) for pool in pools]
     fused = fuse(_features(pools, parts), replace(weights, document=0.0))
-    common, turns, start = _common(fused), [], 0
+    common, turns, start = _matches(fused), [], 0
     for which, pool in enumerate(pools):
         first, start = start + pool.candidates.ranked, start + len(pool.candidates.seqs)
         rest = first + np.flatnonzero(common[first:start])
@@ -155,28 +158,28 @@ def _filled_up(pools: Sequence[Pool], weights: Weights, ceiling: float, limit: i
     scores *= 1 - 1e-9 * np.arange(1, len(order) + 1)  # beyond what rounding can turn around
     factors = np.zeros(len(common))
     factors[order] = scores / fused.total[order]
-    return _placed(pools, parts, fused.discounted(factors), order)
+    return _ranked(pools, parts, fused.discounted(factors), order)
 
 
-def _common(fused: Fused) -> NDArray[np.bool_]:
+def _matches(fused: Fused) -> NDArray[np.bool_]:
     """Which candidates have anything in common with the query."""
     return np.asarray(fused.dense + fused.lexical > 0)
 
 
-def _placed(
-    pools: Sequence[Pool], parts: Sequence[slice], fused: Fused, order: Sequence[int]
-) -> list[Ranked]:
+def _ranked(
+    pools: Sequence[CandidatePool], parts: Sequence[slice], fused: Fused, order: Sequence[int]
+) -> list[RankedCandidate]:
     """Candidates in an order, given by their places in the parts laid end to end."""
     starts = np.cumsum([0] + [part.stop - part.start for part in parts])
     placed = []
     for i in order:
         which = int(np.searchsorted(starts, i, "right")) - 1
         row = parts[which].start + i - int(starts[which])
-        placed.append(Ranked(pools[which], row, fused.parts(i)))
+        placed.append(RankedCandidate(pools[which], row, fused.parts(i)))
     return placed
 
 
-def _features(pools: Sequence[Pool], parts: Sequence[slice]) -> Features:
+def _features(pools: Sequence[CandidatePool], parts: Sequence[slice]) -> Features:
     """What is known of some candidates of each pool, one pool after the other."""
 
     def column(name: str) -> Scores:
@@ -195,9 +198,9 @@ def _features(pools: Sequence[Pool], parts: Sequence[slice]) -> Features:
     )
 
 
-def alike(vectors: Matrix, scores: Scores, threshold: float) -> NDArray[np.bool_]:
+def mark_duplicates(vectors: Matrix, scores: Scores, threshold: float) -> NDArray[np.bool_]:
     """Which of the best chunks of one pool are near duplicates of better ones."""
-    best = np.argsort(-scores, kind="stable")[:_COMPARED]
+    best = np.argsort(-scores, kind="stable")[:_COMPARED_BEST]
     found = np.zeros(len(scores), np.bool_)
     found[best] = near_duplicates(vectors[best], threshold)
     return found

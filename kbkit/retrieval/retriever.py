@@ -16,19 +16,18 @@ from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.bm25 import bm25_scores
 from kbkit.retrieval.candidates import (
     Candidates,
-    View,
-    Wanted,
-    allowed,
-    from_catalog,
-    from_snapshot,
-    is_small,
+    EncodedQuery,
+    catalog_candidates,
+    filter_mask,
+    scan_is_faster,
+    snapshot_candidates,
 )
 from kbkit.retrieval.fusion import Scores, rating_prior
 from kbkit.retrieval.postprocess import hits_needed, postprocess
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.query_vectors import Encoded, QueryEncoding
-from kbkit.retrieval.ranking import Pool, Ranked, comparable, rank
-from kbkit.retrieval.snippet import Snippet
+from kbkit.retrieval.query_vectors import QueryEncoder, QueryVector
+from kbkit.retrieval.ranking import CandidatePool, RankedCandidate, rank, with_joint_statistics
+from kbkit.retrieval.snippet import LazySnippet
 from kbkit.stores.catalog import knowledge_bases, ratings, reading
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.ratings import Total, Totals
@@ -39,17 +38,17 @@ _BY_MEANING = RetrievalSpec(document_weight=0, title_weight=0, heading_weight=0,
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _State:
     """A knowledge base as it was when the database counted so many changes."""
 
     changes: int
     row: KnowledgeBaseRow
-    config: KnowledgeBaseSpec
+    spec: KnowledgeBaseSpec
     totals: Totals
 
-    def like(self, other: _Seen) -> bool:
+    def encodes_like(self, other: _State) -> bool:
         """Whether a query that was read and embedded for one is for the other too."""
-        return self.config is other.config and self.row.embedder == other.row.embedder
+        return self.spec is other.spec and self.row.embedder == other.row.embedder
 
 
 @dataclass(slots=True)
@@ -63,13 +62,13 @@ class Retriever:
     stores: Stores
     kb_id: str
     embedder: Callable[[KnowledgeBaseRow], Embedder]
-    _encoding: QueryEncoding = field(init=False)
-    _seen: _Seen | None = None
+    _query_encoder: QueryEncoder = field(init=False)
+    _known: _State | None = None
 
     def __post_init__(self) -> None:
-        self._encoding = QueryEncoding(self.stores.database, self.embedder)
+        self._query_encoder = QueryEncoder(self.stores.database, self.embedder)
 
-    def pool(self, query: Query) -> Pool:
+    def pool(self, query: Query) -> CandidatePool:
         """The candidates for a query.
 
         Raises:
@@ -77,30 +76,36 @@ class Retriever:
             NotFoundError: The knowledge base was deleted.
         """
         while True:
-            seen = self._look()
+            seen = self._state()
             try:
-                wanted, note = self._wanted(seen, query)  # first, since a model may take long
+                encoded, note = self._encode(seen, query)  # first, since a model may take long
             except EmbedderError:
-                if self._look().like(seen):
+                if self._state().encodes_like(seen):
                     raise
                 continue  # another process has changed the embedder
-            now = self._look()
-            if not now.like(seen):
+            now = self._state()
+            if not now.encodes_like(seen):
                 continue
             snapshot = self.stores.snapshots.get(now.row)
             is_open = self.stores.vectors.is_open(now.row)
-            ready = snapshot is not None and (is_small(snapshot) or is_open)
+            ready = snapshot is not None and (scan_is_faster(snapshot) or is_open)
             self.stores.warmer.searched(self.kb_id, ready=ready)
             if snapshot is not None and not query.filters:
                 return _pool(
-                    now, query, wanted, note, from_snapshot(self._view(now), snapshot, wanted)
+                    now,
+                    query,
+                    encoded,
+                    note,
+                    snapshot_candidates(snapshot, encoded, now.row, self.stores.vectors),
                 )
             with self.stores.database.read() as connection:
-                now = self._read(connection, now.changes)
-                if now.like(seen):
-                    return _pool(now, query, wanted, note, self._found(connection, now, wanted))
+                now = self._read_state(connection, now.changes)
+                if now.encodes_like(seen):
+                    return _pool(
+                        now, query, encoded, note, self._candidates(connection, now, encoded)
+                    )
 
-    def pool_near(self, chunk_id: str, query: Query) -> Pool:
+    def neighbour_pool(self, chunk_id: str, query: Query) -> CandidatePool:
         """The candidates whose vectors are nearest to that of a chunk, which is one of them.
 
         Args:
@@ -111,86 +116,88 @@ class Retriever:
             NotFoundError: There is no such chunk, or the knowledge base was deleted.
         """
         with self.stores.database.read() as connection:
-            now = self._read(connection, self.stores.database.changes())
+            now = self._read_state(connection, self.stores.database.changes())
             seqs = list(reading.seqs_by_id(connection, [chunk_id]).values())
             found = reading.candidates(connection, self.kb_id, now.row.dimensions, seqs)
             if not found:
                 raise NotFoundError(f"no chunk with id {chunk_id!r}")
-            language = now.config.language
-            wanted = Wanted(
+            language = now.spec.language
+            encoded = EncodedQuery(
                 terms=tuple(analyzer(language).query_terms(query.text)),
                 language=language,
                 vector=found[0].vector,
                 mode=query.mode,
-                size=now.config.retrieval.candidates,
+                size=now.spec.retrieval.candidates,
                 limit=query.limit + 1,
                 filters=query.filters,
             )
-            return _pool(now, query, wanted, "", self._found(connection, now, wanted))
+            return _pool(now, query, encoded, "", self._candidates(connection, now, encoded))
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
         """Chunks with their documents, by ``seq``; those that have gone meanwhile are missing."""
         return reading.get_chunks(self.stores.database.fetch, seqs)
 
-    def _look(self) -> _Seen:
+    def _state(self) -> _State:
         """The knowledge base as it is now; next to nothing is done where nothing has changed."""
-        changes = (
-            self.stores.database.changes()
-        )  # first: what comes meanwhile is looked at next time
-        seen = self._seen
+        # first: what comes meanwhile is looked at next time
+        changes = self.stores.database.changes()
+        seen = self._known
         if seen is None or seen.changes != changes:
             with self.stores.database.read() as connection:
-                seen = self._seen = self._read(connection, changes)
+                seen = self._known = self._read_state(connection, changes)
         return seen
 
-    def _read(self, connection: sa.Connection, changes: int) -> _Seen:
+    def _read_state(self, connection: sa.Connection, changes: int) -> _State:
         row = knowledge_bases.get_by_id(connection, self.kb_id)
-        known = self._seen
+        known = self._known
         same = known is not None and known.row.config == row.config
-        config = known.config if known and same else KnowledgeBaseSpec.model_validate(row.config)
-        return _Seen(changes, row, config, ratings.totals(connection, row.id))
+        spec = known.spec if known and same else KnowledgeBaseSpec.model_validate(row.config)
+        return _State(changes, row, spec, ratings.totals(connection, row.id))
 
-    def _wanted(self, seen: _Seen, query: Query) -> tuple[Wanted, str]:
+    def _encode(self, seen: _State, query: Query) -> tuple[EncodedQuery, str]:
         """What is asked of the legs, and what the reader should know of it."""
-        settings = query.retrieval or seen.config.retrieval
-        language = seen.config.language
+        retrieval = query.retrieval or seen.spec.retrieval
+        language = seen.spec.language
         terms = tuple(analyzer(language).query_terms(query.text))
-        encoded = Encoded()
+        embedded = QueryVector()
         if query.mode is not Mode.LEXICAL:
-            encoded = self._encoding.encode(seen.row, settings, query.mode, query.text, terms)
-        wanted = Wanted(
+            embedded = self._query_encoder.encode(
+                seen.row, retrieval, query.mode, query.text, terms
+            )
+        encoded = EncodedQuery(
             terms=terms,
             language=language,
-            vector=encoded.vector,
+            vector=embedded.vector,
             mode=query.mode,
-            size=settings.candidates,
-            limit=hits_needed(settings.postprocessors, query.limit),
+            size=retrieval.candidates,
+            limit=hits_needed(retrieval.postprocessors, query.limit),
             filters=query.filters,
         )
-        return wanted, encoded.note
+        return encoded, embedded.note
 
-    def _found(self, connection: sa.Connection, now: _Seen, wanted: Wanted) -> Candidates:
+    def _candidates(
+        self, connection: sa.Connection, now: _State, encoded: EncodedQuery
+    ) -> Candidates:
         """Candidates as a reading transaction sees them."""
         snapshot = self.stores.snapshots.get(now.row)
-        if snapshot is None and wanted.filters:
+        if snapshot is None and encoded.filters:
             snapshot = self.stores.snapshots.made(connection, now.row)
         if snapshot is None:
-            return from_catalog(connection, self._view(now), wanted)
-        mask = allowed(connection, now.row, snapshot, wanted.filters, now.totals)
-        return from_snapshot(self._view(now), snapshot, wanted, mask)
-
-    def _view(self, now: _Seen) -> View:
-        return View(now.row, self.stores.vectors)
+            return catalog_candidates(connection, encoded, now.row, self.stores.vectors)
+        mask = filter_mask(connection, now.row, snapshot, encoded.filters, now.totals)
+        return snapshot_candidates(snapshot, encoded, now.row, self.stores.vectors, mask)
 
 
-def _pool(now: _Seen, query: Query, wanted: Wanted, note: str, candidates: Candidates) -> Pool:
-    return Pool(
+def _pool(
+    now: _State, query: Query, encoded: EncodedQuery, note: str, candidates: Candidates
+) -> CandidatePool:
+    return CandidatePool(
         kb=now.row.name,
-        language=wanted.language,
-        settings=query.retrieval or now.config.retrieval,
-        terms=wanted.terms,
+        language=encoded.language,
+        retrieval=query.retrieval or now.spec.retrieval,
+        terms=encoded.terms,
         candidates=candidates,
-        columns=_columns(candidates, wanted, now.totals),
+        columns=_columns(candidates, encoded, now.totals),
         notes=tuple(said for said in (note, _outdated(now.row)) if said),
     )
 
@@ -220,10 +227,10 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
         PostprocessorError: A postprocessor cannot be opened, or failed.
     """
     start = time.perf_counter()
-    pools = comparable([retriever.pool(query) for retriever in retrievers])
-    settings = query.retrieval or (pools[0].settings if pools else None)
-    last = settings.postprocessors if settings else ()
-    ranked = rank(pools, hits_needed(last, query.limit), query.mode, settings)
+    pools = with_joint_statistics([retriever.pool(query) for retriever in retrievers])
+    retrieval = query.retrieval or (pools[0].retrieval if pools else None)
+    last = retrieval.postprocessors if retrieval else ()
+    ranked = rank(pools, hits_needed(last, query.limit), query.mode, retrieval)
     shown = postprocess(_hits(retrievers, pools, ranked), query.text, last, query.limit)
     notes = tuple(dict.fromkeys(note for pool in pools for note in pool.notes))
     return Hits(query.text, shown, time.perf_counter() - start, notes)
@@ -243,7 +250,7 @@ def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:
         NotFoundError: The chunk or the knowledge base is gone.
     """
     start = time.perf_counter()
-    pool = retriever.pool_near(chunk_id, query)
+    pool = retriever.neighbour_pool(chunk_id, query)
     ranked = rank([pool], query.limit + 1, Mode.DENSE, _BY_MEANING)
     hits = [hit for hit in _hits([retriever], [pool], ranked) if hit.chunk.id != chunk_id]
     shown = tuple(hits[: query.limit])
@@ -251,25 +258,27 @@ def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:
 
 
 def _hits(
-    retrievers: Sequence[Retriever], pools: Sequence[Pool], ranked: Sequence[Ranked]
+    retrievers: Sequence[Retriever],
+    pools: Sequence[CandidatePool],
+    ranked: Sequence[RankedCandidate],
 ) -> list[Hit]:
     """The hits of what was ranked; what has gone meanwhile is left out."""
     found = [
-        retriever.chunks([place.seq for place in ranked if place.pool is pool])
+        retriever.chunks([candidate.seq for candidate in ranked if candidate.pool is pool])
         for retriever, pool in zip(retrievers, pools, strict=True)
     ]
     by_pool = {id(pool): chunks for pool, chunks in zip(pools, found, strict=True)}
     return [
-        _hit(place, *by_pool[id(place.pool)][place.seq])
-        for place in ranked
-        if place.seq in by_pool[id(place.pool)]
+        _hit(candidate, *by_pool[id(candidate.pool)][candidate.seq])
+        for candidate in ranked
+        if candidate.seq in by_pool[id(candidate.pool)]
     ]
 
 
-def _columns(candidates: Candidates, wanted: Wanted, totals: Totals) -> dict[str, Scores]:
+def _columns(candidates: Candidates, encoded: EncodedQuery, totals: Totals) -> dict[str, Scores]:
     average, raters = _rated(candidates, totals)
     return {
-        "cosine": _cosines(candidates, wanted.vector),
+        "cosine": _cosines(candidates, encoded.vector),
         "bm25": bm25_scores(candidates.counts, candidates.lengths, candidates.statistics),
         "title": candidates.title,
         "heading": candidates.heading,
@@ -301,11 +310,11 @@ def _rated(candidates: Candidates, totals: Totals) -> tuple[Scores, Scores]:
     )
 
 
-def _hit(place: Ranked, chunk: Chunk, document: Document) -> Hit:
+def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document) -> Hit:
     return Hit(
-        kb=place.pool.kb,
-        score=place.parts.total,
-        parts=place.parts,
+        kb=candidate.pool.kb,
+        score=candidate.parts.total,
+        parts=candidate.parts,
         chunk=chunk,
         uri=document.uri,
         title=document.title,
@@ -313,5 +322,5 @@ def _hit(place: Ranked, chunk: Chunk, document: Document) -> Hit:
         tags=document.tags,
         fetched_at=document.fetched_at,
         state=document.state,
-        cut=Snippet(chunk.text, place.pool.terms, place.pool.language),
+        cut=LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language),
     )

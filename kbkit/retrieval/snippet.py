@@ -38,7 +38,7 @@ _EMPHASIS = re.compile(
 
 
 @lru_cache(maxsize=4_096)
-def plain(markdown: str) -> str:
+def plain_text(markdown: str) -> str:
     """Markdown as one line of text: no marks and no link targets, code as it stands.
 
     Headings are left out, since a hit shows its heading path, unless there is nothing else.
@@ -80,7 +80,7 @@ _SIGNS = "-@#$._"
 """What terms may begin with that words write otherwise."""
 
 
-class Matches(dict[str, frozenset[str]]):
+class TermMatcher(dict[str, frozenset[str]]):
     """The terms of a query that each word holds, found out once for all hits of the query.
 
     Args:
@@ -109,7 +109,7 @@ def _terms_of(word: str, analyzer: Analyzer) -> tuple[str, ...]:
     return tuple(analyzer.terms(word))
 
 
-def snippet(markdown: str, matches: Matches, length: int = 240) -> str:
+def snippet(markdown: str, matches: TermMatcher, length: int = 240) -> str:
     """The window of a chunk that holds most of the query's distinct terms.
 
     Args:
@@ -117,7 +117,7 @@ def snippet(markdown: str, matches: Matches, length: int = 240) -> str:
         matches: Tells which words hold them.
         length: Most characters, apart from the ellipses.
     """
-    text = plain(markdown)
+    text = plain_text(markdown)
     if len(text) <= length:
         return text
     first, last = _best_window(_found(text, matches, length // 3), length)
@@ -132,7 +132,7 @@ def snippet(markdown: str, matches: Matches, length: int = 240) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Snippet:
+class LazySnippet:
     """A snippet that is cut when it is asked for.
 
     Attributes:
@@ -151,8 +151,8 @@ class Snippet:
 
 
 @lru_cache(maxsize=64)
-def _matches(terms: tuple[str, ...], language: str) -> Matches:
-    return Matches(terms, analyzer(language))
+def _matches(terms: tuple[str, ...], language: str) -> TermMatcher:
+    return TermMatcher(terms, analyzer(language))
 
 
 def _inline(text: str) -> str:
@@ -186,14 +186,14 @@ def _end_of(pattern: re.Pattern[str], line: str) -> int:
     return match.end() if match else 0
 
 
-def _found(text: str, matches: Matches, long: int) -> list[tuple[int, frozenset[str]]]:
+def _found(text: str, matches: TermMatcher, long: int) -> list[tuple[int, frozenset[str]]]:
     """Where words with wanted terms stand; in a long word, where the terms themselves do."""
     found: list[tuple[int, frozenset[str]]] = []
     end = 0
     for sign in matches.signs.finditer(text):
         if sign.start() < end:
             continue
-        start = text.rfind(" ", 0, sign.start()) + 1  # `plain` leaves single spaces
+        start = text.rfind(" ", 0, sign.start()) + 1  # `plain_text` leaves single spaces
         end = text.find(" ", sign.end())
         end = end if end >= 0 else len(text)
         word = text[start:end]

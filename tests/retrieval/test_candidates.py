@@ -12,13 +12,12 @@ import kbkit
 from kbkit.models import Filters, Mode
 from kbkit.recipes import JsonlSource, RetrievalSpec
 from kbkit.retrieval.candidates import (
-    View,
-    Wanted,
-    _answered,
-    allowed,
-    best_of,
-    from_catalog,
-    from_snapshot,
+    EncodedQuery,
+    _nearest_by_chroma,
+    catalog_candidates,
+    filter_mask,
+    snapshot_candidates,
+    top_indices,
 )
 from kbkit.stores.catalog import ratings
 from kbkit.stores.vector_index import Answer
@@ -41,7 +40,7 @@ def texts(count, seed=0):
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
     """Chroma is asked as if there were too many vectors to scan."""
-    monkeypatch.setattr("kbkit.retrieval.candidates._SCANNED", 0)
+    monkeypatch.setattr("kbkit.retrieval.candidates._SCAN_LIMIT", 0)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +67,8 @@ def view(kb):
     with resources.database.read() as connection:
         row = kb._current()
         yield SimpleNamespace(
-            view=View(row, resources.vectors),
+            row=row,
+            vectors=resources.vectors,
             connection=connection,
             snapshot=resources.snapshots.renew(kb.id),
             embed=kb._embedder_of(row).embed_query,
@@ -78,7 +78,7 @@ def view(kb):
 def wanted(view, query, mode=Mode.HYBRID, size=100, limit=10, filters=None):
     vector = None if mode is Mode.LEXICAL else view.embed(query)
     terms = tuple(analyzer().query_terms(query))
-    return Wanted(terms, "english", vector, mode, size, limit, filters or Filters())
+    return EncodedQuery(terms, "english", vector, mode, size, limit, filters or Filters())
 
 
 class Closed:
@@ -88,8 +88,16 @@ class Closed:
         return False
 
 
-def unopened(view):
-    return View(view.view.row, Closed())
+def by_snapshot_of(view, asked, mask=None, vectors=None):
+    return snapshot_candidates(view.snapshot, asked, view.row, vectors or view.vectors, mask)
+
+
+def by_scan_of(view, asked, mask=None):
+    return by_snapshot_of(view, asked, mask, Closed())
+
+
+def by_catalog_of(view, asked):
+    return catalog_candidates(view.connection, asked, view.row, view.vectors)
 
 
 def same(one, other):
@@ -111,21 +119,21 @@ def same(one, other):
 @pytest.mark.parametrize("query", QUERIES)
 def test_catalog_snapshot_and_scan_give_the_same(view, query, mode, limit):
     asked = wanted(view, query, mode, limit=limit)
-    by_snapshot = from_snapshot(view.view, view.snapshot, asked)
-    same(by_snapshot, from_snapshot(unopened(view), view.snapshot, asked))
-    same(by_snapshot, from_catalog(view.connection, view.view, asked))
+    by_snapshot = by_snapshot_of(view, asked)
+    same(by_snapshot, by_scan_of(view, asked))
+    same(by_snapshot, by_catalog_of(view, asked))
 
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_few_candidates_are_the_best_of_each_leg(view, query):
     asked = wanted(view, query, size=5, limit=30)
-    whole = from_snapshot(unopened(view), view.snapshot, wanted(view, query, limit=10**6))
+    whole = by_scan_of(view, wanted(view, query, limit=10**6))
     cosines = view.snapshot.vectors @ asked.vector
     nearest = view.snapshot.seqs[np.argsort(-cosines, kind="stable")[:5]].tolist()
     for found in (
-        from_snapshot(view.view, view.snapshot, asked),
-        from_snapshot(unopened(view), view.snapshot, asked),
-        from_catalog(view.connection, view.view, asked),
+        by_snapshot_of(view, asked),
+        by_scan_of(view, asked),
+        by_catalog_of(view, asked),
     ):
         ranked, rest = found.seqs[: found.ranked].tolist(), found.seqs[found.ranked :].tolist()
         assert set(nearest) <= set(ranked)
@@ -134,7 +142,7 @@ def test_few_candidates_are_the_best_of_each_leg(view, query):
         assert len(set(rest)) == len(rest) >= 20
         assert set(ranked + rest) <= set(whole.seqs.tolist())
     for mode, size in ((Mode.DENSE, 5), (Mode.LEXICAL, 5)):
-        one = from_snapshot(view.view, view.snapshot, wanted(view, query, mode, size, 1))
+        one = by_snapshot_of(view, wanted(view, query, mode, size, 1))
         assert one.ranked == len(one.seqs) <= size
 
 
@@ -146,10 +154,10 @@ def test_chunks_that_chroma_does_not_know_are_candidates_like_others(kb, view, o
     try:
         for query in QUERIES:
             asked = wanted(view, query, size=5, limit=8)
-            exact = from_snapshot(unopened(view), view.snapshot, asked)
-            same(from_snapshot(view.view, view.snapshot, asked), exact)
+            exact = by_scan_of(view, asked)
+            same(by_snapshot_of(view, asked), exact)
             nearest = exact.seqs[np.argsort(-(exact.vectors @ asked.vector), kind="stable")[:5]]
-            found = from_catalog(view.connection, view.view, asked)
+            found = by_catalog_of(view, asked)
             assert set(nearest.tolist()) <= set(found.seqs[: found.ranked].tolist())
     finally:
         known[kb.id] = before
@@ -158,13 +166,13 @@ def test_chunks_that_chroma_does_not_know_are_candidates_like_others(kb, view, o
 def test_what_chroma_names_may_be_gone(view):
     snapshot, vector = view.snapshot, view.embed("green tea")
     last = int(snapshot.seqs[-1])
-    exact = best_of(snapshot.vectors @ vector, 5).tolist()
+    exact = top_indices(snapshot.vectors @ vector, 5).tolist()
     ids = [snapshot.ids[row] for row in exact]
-    assert _answered(snapshot, Answer(ids, last), vector, 5).tolist() == exact
-    assert _answered(snapshot, Answer(ids[::-1], last), vector, 5).tolist() == exact
-    assert _answered(snapshot, Answer([*ids[1:], "gone"], last), vector, 5).tolist() == []
-    assert _answered(snapshot, Answer(["gone"], last), vector, 5).tolist() == []
-    assert _answered(snapshot, Answer(["gone"], 0), vector, 5).tolist() == exact
+    assert _nearest_by_chroma(snapshot, Answer(ids, last), vector, 5).tolist() == exact
+    assert _nearest_by_chroma(snapshot, Answer(ids[::-1], last), vector, 5).tolist() == exact
+    assert _nearest_by_chroma(snapshot, Answer([*ids[1:], "gone"], last), vector, 5).tolist() == []
+    assert _nearest_by_chroma(snapshot, Answer(["gone"], last), vector, 5).tolist() == []
+    assert _nearest_by_chroma(snapshot, Answer(["gone"], 0), vector, 5).tolist() == exact
 
 
 def test_deleted_chunks_take_no_places_away(tmp_path):
@@ -211,11 +219,11 @@ def test_filtered_candidates_are_those_of_the_whole_that_may_pass(kb, view, quer
     uris = {f"doc:{n}" for n in range(10, 20)}
     filters = Filters.of({"source": "doc:1", "before": datetime.now(UTC)})
     uris.add("doc:1")
-    whole = from_snapshot(unopened(view), view.snapshot, wanted(view, query, limit=10**6))
+    whole = by_scan_of(view, wanted(view, query, limit=10**6))
     totals = ratings.totals(view.connection, kb.id)
-    mask = allowed(view.connection, view.view.row, view.snapshot, filters, totals)
+    mask = filter_mask(view.connection, view.row, view.snapshot, filters, totals)
     asked = wanted(view, query, limit=10**6, filters=filters)
-    found = from_snapshot(view.view, view.snapshot, asked, mask)
+    found = by_snapshot_of(view, asked, mask)
     passing = {d.id for d in kb.iter_documents() if d.uri in uris}
     expected = [
         seq
@@ -232,4 +240,4 @@ def test_the_best_are_those_of_a_sort():
         scores = rng.integers(-3, 3, n).astype(np.float32)
         whole = np.argsort(-scores, kind="stable").tolist()
         for most in (1, 5, 49, 50, 99):
-            assert best_of(scores, most).tolist() == whole[:most]
+            assert top_indices(scores, most).tolist() == whole[:most]

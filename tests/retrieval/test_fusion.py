@@ -16,7 +16,7 @@ from kbkit.retrieval.fusion import (
     document_evidence,
     fuse,
     near_duplicates,
-    normalised,
+    normalise,
     rating_prior,
 )
 
@@ -56,7 +56,7 @@ def features(rows, extra=0):
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=20))
 def test_normalised_scores_lie_between_0_and_1_and_keep_their_order(scores):
-    values = normalised(np.array(scores, dtype=float))
+    values = normalise(np.array(scores, dtype=float))
     assert ((values >= 0) & (values <= 1)).all()
     if any(score > 0 for score in scores):
         assert values.max() == 1
@@ -66,9 +66,9 @@ def test_normalised_scores_lie_between_0_and_1_and_keep_their_order(scores):
 
 
 def test_a_candidate_with_nothing_in_common_stays_at_0_whatever_the_worst_one_has():
-    assert normalised(np.array([-0.5, 0.0, 0.25, 0.5])).tolist() == [0, 0, 0.5, 1]
-    assert normalised(np.array([-0.5, -0.1])).tolist() == [0, 0]
-    assert normalised(np.array([])).size == 0
+    assert normalise(np.array([-0.5, 0.0, 0.25, 0.5])).tolist() == [0, 0, 0.5, 1]
+    assert normalise(np.array([-0.5, -0.1])).tolist() == [0, 0]
+    assert normalise(np.array([])).size == 0
 
 
 @given(candidates, weights)

@@ -9,12 +9,12 @@ from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics
 from kbkit.retrieval.candidates import Candidates
-from kbkit.retrieval.ranking import Pool, rank
+from kbkit.retrieval.ranking import CandidatePool, rank
 
 FREE = RetrievalSpec(duplicates=1, per_document=1000)
 
 
-def pool(*rows, ranked=None, settings=FREE, kb="kb"):
+def pool(*rows, ranked=None, retrieval=FREE, kb="kb"):
     """A pool of (cosine, BM25, document) rows, each with a direction of its own or a given one."""
     n = len(rows)
     directions = [row[3] if len(row) > 3 else i + 10 for i, row in enumerate(rows)]
@@ -22,10 +22,10 @@ def pool(*rows, ranked=None, settings=FREE, kb="kb"):
     vectors[range(n), directions] = 1
     documents = [f"{kb}-{row[2]}" for row in rows]
     nothing = np.zeros(n)
-    return Pool(
+    return CandidatePool(
         kb=kb,
         language="english",
-        settings=settings,
+        retrieval=retrieval,
         terms=("tea",),
         candidates=Candidates(
             seqs=np.arange(n) + 100,
@@ -83,11 +83,11 @@ def test_a_longer_list_begins_like_a_shorter_one(rows, ranked, chosen):
     """With fewer of those that fill up, too, as there are where fewer are wanted."""
     rows = [(1.0, 50.0, "a", 0), *rows]  # the best of each leg is always ranked
     ranked = min(ranked, len(rows))
-    whole = rank([pool(*rows, ranked=ranked)], 10**6, settings=chosen)
+    whole = rank([pool(*rows, ranked=ranked)], 10**6, retrieval=chosen)
     begun = [(place.row, place.parts.total) for place in whole]
     for limit in (1, 2, 3, 10, 29):
         for some in (rows, rows[: max(ranked, limit)]):
-            shown = rank([pool(*some, ranked=ranked)], limit, settings=chosen)
+            shown = rank([pool(*some, ranked=ranked)], limit, retrieval=chosen)
             there = begun[: min(limit, len(shown))]
             assert [(place.row, pytest.approx(place.parts.total)) for place in shown] == there
 
@@ -96,7 +96,7 @@ def test_a_longer_list_begins_like_a_shorter_one(rows, ranked, chosen):
 def test_the_order_of_pools_does_not_matter(first, second, chosen):
     one, two = pool(*first, kb="one"), pool(*second, kb="two")
     scores = [
-        {(place.pool.kb, place.row): place.parts for place in rank(pools, 100, settings=chosen)}
+        {(place.pool.kb, place.row): place.parts for place in rank(pools, 100, retrieval=chosen)}
         for pools in ([one, two], [two, one])
     ]
     assert scores[0].keys() == scores[1].keys()
@@ -124,17 +124,17 @@ def test_what_fills_up_stands_behind_the_candidates_whatever_it_scores():
 def test_hits_of_one_document_give_way():
     rows = [(0.9, 0, "a"), (0.89, 0, "a"), (0.88, 0, "a"), (0.87, 0, "b")]
     assert order(rank([pool(*rows)], 9)) == [0, 1, 2, 3]
-    settings = RetrievalSpec(document_weight=0, per_document=2)
-    assert order(rank([pool(*rows, settings=settings)], 9)) == [0, 1, 3, 2]
+    retrieval = RetrievalSpec(document_weight=0, per_document=2)
+    assert order(rank([pool(*rows, retrieval=retrieval)], 9)) == [0, 1, 3, 2]
 
 
 def test_near_duplicates_give_way_to_other_texts_but_are_not_lost():
     rows = [(0.9, 0, "a", 1), (0.9, 0, "b", 1), (0.6, 0, "c", 2), (0.5, 0, "d", 1)]
-    settings = RetrievalSpec(document_weight=0)
-    placed = rank([pool(*rows, settings=settings)], 9)
+    retrieval = RetrievalSpec(document_weight=0)
+    placed = rank([pool(*rows, retrieval=retrieval)], 9)
     assert order(placed) == [0, 2, 1, 3]
-    other = pool(*rows[1:2], kb="other", settings=settings)
-    assert rank([pool(*rows[:1], settings=settings), other], 9)[1].parts.dense == pytest.approx(
+    other = pool(*rows[1:2], kb="other", retrieval=retrieval)
+    assert rank([pool(*rows[:1], retrieval=retrieval), other], 9)[1].parts.dense == pytest.approx(
         placed[0].parts.dense
     )  # vectors of two knowledge bases are not compared
 
@@ -149,11 +149,11 @@ def test_equal_scores_keep_their_order_and_a_title_alone_is_no_reason():
 def test_settings_are_those_given_or_of_the_first_pool():
     rows = [(0.9, 1.0, "a"), (0.1, 9.0, "b")]
     dense, lexical = (FREE.model_copy(update={"dense_weight": weight}) for weight in (1.0, 0.0))
-    assert order(rank([pool(*rows, settings=dense)], 9)) == [0, 1]
-    assert order(rank([pool(*rows, settings=lexical), pool(settings=dense)], 9)) == [1, 0]
-    assert order(rank([pool(*rows, settings=dense)], 9, settings=lexical)) == [1, 0]
-    assert order(rank([pool(*rows, settings=dense)], 9, Mode.LEXICAL)) == [1, 0]
-    assert order(rank([pool(*rows, settings=lexical)], 9, Mode.DENSE)) == [0, 1]
+    assert order(rank([pool(*rows, retrieval=dense)], 9)) == [0, 1]
+    assert order(rank([pool(*rows, retrieval=lexical), pool(retrieval=dense)], 9)) == [1, 0]
+    assert order(rank([pool(*rows, retrieval=dense)], 9, retrieval=lexical)) == [1, 0]
+    assert order(rank([pool(*rows, retrieval=dense)], 9, Mode.LEXICAL)) == [1, 0]
+    assert order(rank([pool(*rows, retrieval=lexical)], 9, Mode.DENSE)) == [0, 1]
 
 
 def test_nothing_is_ranked_as_nothing():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.retrieval.snippet import Matches, plain, snippet
+from kbkit.retrieval.snippet import TermMatcher, plain_text, snippet
 from kbkit.text import analyzer
 
 ENGLISH = analyzer("english")
@@ -14,7 +14,7 @@ FILLER = "nothing of interest stands in these words at all "
 
 
 def cut(markdown, query, length=240):
-    return snippet(markdown, Matches(ENGLISH.terms(query), ENGLISH), length)
+    return snippet(markdown, TermMatcher(ENGLISH.terms(query), ENGLISH), length)
 
 
 def bare(shown):
@@ -100,7 +100,7 @@ def test_nothing_found_shows_the_beginning():
     ],
 )
 def test_markdown_becomes_plain_text(markdown, shown):
-    assert plain(markdown) == shown
+    assert plain_text(markdown) == shown
 
 
 def test_markup_in_the_text_stays_text():
@@ -151,10 +151,10 @@ def test_a_snippet_is_one_line_within_bounds(markdown, length):
 
 
 def test_one_query_s_matches_serve_all_its_hits():
-    matches = Matches(ENGLISH.terms("steeping green tea"), ENGLISH)
+    matches = TermMatcher(ENGLISH.terms("steeping green tea"), ENGLISH)
     texts = [FILLER * n + "Steep the green tea. " + FILLER * 9 for n in range(9)]
     for text in texts + texts:
-        assert snippet(text, matches) == snippet(text, Matches(matches._terms, ENGLISH))
+        assert snippet(text, matches) == snippet(text, TermMatcher(matches._terms, ENGLISH))
         assert "Steep the green tea" in snippet(text, matches)
     assert matches["Steep"] == {"steep"}
     assert matches["nothing"] == frozenset()
