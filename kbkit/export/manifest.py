@@ -29,7 +29,7 @@ class Manifest:
         nav: Navigation: ``title``, ``path`` and optionally ``children``.
         history: From when each document's text is what it is, by URI; see
             `kbkit.export.pages.revisions`.
-        stamps: What each page of a document was made of, and what it became, by path; see
+        fingerprints: What each page of a document was made of, and what it became, by path; see
             `kbkit.export.pages.fingerprints`.
     """
 
@@ -39,7 +39,7 @@ class Manifest:
     files: tuple[str, ...] = ()
     nav: tuple[dict[str, Any], ...] = ()
     history: Mapping[str, str] = field(default_factory=dict)
-    stamps: Mapping[str, str] = field(default_factory=dict)
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, directory: Path) -> Manifest:
@@ -59,11 +59,11 @@ class Manifest:
             manifest = cls(
                 kb=str(values["kb"]),
                 title=str(values["title"]),
-                documents={str(uri): str(page) for uri, page in values["documents"].items()},
+                documents=_texts(values["documents"]),
                 files=tuple(str(page) for page in values["files"]),
                 nav=tuple(values["nav"]),
-                history={str(uri): str(note) for uri, note in values.get("history", {}).items()},
-                stamps={str(page): str(stamp) for page, stamp in values.get("stamps", {}).items()},
+                history=_texts(values.get("history", {})),
+                fingerprints=_texts(values.get("fingerprints", {})),
             )
         except FileNotFoundError:
             return cls("", "")
@@ -102,6 +102,10 @@ class Manifest:
             titles[str(item["path"])] = "Overview" if children else str(item["title"])
             pending += children
         return titles
+
+
+def _texts(values: Mapping[str, Any]) -> dict[str, str]:
+    return {str(key): str(value) for key, value in values.items()}
 
 
 def _lines(value: Any) -> str:

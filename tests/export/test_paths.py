@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.export.pages.paths import PART_BYTES, assign_paths, collision_key, safe_part, uri_parts
+from kbkit.export.pages.paths import PART_BYTES, assign_paths, collision_key, safe_name, uri_parts
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_file_names_mirror_uris(uri, path):
 
 @given(st.text())
 def test_any_text_makes_a_name_that_every_file_system_takes(text):
-    name = safe_part(text)
+    name = safe_name(text)
     assert name
     assert not name.startswith((".", "-"))
     assert not name.endswith((".", " "))
@@ -44,7 +44,7 @@ def test_any_text_makes_a_name_that_every_file_system_takes(text):
 
 @pytest.mark.parametrize("name", ["con", "NUL", "com1", "aux.md", "LPT9.x"])
 def test_device_names_of_windows_are_avoided(name):
-    assert safe_part(name).startswith("_")
+    assert safe_name(name).startswith("_")
 
 
 @given(st.lists(st.text(min_size=1, max_size=300), max_size=20, unique=True))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from kbkit.export.pages.reading_order import contents
+from kbkit.export.pages.reading_order import contents_links
 from kbkit.export.pages.sections import natural_key, section_tree
 
 
@@ -75,6 +75,6 @@ def test_contents_pages_say_in_which_order_a_site_reads():
 
 def test_only_contents_pages_are_read_for_their_links():
     text = "[b](b.html#x) and ![a](<https://h/a b.png>) [b](./b.html) [up](../) [bad](http://[)"
-    assert contents("https://h/guide/page.html", text) == ()
+    assert contents_links("https://h/guide/page.html", text) == ()
     linked = ("https://h/guide/b.html", "https://h/a", "https://h")
-    assert contents("https://h/guide/", text) == linked
+    assert contents_links("https://h/guide/", text) == linked

@@ -6,8 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kbkit.export.facts import SourceFacts
-from kbkit.export.pages.document_page import count, front_matter, license_link, way_to
-from kbkit.export.pages.links import LinkMap
+from kbkit.export.pages.elements import (
+    address_link,
+    breadcrumbs,
+    front_matter,
+    license_link,
+    pluralize,
+)
 from kbkit.export.pages.outline import ABOUT, Outline
 from kbkit.markdown.disarming import escape
 from kbkit.models import KnowledgeBaseInfo, License
@@ -30,7 +35,7 @@ def about_page(info: KnowledgeBaseInfo, outline: Outline) -> str:
     """Sources, licenses as documents state them, days, fidelity, embedder."""
     found = outline.entries.values()
     days = sorted(entry.day for entry in found)
-    lines = ["# Where this comes from", "", way_to(outline, (), ABOUT), ""]
+    lines = ["# Where this comes from", "", breadcrumbs(outline, (), ABOUT), ""]
     lines += [
         "The pages of this part of the site were made by kbkit from the sources below, and belong "
         "to their authors. Each page tells at its foot the place it was read from and the license "
@@ -52,7 +57,7 @@ def about_page(info: KnowledgeBaseInfo, outline: Outline) -> str:
             f"Fetched on {days[0]}."
             if days[0] == days[-1]
             else f"Fetched from {days[0]} to {days[-1]}.",
-            f"{count(stale)} could not be fetched again since; their pages say so."
+            f"{pluralize(stale)} could not be fetched again since; their pages say so."
             if stale
             else "All could be fetched when they were last asked for.",
             "A page tells the day from which on its text is what it is; "
@@ -63,7 +68,7 @@ def about_page(info: KnowledgeBaseInfo, outline: Outline) -> str:
     lines += [
         "## How it is searched",
         "",
-        f"{count(info.chunks, 'chunk')} of {count(len(found))}, embedded by "
+        f"{pluralize(info.chunks, 'chunk')} of {pluralize(len(found))}, embedded by "
         f"{escape(info.embedder)} ({info.dimensions:,} dimensions).",
         "",
         "## For programs",
@@ -76,11 +81,7 @@ def about_page(info: KnowledgeBaseInfo, outline: Outline) -> str:
 
 
 def _source_row(source: SourceFacts) -> str:
-    place = escape(source.place)
-    if source.place.startswith(("http://", "https://")):
-        target = LinkMap({}).resolve(source.place, base=source.place, path="")
-        place = f"[{place}]({target})" if target else place
-    return f"| {escape(source.type)} | {place} | {source.day or '-'} |"
+    return f"| {escape(source.type)} | {address_link(source.place)} | {source.day or '-'} |"
 
 
 def _licenses(stated: Sequence[License]) -> list[str]:
@@ -93,7 +94,7 @@ def _licenses(stated: Sequence[License]) -> list[str]:
     ]
     lines = ["| License | Credit | Documents |", "| --- | --- | --- |", *rows]
     if left := sum(number for _, number in counts[LICENSES:]):
-        lines += ["", f"{count(left)} state others; [{DOCUMENTS}]({DOCUMENTS}) has them."]
+        lines += ["", f"{pluralize(left)} state others; [{DOCUMENTS}]({DOCUMENTS}) has them."]
     if not all(stated):
         lines += ["", "Where none is stated, assume that all rights are reserved."]
     return lines if rows else ["There are no documents."]
@@ -114,6 +115,6 @@ def _fidelity(sources: Sequence[SourceFacts]) -> list[str]:
     ]
     if not rows:
         return ["It was not measured: these sources are no web pages."]
-    pages = count(wanted.get("pages", 0), "page")
+    pages = pluralize(wanted.get("pages", 0), "page")
     head = f"What the text here keeps of what was read, measured on {pages}."
     return [head, "", "| What | Kept | Share |", "| --- | --- | --- |", *rows]

@@ -1,4 +1,4 @@
-"""Bars as SVG, made of numbers and words of our own.
+"""BarChart as SVG, made of numbers and words of our own.
 
 `kbkit.plots` draws finer ones, but loads pandas, Altair and a JavaScript engine: four seconds,
 which is more than all the pages of a small site take. Colours of text are those of the page around.
@@ -23,7 +23,7 @@ _SWATCH = 105
 
 
 @dataclass(frozen=True, slots=True)
-class Bars:
+class BarChart:
     """Horizontal bars, each divided into parts.
 
     Attributes:

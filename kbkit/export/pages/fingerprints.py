@@ -1,4 +1,4 @@
-"""Knows pages that need not be made again: what they are made of is what it was.
+"""Fingerprints of pages: those need not be made again that are made of what they were made of.
 
 Disarming a document's text takes most of the time of an export, and after a refresh few documents
 have changed. So the manifest keeps a digest of what each page was made of, and one of the page,
@@ -13,53 +13,55 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
-from kbkit.export.pages.document_page import Frame
+from kbkit.export.pages.document_page import PageLayout
 from kbkit.export.pages.outline import Entry, Outline
 
 _REVISION = 1
 """Goes up when the same document becomes another page."""
 
 
-class Stamps:
-    """The stamps of an export, and of the one before."""
+class PageFingerprints:
+    """The fingerprints of the pages of an export, and of the one before."""
 
     def __init__(self, before: Mapping[str, str], outline: Outline) -> None:
         """Begin an export.
 
         Args:
-            before: Stamps that the export before left.
+            before: Those that the export before left.
             outline: How the pages hang together; where links lead depends on all of it.
         """
         self._before = before
         links = json.dumps(dict(outline.paths), sort_keys=True)
-        self._start = _digest(f"{version('kbkit')} {_REVISION} {links}".encode())
-        self.now: dict[str, str] = {}
+        self._common = _digest(f"{version('kbkit')} {_REVISION} {links}".encode())
+        self.current: dict[str, str] = {}
 
-    def made_of(self, entry: Entry, frame: Frame) -> str:
-        """Stands for all that a page is made of."""
-        parts = (self._start, entry.since.digest, *_parts(frame))
+    def of_sources(self, entry: Entry, layout: PageLayout) -> str:
+        """The fingerprint of all that a page is made of."""
+        parts = (
+            self._common,
+            entry.revision.digest,
+            layout.front_matter,
+            layout.byline,
+            layout.footer,
+        )
         return _digest("\0".join(parts).encode("utf-8", "replace"))
 
-    def keep(self, path: str, file: Path, made_of: str) -> bool:
-        """Whether a page is as it would become; it keeps its stamp then."""
+    def keep(self, path: str, file: Path, sources: str) -> bool:
+        """Whether a page is as it would become; it keeps its fingerprint then."""
         known, _, became = self._before.get(path, "").partition(" ")
-        if known != made_of:
+        if known != sources:
             return False
         try:
             same = _digest(file.read_bytes()) == became
         except OSError:
             return False
         if same:
-            self.now[path] = self._before[path]
+            self.current[path] = self._before[path]
         return same
 
-    def note(self, path: str, made_of: str, text: str) -> None:
-        """Stamp a page that was made."""
-        self.now[path] = f"{made_of} {_digest(text.encode('utf-8', 'replace'))}"
-
-
-def _parts(frame: Frame) -> tuple[str, ...]:
-    return (frame.front_matter, frame.small_print, frame.onwards)
+    def add(self, path: str, sources: str, text: str) -> None:
+        """Add a page that was made."""
+        self.current[path] = f"{sources} {_digest(text.encode('utf-8', 'replace'))}"
 
 
 def _digest(data: bytes) -> str:

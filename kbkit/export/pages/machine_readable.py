@@ -57,7 +57,7 @@ def _document(outline: Outline, uri: str) -> dict[str, Any]:
         "tags": list(entry.tags),
         "state": "stale" if entry.stale else "current",
         "fetched": entry.day,
-        "since": entry.since.day,
+        "since": entry.revision.day,
         "page": outline.paths[uri],
         **entry.license.to_metadata(),
     }

@@ -11,8 +11,8 @@ from pathlib import Path
 from kbkit.export.facts import Facts
 from kbkit.export.manifest import Manifest
 from kbkit.export.pages.paths import assign_paths, digest, natural_path, uri_parts
-from kbkit.export.pages.reading_order import contents
-from kbkit.export.pages.revisions import Since
+from kbkit.export.pages.reading_order import contents_links
+from kbkit.export.pages.revisions import Revision
 from kbkit.export.pages.sections import Section, section_tree
 from kbkit.models import Document, DocumentState, License
 from kbkit.models.plain import plain
@@ -33,7 +33,7 @@ class Entry:
         tags: Plain texts.
         day: Day of the last fetch (ISO).
         size: Characters of its text.
-        since: From when its text is what it is.
+        revision: From when its text is what it is.
         license: What it states of its license.
         contents: The addresses that it links to, if it is a contents page.
     """
@@ -46,7 +46,7 @@ class Entry:
     stale: bool
     day: str
     size: int
-    since: Since
+    revision: Revision
     license: License
     contents: tuple[str, ...]
 
@@ -61,8 +61,8 @@ class Outline:
         paths: Path of the page of each.
         root: All sections.
         section_paths: Path of the first page of each section, by its folders.
-        above: Sections above each document's page, outermost first, by its URI.
-        beside: The documents before and after each in the order of sections, by its URI.
+        ancestors: Sections above each document's page, outermost first, by its URI.
+        neighbours: The documents before and after each in the order of sections, by its URI.
         type_paths: Path of the first page of each type, by its name.
         tag_paths: Path of the first page of each tag that has one.
         facts: What else is known.
@@ -73,18 +73,18 @@ class Outline:
     paths: Mapping[str, str]
     root: Section
     section_paths: Mapping[tuple[str, ...], str]
-    above: Mapping[str, tuple[Section, ...]]
-    beside: Mapping[str, tuple[str | None, str | None]]
+    ancestors: Mapping[str, tuple[Section, ...]]
+    neighbours: Mapping[str, tuple[str | None, str | None]]
     type_paths: Mapping[str, str]
     tag_paths: Mapping[str, str]
     facts: Facts
 
-    def history(self) -> dict[str, Since]:
+    def history(self) -> dict[str, Revision]:
         """From when each document's text is what it is, by URI."""
-        return {uri: entry.since for uri, entry in self.entries.items()}
+        return {uri: entry.revision for uri, entry in self.entries.items()}
 
 
-def entries(documents: Iterable[Document], before: Manifest) -> Iterator[Entry]:
+def read_entries(documents: Iterable[Document], before: Manifest) -> Iterator[Entry]:
     """What is known of documents without their texts; those that are gone are left out."""
     first = not before.history  # an export that was killed has not yet written any
     for document in documents:
@@ -98,9 +98,9 @@ def entries(documents: Iterable[Document], before: Manifest) -> Iterator[Entry]:
                 stale=document.state is not DocumentState.CURRENT,
                 day=document.fetched_at.date().isoformat(),
                 size=len(document.content),
-                since=Since.of(document, before.history.get(document.uri), first=first),
+                revision=Revision.of(document, before.history.get(document.uri), first=first),
                 license=License.of(document.metadata),
-                contents=contents(document.uri, document.content),
+                contents=contents_links(document.uri, document.content),
             )
 
 
@@ -116,37 +116,37 @@ def make_outline(
         before: What the export before left in the folder.
         directory: The folder; pages of others in it are not written over.
     """
-    known = {entry.uri: entry for entry in found}
-    named = {uri: entry.contents for uri, entry in known.items() if entry.contents}
-    root = section_tree(known, named)
+    entries = {entry.uri: entry for entry in found}
+    contents = {uri: entry.contents for uri, entry in entries.items() if entry.contents}
+    root = section_tree(entries, contents)
     for _, section in root.walk():
         first = section.documents[:1]
-        if first and first[0] in named and uri_parts(first[0])[0] == section.folders:
-            section.label = known[first[0]].title  # what the site itself calls it
+        if first and first[0] in contents and uri_parts(first[0])[0] == section.folders:
+            section.label = entries[first[0]].title  # what the site itself calls it
     paths = assign_paths(
-        known, "pages", kept=before.documents, taken=_foreign(directory, before.files)
+        entries, "pages", kept=before.documents, taken=_foreign(directory, before.files)
     )
     section_paths = {root.folders: "sections/all.md"}
-    above: dict[str, tuple[Section, ...]] = dict.fromkeys(root.documents, (root,))
+    ancestors: dict[str, tuple[Section, ...]] = dict.fromkeys(root.documents, (root,))
     order = list(root.documents)
     for over, section in root.walk():
         # The digest keeps sections apart whose folders differ in case or in odd characters
         name = natural_path((), " ".join(section.folders[len(root.folders) :]))
         section_paths[section.folders] = f"sections/{name}-{digest('/'.join(section.folders))}.md"
-        above.update(dict.fromkeys(section.documents, (*over, section)))
+        ancestors.update(dict.fromkeys(section.documents, (*over, section)))
         order += section.documents
     return Outline(
         title=plain(title),
-        entries=known,
+        entries=entries,
         paths=paths,
         root=root,
         section_paths=section_paths,
-        above=above,
-        beside=_neighbours(order),
+        ancestors=ancestors,
+        neighbours=_neighbours(order),
         type_paths={
-            kind: f"types/{kind}.md" for kind in sorted({e.document_type for e in known.values()})
+            kind: f"types/{kind}.md" for kind in sorted({e.document_type for e in entries.values()})
         },
-        tag_paths=_tag_paths(known.values()),
+        tag_paths=_tag_paths(entries.values()),
         facts=facts,
     )
 

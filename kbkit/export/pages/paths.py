@@ -57,7 +57,7 @@ def uri_parts(uri: str) -> tuple[tuple[str, ...], str]:
     return tuple(part for part in (place, *folders) if part and part != "."), name
 
 
-def safe_part(text: str) -> str:
+def safe_name(text: str) -> str:
     """Turn any text into a name that every file system takes and MkDocs does not hide.
 
     Letters and digits of any script, ``_``, ``.``, ``+`` and ``-`` stay; the rest becomes ``-``.
@@ -81,12 +81,12 @@ def safe_part(text: str) -> str:
 def natural_path(folders: Iterable[str], name: str) -> str:
     """The path, without suffix, that a name in folders has when nothing else claims it."""
     # A folder "a.html" would stand in the way of the page "a" once the site is built
-    safe_folders = [_OUTPUT_SUFFIX.sub(r"-\1", safe_part(part)) for part in folders]
-    path = "/".join([*safe_folders, safe_part(name)])
+    safe_folders = [_OUTPUT_SUFFIX.sub(r"-\1", safe_name(part)) for part in folders]
+    path = "/".join([*safe_folders, safe_name(name)])
     if len(path.encode()) > PATH_BYTES:
         whole = "/".join([*folders, name])
         head = path.encode()[: PATH_BYTES - 60].decode("utf-8", "ignore").rsplit("/", 1)[0]
-        tail = safe_part(name).encode()[:40].decode("utf-8", "ignore").rstrip("-.")
+        tail = safe_name(name).encode()[:40].decode("utf-8", "ignore").rstrip("-.")
         path = f"{head}/{tail}-{digest(whole)}"
     return path
 

@@ -15,7 +15,7 @@ _NAMES = ("index", "readme", "contents", "toc", "summary")
 _NEVER = 1_000_000
 
 
-def contents(uri: str, text: str) -> tuple[str, ...]:
+def contents_links(uri: str, text: str) -> tuple[str, ...]:
     """The addresses that a contents page links to, in its order; of other pages none.
 
     Args:

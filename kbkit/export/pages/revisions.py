@@ -1,4 +1,4 @@
-"""Since when the pages of an export say what they say.
+"""Revision when the pages of an export say what they say.
 
 A refresh moves the day on which every document was fetched last. If pages told it, each refresh
 would rewrite all of them. So a page tells the day from which on its text is what it is, which the
@@ -14,47 +14,47 @@ from typing import Literal
 
 from kbkit.models import Document
 
-How = Literal["first", "new", "changed"]
+Change = Literal["first", "new", "changed"]
 """``first``: it was there when the knowledge base was first exported."""
-_HOW: dict[str, How] = {"first": "first", "new": "new", "changed": "changed"}
+_CHANGES: dict[str, Change] = {"first": "first", "new": "new", "changed": "changed"}
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
+class Revision:
     """From when a document's text is what it is.
 
     Attributes:
         day: Day on which it was first fetched like this (ISO), as far as exports know.
-        how: What happened then.
+        change: What happened then.
         digest: Stands for its text.
     """
 
     day: str
-    how: How
+    change: Change
     digest: str
 
     @classmethod
-    def of(cls, document: Document, before: str | None, *, first: bool) -> Since:
+    def of(cls, document: Document, before: str | None, *, first: bool) -> Revision:
         """Go on from what the export before noted.
 
         Args:
             document: As it is now.
-            before: What `note` gave then; ``None`` where it was not there.
+            before: What `encode` gave then; ``None`` where it was not there.
             first: This is the first export of the knowledge base.
         """
         digest = _digest(document)
         if before is None:
-            how: How = "first" if first else "new"
+            change: Change = "first" if first else "new"
         else:
-            day, how_before, known = (*before.split(), "", "", "")[:3]
-            if known == digest and day and how_before in _HOW:
-                return cls(day, _HOW[how_before], digest)
-            how = "changed"
-        return cls(document.fetched_at.date().isoformat(), how, digest)
+            day, change_before, known = (*before.split(), "", "", "")[:3]
+            if known == digest and day and change_before in _CHANGES:
+                return cls(day, _CHANGES[change_before], digest)
+            change = "changed"
+        return cls(document.fetched_at.date().isoformat(), change, digest)
 
-    def note(self) -> str:
+    def encode(self) -> str:
         """What the manifest keeps."""
-        return f"{self.day} {self.how} {self.digest}"
+        return f"{self.day} {self.change} {self.digest}"
 
 
 def _digest(document: Document) -> str:
@@ -63,7 +63,7 @@ def _digest(document: Document) -> str:
     return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 
-def latest(history: Mapping[str, Since], number: int) -> list[tuple[str, Since]]:
+def latest_changes(history: Mapping[str, Revision], number: int) -> list[tuple[str, Revision]]:
     """The newest changes since the first export, the newest first."""
-    changes = [(uri, since) for uri, since in history.items() if since.how != "first"]
+    changes = [(uri, revision) for uri, revision in history.items() if revision.change != "first"]
     return sorted(changes, key=lambda change: (change[1].day, change[0]), reverse=True)[:number]

@@ -7,33 +7,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
 from kbkit.errors import ConflictError, ExportError
 from kbkit.export.facts import Facts
-from kbkit.export.files import write_file
+from kbkit.export.files import write_file, writing
 from kbkit.export.manifest import Manifest
 from kbkit.export.pages.about_page import DOCUMENTS, FULL_TEXT, about_page
-from kbkit.export.pages.document_page import Frame, document_page
-from kbkit.export.pages.fingerprints import Stamps
+from kbkit.export.pages.charts import charts
+from kbkit.export.pages.document_page import PageLayout, document_page
+from kbkit.export.pages.fingerprints import PageFingerprints
+from kbkit.export.pages.home_page import home_page
 from kbkit.export.pages.links import LinkMap
 from kbkit.export.pages.list_pages import list_pages
 from kbkit.export.pages.machine_readable import documents_json, full_text
-from kbkit.export.pages.outline import ABOUT, BROWSE, HOME, Outline, entries, make_outline
-from kbkit.export.pages.sections import Section
+from kbkit.export.pages.navigation import navigation
+from kbkit.export.pages.outline import ABOUT, BROWSE, HOME, Outline, make_outline, read_entries
 from kbkit.export.report import ExportReport
 from kbkit.models import Document, DocumentState, KnowledgeBaseInfo, Progress
-from kbkit.models.plain import plain
 from kbkit.progress import OnProgress
 from kbkit.recipes import SiteSpec
-
-NAV_SIZE = 20
-"""Most sections that the navigation names. The theme renders it anew in every page: 20 more cost
-1,900 pages 2 seconds and 13 MB. The home page has them all."""
-NAV_DOCUMENTS = 30
-"""Most documents of a knowledge base whose documents the navigation names."""
 
 
 def export_pages(
@@ -64,7 +58,7 @@ def export_pages(
         ConflictError: Another process exports into the same folder.
     """
     start = time.perf_counter()
-    try:
+    with writing(directory, "the pages"):
         directory.mkdir(parents=True, exist_ok=True)
         with _lock(directory):
             if isinstance(documents, Iterator):
@@ -72,11 +66,6 @@ def export_pages(
             report = _export(
                 info, documents, directory, site, facts=facts or Facts(), on_progress=on_progress
             )
-    except OSError as error:
-        raise ExportError(
-            f"{directory}: cannot write the pages ({error.strerror or error}); "
-            "free the place or choose another folder"
-        ) from error
     seconds = {"pages": time.perf_counter() - start}
     return ExportReport(directory, None, *report, seconds=seconds)
 
@@ -112,10 +101,13 @@ def _export(
     """
     before = Manifest.read(directory)
     outline = make_outline(
-        site.title or info.name, entries(documents, before), facts, before, directory
+        site.title or info.name, read_entries(documents, before), facts, before, directory
     )
+    pictures = charts(outline)
     lists = {
-        **list_pages(info, outline),
+        **pictures,
+        **home_page(info, outline, sorted(pictures)),
+        **list_pages(outline),
         ABOUT: about_page(info, outline),
         DOCUMENTS: documents_json(info, outline),
     }
@@ -126,25 +118,27 @@ def _export(
                 f"{directory / path}: written by somebody else; "
                 "choose an empty folder for the export"
             )
-    notes = {uri: since.note() for uri, since in outline.history().items()}
-    made = Manifest(info.name, outline.title, outline.paths, (), before.nav, notes)
+    notes = {uri: revision.encode() for uri, revision in outline.history().items()}
+    manifest = Manifest(info.name, outline.title, outline.paths, (), before.nav, notes)
     # Every file is claimed before it is written, so that an export that is killed can be resumed.
     # It keeps the history of the one before, so that what it had not come to is news later
     claimed = tuple(sorted(wanted | set(before.files)))
-    replace(made, files=claimed, history=before.history, stamps=before.stamps).write(directory)
-    stamps = Stamps(before.stamps, outline)
+    replace(
+        manifest, files=claimed, history=before.history, fingerprints=before.fingerprints
+    ).write(directory)
+    fingerprints = PageFingerprints(before.fingerprints, outline)
     written = unchanged = 0
     with full_text(directory / FULL_TEXT, outline) as add:
-        read = _shared(documents, add)
-        for path, text in _texts(read, outline, lists, directory, stamps):
+        read = _tee(documents, add)
+        for path, text in _texts(read, outline, lists, directory, fingerprints):
             changed = text is not None and _write(directory / path, text)
             written += changed
             unchanged += not changed
             if on_progress:
                 on_progress(Progress("export", written + unchanged, len(wanted) - 1, path))
     removed = sum(_remove(directory, path) for path in sorted(set(before.files) - wanted))
-    files, nav = tuple(sorted(wanted)), tuple(_nav(outline))
-    replace(made, files=files, nav=nav, stamps=stamps.now).write(directory)
+    files, nav = tuple(sorted(wanted)), tuple(navigation(outline))
+    replace(manifest, files=files, nav=nav, fingerprints=fingerprints.current).write(directory)
     return len(outline.paths), written, unchanged, removed
 
 
@@ -153,7 +147,7 @@ def _texts(
     outline: Outline,
     lists: Mapping[str, str],
     directory: Path,
-    stamps: Stamps,
+    fingerprints: PageFingerprints,
 ) -> Iterator[tuple[str, str | None]]:
     """The path and the text of every page; no text where the page stands as it should."""
     links = LinkMap(outline.paths)
@@ -163,17 +157,17 @@ def _texts(
         if entry is None or document.state is DocumentState.GONE:
             continue
         path = outline.paths[document.uri]
-        frame = Frame.of(entry, outline, links)
-        made_of = stamps.made_of(entry, frame)
-        if stamps.keep(path, directory / path, made_of):
+        layout = PageLayout.of(entry, outline, links)
+        sources = fingerprints.of_sources(entry, layout)
+        if fingerprints.keep(path, directory / path, sources):
             yield path, None
             continue
-        text = document_page(document, entry.title, frame, links, path)
-        stamps.note(path, made_of, text)
+        text = document_page(document, entry.title, layout, links, path)
+        fingerprints.add(path, sources, text)
         yield path, text
 
 
-def _shared(documents: Iterable[Document], add: Callable[[Document], None]) -> Iterator[Document]:
+def _tee(documents: Iterable[Document], add: Callable[[Document], None]) -> Iterator[Document]:
     """The documents, each shown to somebody else too, so that they are read once for both."""
     for document in documents:
         add(document)
@@ -207,41 +201,3 @@ def _remove(directory: Path, path: str) -> bool:
             break
         (directory / folder).rmdir()
     return True
-
-
-def _nav(outline: Outline) -> Iterator[dict[str, Any]]:
-    """The navigation: the lists, the documents of a short manual, and the largest sections."""
-    short = outline.root.size <= NAV_DOCUMENTS
-    sections = outline.root.sections
-    chosen = _largest(sections, NAV_SIZE)
-    inner = _largest(
-        [inner for section in sections for inner in section.sections], NAV_SIZE - len(chosen)
-    )
-    yield {"title": "Home", "path": HOME}
-    yield {"title": "By type and tag", "path": BROWSE}
-    yield {"title": "Where this comes from", "path": ABOUT}
-    if short:
-        yield from _nav_documents(outline, outline.root)
-    for section in sections:
-        if section.folders in chosen:
-            entry = _nav_entry(outline, section)
-            below = [part for part in section.sections if part.folders in inner]
-            children = list(_nav_documents(outline, section)) if short else []
-            children += [_nav_entry(outline, part) for part in below]
-            yield {**entry, "children": children} if children else entry
-
-
-def _largest(sections: list[Section], number: int) -> set[tuple[str, ...]]:
-    """The folders of the largest sections."""
-    ranked = sorted(sections, key=lambda section: -section.size)
-    return {section.folders for section in ranked[:number]}
-
-
-def _nav_documents(outline: Outline, section: Section) -> Iterator[dict[str, Any]]:
-    for uri in section.documents:
-        yield {"title": outline.entries[uri].title, "path": outline.paths[uri]}
-
-
-def _nav_entry(outline: Outline, section: Section) -> dict[str, Any]:
-    path = outline.section_paths[section.folders]
-    return {"title": plain(section.label), "path": path}

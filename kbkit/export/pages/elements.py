@@ -1,0 +1,82 @@
+"""What all pages are made with: front matter, titles, links, counts."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import yaml
+
+from kbkit.export.pages.links import LinkMap, relative
+from kbkit.export.pages.outline import HOME, Outline
+from kbkit.export.pages.sections import Section
+from kbkit.markdown.disarming import escape
+from kbkit.models import License
+
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_WIDTH = 1_000_000
+"""Characters after which YAML may break a line: never."""
+
+
+def html_title(text: str) -> str:
+    """Plain text as MkDocs wants titles: it puts them into its pages as they are, as HTML."""
+    # Braces would be templates to plugins that render the front matter
+    return html.escape(text, quote=False).replace("{", "&#123;").replace("}", "&#125;")
+
+
+def front_matter(values: Mapping[str, Any]) -> str:
+    """The block at the beginning of a page that MkDocs reads."""
+    lines = (f"{name}: {_yaml(value)}" for name, value in values.items())
+    return "\n".join(["---", *lines, "---", ""])
+
+
+def _yaml(value: Any) -> str:
+    """A value as YAML on one line."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{name}: {_yaml(one)}' for name, one in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_yaml, value))}]"
+    # JSON is YAML where it is plain, and made in no time; of other text it escapes halves
+    if not isinstance(value, str) or (value.isprintable() and value.isascii()):
+        return json.dumps(value)
+    text = yaml.dump(value, Dumper=_DUMPER, default_style='"', width=_WIDTH)
+    return text.strip()
+
+
+def pluralize(number: int, noun: str = "document") -> str:
+    """``1 document`` or ``2 documents``."""
+    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def breadcrumbs(outline: Outline, above: Sequence[Section], here: str) -> str:
+    """Links to what lies above a page, outermost first."""
+    steps = [f"[{escape(outline.title)}]({relative(HOME, here)})"]
+    steps += [
+        f"[{escape(section.label)}]({relative(outline.section_paths[section.folders], here)})"
+        for section in above
+        if section.label
+    ]
+    return " › ".join(steps)
+
+
+def license_link(license: License) -> str:
+    """A license by its name, which leads to its terms where they are known."""
+    return address_link(license.link, license.label) if license.link else escape(license.label)
+
+
+@lru_cache(maxsize=64)
+def address_link(address: str, label: str = "") -> str:
+    """A link to an address of the web; only the text where it is none, or must not be followed.
+
+    Args:
+        address: The address.
+        label: Plain text; by default the address.
+    """
+    text = escape(label or address)
+    if not address.startswith(("http://", "https://")):
+        return text
+    target = LinkMap({}).resolve(address, base=address, path="")
+    return f"[{text}]({target})" if target else text
