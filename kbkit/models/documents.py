@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+"""What JSON can hold."""
 
 
 class DocumentType(StrEnum):

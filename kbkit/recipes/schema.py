@@ -105,6 +105,7 @@ AnyEmbedding = Annotated[
     StaticEmbedding | OnnxEmbedding | LlamaIndexEmbedding | PluginEmbedding,
     Field(discriminator="type"),
 ]
+"""What embeds, by its ``type``."""
 
 
 class PostprocessorSpec(Spec):

@@ -179,3 +179,4 @@ AnySource = Annotated[
     | PluginSource,
     Field(discriminator="type"),
 ]
+"""Where documents come from, by its ``type``."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import types
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -117,6 +120,47 @@ def test_links_and_pictures_of_the_readme_are_there():
         assert (ROOT / target).exists(), target
 
 
+def public_names() -> set[str]:
+    """Path of each public class, function, method and property, where it is defined."""
+    found: set[str] = set()
+    for root in ("kbkit", "kbkit.models", "kbkit.recipes", "kbkit.panels", "kbkit.testing",
+                 "kbkit.errors"):  # fmt: skip
+        module = importlib.import_module(root)
+        names = getattr(module, "__all__", None) or [
+            name for name, item in vars(module).items()
+            if getattr(item, "__module__", "") == root and not name.startswith("_")
+        ]  # fmt: skip
+        for item in (getattr(module, name) for name in names):
+            if not isinstance(item, type | types.FunctionType):
+                continue
+            path = f"{item.__module__}.{item.__qualname__}"
+            found.add(path)
+            members = vars(item) if isinstance(item, type) else {}
+            found |= {
+                f"{path}.{name}" for name, member in members.items()
+                if not name.startswith("_") and isinstance(
+                    member, types.FunctionType | property | cached_property | classmethod
+                )
+                and not getattr(member, "__module__", "kbkit").startswith("pydantic")
+            }  # fmt: skip
+    assert {"kbkit.workspace.Workspace", "kbkit.errors.RecipeError"} <= found
+    return found
+
+
+def test_a_public_name_without_a_docstring_fails_the_build(tmp_path):
+    shutil.copytree(ROOT / "kbkit", tmp_path / "kbkit")
+    with (tmp_path / "kbkit/errors.py").open("a", encoding="utf-8") as file:
+        file.write("\n\nclass NewError(KbkitError):\n    pass\n")
+    code = "import _reference; _reference.public()"
+    path = os.pathsep.join([str(tmp_path), str(ROOT / "site")])
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False, capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    assert "PluginError: without a docstring: kbkit.errors.NewError\n" in done.stderr
+
+
 @pytest.mark.parametrize("exports", [0, 2])
 def test_the_published_site_builds_strictly(tmp_path, document, info, exports):
     """With the repository's own mkdocs.yml, with and without knowledge bases in site/kb."""
@@ -143,6 +187,12 @@ def test_the_published_site_builds_strictly(tmp_path, document, info, exports):
     assert "Base <" not in home
     assert (built / "kb/kb1/pages/h/a/1/index.html").exists() == (exports > 1)
     assert not list(built.glob("_*.py"))
+    described = {
+        found
+        for path in (built / "api").rglob("*.html")
+        for found in re.findall(r'\bid="(kbkit[\w.]*)"', path.read_text("utf-8"))
+    }
+    assert public_names() <= described
     notebook = (built / "notebooks/01-build-a-knowledge-base/index.html").read_text("utf-8")
     assert "Build it from a recipe" in notebook
     assert "<h1" in notebook

@@ -1,0 +1,166 @@
+"""Makes the pages of the Python API out of the docstrings; a hook of MkDocs.
+
+What is public is read from the code, without running it: what the modules of `ROOTS` export, and
+every class of kbkit that a public signature names. mkdocstrings writes each down where it is
+defined, a page for each room of the package. A public name without a docstring fails the build.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from functools import cache
+from typing import TYPE_CHECKING
+
+import griffe
+from mkdocs.exceptions import PluginError
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+
+ROOTS = ("kbkit", "kbkit.models", "kbkit.recipes", "kbkit.panels", "kbkit.testing", "kbkit.errors")
+"""Modules whose public names are for users."""
+FOLDER = "api"
+TITLE = "Python API"
+
+
+@cache
+def package() -> griffe.Module:
+    """The source of kbkit."""
+    found = griffe.load("kbkit", resolve_aliases=True)
+    assert isinstance(found, griffe.Module)
+    return found
+
+
+@cache
+def public() -> dict[str, griffe.Object]:
+    """Every public class, function and value by the path of where it is defined.
+
+    Raises:
+        PluginError: One has no docstring, or something of it that is public has none.
+    """
+    waiting = [item for root in ROOTS for item in exported(root)]
+    found: dict[str, griffe.Object] = {}
+    bare: list[str] = []
+    while waiting:
+        item = waiting.pop()
+        if item.path in found or any(part.startswith("_") for part in item.path.split(".")):
+            continue
+        found[item.path] = item
+        bare += [part.path for part in (item, *parts(item)) if needs_docstring(part)]
+        waiting += [owner for part in (item, *parts(item)) for owner in named_by(part)]
+    if bare:
+        raise PluginError(f"without a docstring: {', '.join(sorted(bare))}")
+    return dict(sorted(found.items()))
+
+
+def exported(root: str) -> list[griffe.Object]:
+    """What a module exports: its ``__all__``, else what it defines."""
+    module = package()[root.removeprefix("kbkit.")] if root != "kbkit" else package()
+    names = module.exports
+    if names is None:
+        names = [
+            name
+            for name, member in module.members.items()
+            if not name.startswith("_") and not member.is_alias and not member.is_module
+        ]
+    return [target(module[str(name)]) for name in names]
+
+
+def target(item: griffe.Object | griffe.Alias) -> griffe.Object:
+    """What a name stands for where it is defined."""
+    return item.final_target if isinstance(item, griffe.Alias) else item
+
+
+def parts(item: griffe.Object) -> list[griffe.Object]:
+    """The public methods, properties and attributes of a class, inherited ones too."""
+    if not isinstance(item, griffe.Class):
+        return []
+    return [target(member) for name, member in item.all_members.items() if not name.startswith("_")]
+
+
+def needs_docstring(item: griffe.Object) -> bool:
+    """Whether a docstring is missing; attributes may be described by their class."""
+    property_ = isinstance(item, griffe.Attribute) and "property" in item.labels
+    described = isinstance(item, griffe.Attribute) and not property_ and item.parent is not None
+    return not item.has_docstring and not (described and item.parent.is_class)
+
+
+def named_by(item: griffe.Object) -> list[griffe.Object]:
+    """The classes of kbkit in a signature."""
+    if isinstance(item, griffe.Function):
+        annotations = [item.returns, *(parameter.annotation for parameter in item.parameters)]
+    elif isinstance(item, griffe.Attribute):
+        annotations = [item.annotation]
+    else:
+        annotations = []
+    paths = {
+        name.canonical_path
+        for annotation in annotations
+        if isinstance(annotation, griffe.Expr)
+        for name in annotation.iterate(flat=True)
+        if isinstance(name, griffe.ExprName)
+    }
+    found = []
+    for path in paths:
+        if path.startswith("kbkit."):
+            one = target(package()[path.removeprefix("kbkit.")])
+            if one.is_class:
+                found.append(one)
+    return found
+
+
+def pages() -> dict[str, str]:
+    """Name and Markdown of each page."""
+    rooms: defaultdict[str, list[griffe.Object]] = defaultdict(list)
+    for path, item in public().items():
+        rooms[path.split(".")[1] if path.count(".") > 1 else ""].append(item)
+    top = index() + described(rooms.pop("", []))
+    return {
+        "index.md": top,
+        **{
+            f"{room}.md": f"# kbkit.{room}\n\n{summary(package()[room])}\n\n{described(items)}"
+            for room, items in sorted(rooms.items())
+        },
+    }
+
+
+def described(items: list[griffe.Object]) -> str:
+    """What mkdocstrings reads: classes first, then functions, then values."""
+    order = sorted(items, key=lambda item: (item.is_attribute, item.is_function, item.name.lower()))
+    return "".join(f"::: {item.path}\n\n" for item in order)
+
+
+def index() -> str:
+    """What ``import kbkit`` offers, and where the rest is."""
+    lines = [f"# {TITLE}", "", summary(package()), "", "| name | what it is |", "| --- | --- |"]
+    for item in sorted(exported("kbkit"), key=lambda item: item.name.lower()):
+        lines.append(f"| [`kbkit.{item.name}`][{item.path}] | {summary(item)} |")
+    others = "\n".join(f"- [`{root}`]({root.split('.')[1]}.md)" for root in ROOTS[1:])
+    lines += ["", "What is less often needed stands on pages of their own:", "", others, "", ""]
+    return "\n".join(lines)
+
+
+def summary(item: griffe.Object | griffe.Alias) -> str:
+    """The first paragraph of a docstring, as one line."""
+    text = item.docstring.value if item.docstring else ""
+    line = " ".join(text.split("\n\n")[0].split())
+    return re.sub(r"(?<!\\)\|", r"\\|", line)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Put the pages into the navigation."""
+    for entry in config.nav or []:
+        if isinstance(entry, dict) and TITLE in entry:
+            entry[TITLE] = [f"{FOLDER}/{name}" for name in pages()]
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages."""
+    from mkdocs.structure.files import File
+
+    for name, text in pages().items():
+        files.append(File.generated(config, f"{FOLDER}/{name}", content=text))
+    return files
