@@ -157,8 +157,8 @@ def _chunking(name: str, folder: Path) -> _Found:
 
     def questions(kb: kbkit.KnowledgeBase) -> list[Question]:
         passages: dict[str, list[Place]] = defaultdict(list)
-        uris = {document.id: document.uri for document in kb.iter_documents()}
-        for chunk in kb.iter_chunks():
+        uris = {document.id: document.uri for document in kb.documents}
+        for chunk in kb.chunks:
             uri = uris[chunk.document_id]
             passages[Path(uri).stem].append(Place(uri, chunk.start, chunk.end))
         with (home / "questions.csv").open(encoding="utf-8", newline="") as stream:

@@ -109,7 +109,7 @@ def materials(folder: Path, names: Sequence[str] = ()) -> Iterator[Material]:
             yield from _documentation(name, folder)
             continue
         for corpus in corpora(folder, names=[name]):
-            documents = list(corpus.kb.iter_documents())
+            documents = list(corpus.kb.documents)
             file = _written(folder / f"{name}-documents.jsonl", documents)
             if name == "chunking":
                 yield Material(name, file, passages=_references(documents))
@@ -148,7 +148,7 @@ def _documentation(name: str, folder: Path) -> Iterator[Material]:
     with kbkit.open(folder) as workspace:
         kb = workspace.create(f"{name}-whole")
         kb.ingest(kbkit.MirrorSource(path=str(home), base_url=f"http://{name}.invalid/"))
-        documents = {one.uri: one for one in kb.iter_documents()}
+        documents = {one.uri: one for one in kb.documents}
     asked = _asked(list(documents.values()))
     for passage in asked:
         one = documents[passage.uri]

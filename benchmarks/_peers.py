@@ -22,10 +22,10 @@ class Chunks:
     """The chunks of a knowledge base as peers get them: what kbkit itself searches, and vectors."""
 
     def __init__(self, kb: kbkit.KnowledgeBase, embedding: AnyEmbedding, most: int = 0) -> None:
-        documents = {document.id: document for document in kb.iter_documents(gone=False)}
+        documents = {document.id: document for document in kb.documents if document.state != "gone"}
         self.places: list[Place] = []
         self.texts: list[str] = []
-        for chunk in kb.iter_chunks():
+        for chunk in kb.chunks:
             if most and len(self.texts) == most:
                 break
             document = documents[chunk.document_id]

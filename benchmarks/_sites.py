@@ -81,7 +81,7 @@ class Site:
 def ours(kb: kbkit.KnowledgeBase, project: Path, name: str) -> Site:
     """The site as kbkit publishes it."""
     if not (project / "site").is_dir():
-        kb.export(project)
+        kb.export(folder=project)
     return Site(name, project / "site", ("search/*/**/*",))
 
 

@@ -77,7 +77,7 @@ class Bench:
         began = time.process_time()
         kb.ingest(kbkit.JsonlSource(path=str(self.material.file)))
         seconds = time.process_time() - began
-        chunks = len(list(kb.iter_chunks()))
+        chunks = len(list(kb.chunks))
         print(f"{kb.name}: {chunks:,} chunks, {seconds:.1f} CPU s", file=sys.stderr)
         return kb
 
@@ -119,7 +119,7 @@ def encoders(bench: Bench) -> Iterator[Row]:
     """What embeds queries: the static model, or the encoder fitted to the chunks' vectors."""
     kb = bench.built("encoder")
     began = time.process_time()
-    fitted = kb.fit_query_encoder()
+    fitted = kb.chunks.fit_query_encoder()
     seconds = time.process_time() - began
     print(f"{kb.name}: {fitted['chunks']} chunks, {seconds:.1f} CPU s", file=sys.stderr)
     for encoder in ("model", "fitted"):

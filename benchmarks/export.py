@@ -70,7 +70,7 @@ def fill(folder: Path, number: int) -> None:
     with kbkit.open(folder / "kb") as workspace:
         source = workspace.create("source")
         source.ingest(PackageSource(name="pandas", limit=min(number, _PANDAS)))
-        pages = list(source.iter_documents())
+        pages = list(source.documents)
         with (folder / "pages.jsonl").open("w", encoding="utf-8") as file:
             for index in range(number):
                 page = pages[index % len(pages)]
@@ -96,7 +96,7 @@ def fit(folder: Path) -> dict[str, Any]:
     """Fit its query encoder, and say what that took."""
     with kbkit.open(folder / "kb") as workspace:
         began = time.process_time()
-        workspace["docs"].fit_query_encoder()
+        workspace["docs"].chunks.fit_query_encoder()
         return {"seconds": time.process_time() - began}
 
 
@@ -105,7 +105,7 @@ def export(folder: Path) -> dict[str, Any]:
     with kbkit.open(folder / "kb") as workspace:
         kb = workspace["docs"]
         began = time.process_time()
-        report = kb.export(folder / "project", build=False)
+        report = kb.export(folder=folder / "project", build=False)
         seconds = time.process_time() - began
     return {
         "seconds": seconds,

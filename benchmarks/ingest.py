@@ -46,7 +46,7 @@ def write_lines(target: Path, most: float) -> int:
         kb.ingest(kbkit.MirrorSource(path=str(PYTHON), base_url="http://python.invalid/"))
         with target.open("w", encoding="utf-8") as lines:
             # in an order of its own, so that parts of the documentation are mixed
-            for document in sorted(kb.iter_documents(), key=lambda document: document.id):
+            for document in sorted(kb.documents, key=lambda document: document.id):
                 if written + len(document.content) > most:
                     continue
                 values = {"uri": document.uri, "title": document.title, "text": document.content}

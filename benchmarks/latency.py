@@ -58,9 +58,9 @@ def build(workspace: kbkit.Workspace, folder: Path, size: int) -> kbkit.Knowledg
         workspace.create("source").ingest(source)
     whole = workspace["source"]
     counts: dict[str, int] = {}
-    for chunk in whole.iter_chunks():
+    for chunk in whole.chunks:
         counts[chunk.document_id] = counts.get(chunk.document_id, 0) + 1
-    documents = [d for d in whole.iter_documents() if d.id in counts]
+    documents = [d for d in whole.documents if d.id in counts]
     random.Random(7).shuffle(documents)
     file = folder / f"{size}.jsonl"
     total = version = 0

@@ -19,6 +19,7 @@ import _peers
 import numpy as np
 from _corpora import Corpus, Place, bench_folder, corpora, report, table
 
+from kbkit.knowledge_base import handle_of
 from kbkit.models import Hits
 from kbkit.recipes import AnyEmbedding, OnnxEmbedding, RetrievalSpec, StaticEmbedding
 from kbkit.retrieval.query import Query
@@ -42,7 +43,7 @@ def reciprocal_ranks(corpus: Corpus) -> _peers.Search:
     """Reciprocal rank fusion of the same candidates (Cormack, Clarke and Buettcher, 2009)."""
 
     def search(query: str, limit: int) -> list[Place]:
-        pool = corpus.kb.retriever.pool(Query.of(query, limit))
+        pool = handle_of(corpus.kb).retriever.pool(Query.of(query, limit))
         total = np.zeros(len(pool.candidates.seqs))
         for leg in ("cosine", "bm25"):
             ranks = np.empty(len(total))
@@ -50,7 +51,7 @@ def reciprocal_ranks(corpus: Corpus) -> _peers.Search:
             total += 1 / (61 + ranks)
         order = np.argsort(-total, kind="stable")[:limit]
         seqs = [int(pool.candidates.seqs[i]) for i in order]
-        chunks = corpus.kb.retriever.chunks(seqs)
+        chunks = handle_of(corpus.kb).retriever.chunks(seqs)
         return [Place(chunks[s][1].uri, chunks[s][0].start, chunks[s][0].end) for s in seqs]
 
     return search
@@ -69,7 +70,7 @@ def systems(
     if isinstance(embedding, OnnxEmbedding):
 
         def fitted(mode: str) -> _peers.Search:
-            corpus.kb.fit_query_encoder()
+            corpus.kb.chunks.fit_query_encoder()
             return kbkit_search(corpus, mode, query_encoder="fitted")
 
         found["kbkit, hybrid, fitted query encoder"] = lambda: fitted("hybrid")

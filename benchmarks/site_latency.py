@@ -132,7 +132,7 @@ def corpora(folder: Path) -> list[tuple[str, int, Path, list[str]]]:
                 workspace.create(name).ingest(source)
             site = folder / name / "site"
             if not (site / "index.html").is_file():
-                workspace[name].export(folder / name)
+                workspace[name].export(folder=folder / name)
             found.append((name, workspace[name].info().chunks, site, questions))
     return found
 

@@ -2,8 +2,8 @@
 
 SciFact and Cranfield of ``../shared/eval``, by page (golden questions) and by chunk (judgements:
 every chunk of a relevant abstract has its grade). From several settings to begin with,
-``kb.tune()`` learns on one half of the queries, divided at random in a few ways, and both the
-settings that it leaves and those before answer the other half.
+``kb.feedback.tune()`` learns on one half of the queries, divided at random in a few ways, and both
+the settings that it leaves and those before answer the other half.
 
 Run from the project's root: ``python benchmarks/tuning.py [CORPUS ...]``. Takes about six minutes
 on two idle cores.
@@ -71,9 +71,9 @@ def by_page(kb: kbkit.KnowledgeBase, known: Grades) -> GroundTruth:
 
 def by_chunk(kb: kbkit.KnowledgeBase, known: Grades) -> GroundTruth:
     """Judgements."""
-    uris = {document.id: document.uri for document in kb.iter_documents()}
+    uris = {document.id: document.uri for document in kb.documents}
     chunks: dict[str, list[str]] = defaultdict(list)
-    for chunk in kb.iter_chunks():
+    for chunk in kb.chunks:
         chunks[uris[chunk.document_id]].append(chunk.id)
     return Judgements.of(
         {
@@ -94,11 +94,13 @@ def halves(
     order = np.random.default_rng(seed).permutation(len(queries)).tolist()
     half = {queries[i] for i in order[: len(order) // 2]}
     start = time.process_time()
-    learned = kb.tune(asked(kb, {query: known[query] for query in queries if query in half}))
+    learned = kb.feedback.tune(
+        asked(kb, {query: known[query] for query in queries if query in half})
+    )
     seconds = time.process_time() - start
     other = asked(kb, {query: known[query] for query in queries if query not in half})
-    before = kb.evaluate(other).ndcg
-    after = kb.evaluate(other, retrieval=learned.settings).ndcg if learned.wins else before
+    before = kb.feedback.evaluate(other).ndcg
+    after = kb.feedback.evaluate(other, retrieval=learned.settings).ndcg if learned.wins else before
     return Outcome(learned.wins, before, after, seconds)
 
 

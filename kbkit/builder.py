@@ -184,7 +184,7 @@ def _build(
         if questions:
             began = time.perf_counter()
             _tell(on_progress, "evaluate", len(questions))
-            evaluation = kb.evaluate(questions)
+            evaluation = kb.feedback.evaluate(questions)
             seconds["evaluate"] = time.perf_counter() - began
         if site:
             began = time.perf_counter()

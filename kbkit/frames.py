@@ -10,7 +10,7 @@ import html
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -25,6 +25,7 @@ from kbkit.models import (
     KnowledgeBaseInfo,
     License,
     Rating,
+    SourceInfo,
 )
 from kbkit.models.licenses import KEYS as LICENSE_KEYS
 from kbkit.models.typed import TIME, typed_frame
@@ -36,6 +37,8 @@ _TYPES = [kind.value for kind in DocumentType]
 _STATES = [state.value for state in DocumentState]
 _NO_FOLDER = "(top)"
 _SNIPPET = 160
+_ROWS = 20
+"""Rows of a collection that a notebook shows."""
 
 
 def workspace_frame(infos: Iterable[KnowledgeBaseInfo]) -> pd.DataFrame:
@@ -110,6 +113,15 @@ def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
     frame["average"] = frame["target"].map(last.mean()).astype("Float64")
     frame["raters"] = frame["target"].map(last.size()).astype("Int64")
     return frame
+
+
+def sources_frame(sources: Iterable[SourceInfo]) -> pd.DataFrame:
+    """Sources as a DataFrame, oldest first, indexed by id."""
+    types = {
+        "id": "string", "type": "category", "location": "string", "base": "string",
+        "from_recipe": "bool", "created_at": TIME, "options": "object",
+    }  # fmt: skip
+    return typed_frame([asdict(source) for source in sources], types).set_index("id")
 
 
 def map_frame(
@@ -207,6 +219,20 @@ def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     """What two paths begin with."""
     same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     return tuple(part for part, _ in same)
+
+
+def rows_html(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Texts as an HTML table under a caption: the first rows, each text cut to a line."""
+    shown = [
+        "".join(f"<td style='text-align:left'>{html.escape(text[:_SNIPPET])}</td>" for text in row)
+        for row in islice(rows, _ROWS)
+    ]
+    head = "".join(f"<th style='text-align:left'>{html.escape(name)}</th>" for name in header)
+    body = "".join(f"<tr>{row}</tr>" for row in shown)
+    return (
+        f"<p>{html.escape(caption)}</p>"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
 
 
 def info_html(info: KnowledgeBaseInfo) -> str:

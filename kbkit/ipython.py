@@ -176,7 +176,11 @@ class KbMagics(Magics):
         return self._workspace()[self._one(name)]
 
     def _documents(self, name: str) -> object:
-        return self._workspace()[self._one(name)].documents().drop(columns=["content", "metadata"])
+        return (
+            self._workspace()[self._one(name)]
+            .documents.to_frame()
+            .drop(columns=["content", "metadata"])
+        )
 
     def _options(self, line: str) -> tuple[list[str] | None, int | None, str, str]:
         """Knowledge bases, limit, mode and words of a command.
@@ -241,7 +245,7 @@ class KbMagics(Magics):
     def _unrate(self, _: str) -> None:
         if self._rated is None:
             raise UsageError("%kb unrate: nothing was rated here")
-        self._workspace()[self._rated.kb].unrate(self._rated.id)
+        self._workspace()[self._rated.kb].ratings.delete(self._rated.id)
         self._rated = None
         print("taken back")  # noqa: T201
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kbkit.errors import KbkitError
 from kbkit.export import ExportReport
-from kbkit.knowledge_base import KnowledgeBase
+from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.sources.disk.globs import excluded, parts_of, walk
 
 SHARE = 10
@@ -19,7 +19,7 @@ SHARE = 10
 def watch(
     kb: KnowledgeBase,
     *,
-    directory: Path | None = None,
+    folder: Path | None = None,
     build: bool = True,
     interval: float = 1.0,
     on_export: Callable[[ExportReport], None] = lambda _: None,
@@ -34,7 +34,7 @@ def watch(
 
     Args:
         kb: The knowledge base.
-        directory: Folder of the MkDocs project; by default as `KnowledgeBase.export` has it.
+        folder: Folder of the MkDocs project; by default as `KnowledgeBase.export` has it.
         build: Also run MkDocs; without, another `mkdocs serve` may.
         interval: Seconds between two looks, at least.
         on_export: Called with what each export did.
@@ -44,15 +44,15 @@ def watch(
     seen: tuple[str, object] | None = None
     while not stop():
         began = time.monotonic()
-        now = (stamp(kb), kb.revision())
+        now = (stamp(kb), handle_of(kb).revision())
         looked = time.monotonic() - began
         if now != seen:
             try:
-                if (seen is None or now[0] != seen[0]) and kb.local_places():
+                if (seen is None or now[0] != seen[0]) and kb.sources.paths():
                     kb.refresh(local=True)
-                    now = (now[0], kb.revision())
+                    now = (now[0], handle_of(kb).revision())
                 if seen is None or now[1] != seen[1]:
-                    on_export(kb.export(directory, build=build))
+                    on_export(kb.export(folder=folder, build=build))
             except KbkitError as error:
                 on_trouble(error)
             seen = now
@@ -62,7 +62,7 @@ def watch(
 def stamp(kb: KnowledgeBase) -> str:
     """Stands for the names, sizes and times of all files that its sources read."""
     state = hashlib.blake2b(digest_size=16)
-    for place, left_out in kb.local_places():
+    for place, left_out in kb.sources.paths():
         for path in _files(place, left_out):
             try:
                 about = path.stat()

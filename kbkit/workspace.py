@@ -20,7 +20,7 @@ from kbkit.errors import (
     NotFoundError,
 )
 from kbkit.frames import workspace_frame
-from kbkit.knowledge_base import KnowledgeBase, Resources
+from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
 from kbkit.models import Filters, Hits, KnowledgeBaseInfo, Mode
 from kbkit.models.answers import Answer
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, RetrievalSpec, check_name
@@ -183,7 +183,7 @@ class Workspace:
                 f"{self.path}: has no knowledge base yet; make one with `kbkit new`"
             )
         asked = Query.of(query, limit, mode, filters, retrieval)
-        return search([self[name].retriever for name in names], asked)
+        return search([handle_of(self[name]).retriever for name in names], asked)
 
     def ask(
         self,

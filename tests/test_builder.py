@@ -65,7 +65,7 @@ class House:
 
     def titles(self):
         with self.open() as workspace:
-            return {d.title for d in workspace["house"].iter_documents(gone=False)}
+            return {d.title for d in workspace["house"].documents if d.state != "gone"}
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_new_chunking_cuts_what_is_stored_and_fetches_nothing(house):
     assert counts(report) == (0, 0, 5, 0)
     with house.open() as workspace:
         kb = workspace["house"]
-        assert max(len(chunk.text) for chunk in kb.iter_chunks()) <= 200
+        assert max(len(chunk.text) for chunk in kb.chunks) <= 200
         assert kb.search("how long does black tea steep")
 
 

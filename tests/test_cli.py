@@ -101,7 +101,7 @@ def made(tmp_path_factory):
             source="http://x.org/tea.html", tags=["hot"],
         )  # fmt: skip
         milk = drinks.add("Milk", "# Milk\n\nMilk is kept cold.\n", source="http://x.org/milk.html")
-        drinks.rate(milk.document_id, 4, rater="ann")
+        drinks.rate(milk.id, 4, rater="ann")
         workspace.create("food").add("Bread", "# Bread\n\nBread is baked. [b]ø 🍞[/b]\n")
     return folder
 
@@ -409,7 +409,7 @@ def test_eval_of_a_knowledge_base_goes_by_its_ratings_or_by_qrels(here, tmp_path
         kb = workspace.create("notes")
         kb.add("Tea", "Black tea steeps for four minutes.")
         kb.rate(kb.search("tea")[0].chunk.id, 5, query="tea")
-        kb.judgements().to_qrels(tmp_path / "notes.qrels")
+        kb.feedback.judgements().to_qrels(tmp_path / "notes.qrels")
     for more in ((), ("--judgements", "notes.qrels")):
         figures = here("eval", "notes", "--json", *more).json
         assert (figures["unit"], figures["queries"], figures["hit@1"]) == ("chunk", 1, 1)
@@ -503,13 +503,13 @@ def test_a_bad_recipe_is_named_with_file_and_line(here, tmp_path, text, says):
 def test_export_without_html_writes_the_project_only(here, tmp_path):
     (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
     here("new", "fruit", "--files", "a.md")
-    report = here("export", "fruit", "--no-html", "--json").json
+    report = here("export", "fruit", "--no-build", "--json").json
     project = Path(report["directory"])
     assert project.is_dir()
     assert (project / "mkdocs.yml").is_file()
     assert not report["html"]
     assert not (project / "site").exists()
-    outcome = here("export", "fruit", "--no-html", "--to", "elsewhere")
+    outcome = here("export", "fruit", "--no-build", "--folder", "elsewhere")
     assert (tmp_path / "elsewhere" / "mkdocs.yml").is_file()
     assert "elsewhere" in outcome.err
     outcome = here("serve-site", "fruit")
@@ -520,20 +520,22 @@ def test_export_without_html_writes_the_project_only(here, tmp_path):
 def test_export_of_pages_and_of_a_project_for_others(here, tmp_path):
     (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
     (tmp_path / "recipe.yaml").write_text("name: fruit\nsources: [{type: files, path: '*.md'}]\n")
-    outcome = here("export", "recipe.yaml", "--pages", "docs/fruit")  # builds it first
+    outcome = here(
+        "export", "recipe.yaml", "--folder", "docs/fruit", "--pages-only"
+    )  # builds it first
     assert outcome.code == 0
     assert (tmp_path / "docs/fruit/documents.json").is_file()
     assert not (tmp_path / "docs/fruit/mkdocs.yml").exists()
-    report = here("export", "fruit", "--standalone", "out", "--json").json
+    report = here("export", "fruit", "--standalone", "--folder", "out", "--json").json
     assert Path(report["html"], "index.html").is_file()
     assert f"kbkit[site]=={kbkit.__version__}" in (tmp_path / "out/requirements.txt").read_text()
     workflow = yaml.safe_load((tmp_path / "out/.github/workflows/site.yml").read_text())
     assert "mkdocs build --strict" in str(workflow["jobs"]["publish"]["steps"])
     (tmp_path / "out/README.md").write_text("mine")
-    here("export", "fruit", "--standalone", "out", "--no-html")
+    here("export", "fruit", "--standalone", "--folder", "out", "--no-build")
     assert (tmp_path / "out/README.md").read_text() == "mine"
-    assert here("export", "fruit", "--to", "x", "--pages", "y").code == 2
-    assert here("watch", "fruit", "--no-html", "--port", "0").code == 2
+    assert here("export", "fruit", "--pages-only").code == 2
+    assert here("watch", "fruit", "--no-build", "--port", "0").code == 2
 
 
 # --- wrong usage and bad input ------------------------------------------------------------------
@@ -603,7 +605,7 @@ def test_wrong_usage_is_2_and_makes_nothing(here, tmp_path, arguments):
         (["new", "x", "--crawl", "ftp://x.org"], "http://"),
         (["new", "x", "--mirror", "folder", "--base-url", "x.org"], "http://"),
         (["new", "x", "--package", "a b"], "package.name"),
-        (["export", "taken", "--to", "/proc/nothing"], "/proc/nothing"),
+        (["export", "taken", "--folder", "/proc/nothing"], "/proc/nothing"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

@@ -30,45 +30,45 @@ def read(kb, path, text, **more):
 
 
 def labels(kb):
-    document = kb.document(URI)
+    document = kb.documents[URI]
     return document.document_type, document.tags
 
 
 def test_labels_outlive_a_refresh(kb, tmp_path):
     read(kb, tmp_path / "a.jsonl", "Steep it.")
-    before = kb.document(URI)
-    kb.update(URI, document_type="policy", tags=["mine", " two\n words ", "mine", ""])
+    before = kb.documents[URI]
+    kb.documents.update(URI, document_type="policy", tags=["mine", " two\n words ", "mine", ""])
     assert labels(kb) == ("policy", ("mine", "two words"))
-    assert kb.document(URI).fetched_at == before.fetched_at
+    assert kb.documents[URI].fetched_at == before.fetched_at
     assert kb.search("steep", filters={"tags": ["mine"]})[0].document_type == "policy"
     report = read(kb, tmp_path / "a.jsonl", "Steep it long.", document_type="faq", tags=["new"])
-    assert (report.changed, kb.document(URI).content.strip()) == (1, "Steep it long.")
+    assert (report.changed, kb.documents[URI].content.strip()) == (1, "Steep it long.")
     assert labels(kb) == ("policy", ("mine", "two words"))
     assert kb.refresh().same == 1
 
 
 def test_what_nobody_said_follows_the_source(kb, tmp_path):
     read(kb, tmp_path / "a.jsonl", "Steep it.")
-    kb.update(URI, tags=[])
+    kb.documents.update(URI, tags=[])
     read(kb, tmp_path / "a.jsonl", "Steep it.", document_type="faq")
     assert labels(kb) == ("faq", ())
 
 
 def test_a_label_that_says_what_the_source_says_is_kept_too(kb, tmp_path):
     read(kb, tmp_path / "a.jsonl", "Steep it.")
-    kb.update(URI, tags=["drinks"])
+    kb.documents.update(URI, tags=["drinks"])
     read(kb, tmp_path / "a.jsonl", "Steep it.", tags=["other"])
-    assert kb.document(URI).tags == ("drinks",)
+    assert kb.documents[URI].tags == ("drinks",)
 
 
 def test_an_edited_document_still_belongs_to_its_source(kb, tmp_path):
     read(kb, tmp_path / "a.jsonl", "Steep it.")
-    kb.update(URI, content="Steep it twice.", tags=["mine"])
+    kb.documents.update(URI, content="Steep it twice.", tags=["mine"])
     (tmp_path / "a.jsonl").write_text("")
     assert kb.refresh().gone == 1
-    kb.update(URI, document_type="faq")  # of one that is gone: it stays gone
-    assert kb.document(URI).state is DocumentState.GONE
-    assert list(kb.iter_chunks()) == []
+    kb.documents.update(URI, document_type="faq")  # of one that is gone: it stays gone
+    assert kb.documents[URI].state is DocumentState.GONE
+    assert list(kb.chunks) == []
     assert read(kb, tmp_path / "a.jsonl", "Steep it.").new == 1
     assert labels(kb) == ("faq", ("mine",))
     assert len(kb.search("steep")) == 1
@@ -76,7 +76,7 @@ def test_an_edited_document_still_belongs_to_its_source(kb, tmp_path):
 
 def test_adding_again_keeps_labels_unless_it_names_others(kb):
     kb.add("Tea", "Steep it.", source=URI, tags=["a"])
-    kb.update(URI, document_type="policy", tags=["b"])
+    kb.documents.update(URI, document_type="policy", tags=["b"])
     kb.add("Tea", "Steep it long.", source=URI)
     assert labels(kb) == ("policy", ("b",))
     kb.add("Tea", "Steep it long.", source=URI, tags=["c"])
@@ -87,10 +87,10 @@ def test_adding_again_keeps_labels_unless_it_names_others(kb):
 
 def test_another_chunking_keeps_labels_and_states(kb, tmp_path):
     read(kb, tmp_path / "a.jsonl", "Steep it.")
-    kb.update(URI, tags=["mine"])
-    before = kb.document(URI)
+    kb.documents.update(URI, tags=["mine"])
+    before = kb.documents[URI]
     kb.configure(KnowledgeBaseSpec(chunking=ChunkingSpec(strategy="paragraph")))
-    after = kb.document(URI)
+    after = kb.documents[URI]
     assert (after.tags, after.fetched_at) == (before.tags, before.fetched_at)
 
 
@@ -105,22 +105,22 @@ def test_no_label_is_lost_while_the_source_is_read(kb, tmp_path):
     reader = threading.Thread(target=ingest)
     reader.start()
     for number in range(15):
-        kb.update(URI, tags=[f"tag{number}"])
-        assert kb.document(URI).tags == (f"tag{number}",)
+        kb.documents.update(URI, tags=[f"tag{number}"])
+        assert kb.documents[URI].tags == (f"tag{number}",)
     reader.join()
     assert labels(kb)[1] == ("tag14",)
-    assert kb.document(URI).content.strip() == "Steep it 14 minutes."
+    assert kb.documents[URI].content.strip() == "Steep it 14 minutes."
 
 
 def test_tags_are_a_list(kb):
     kb.add("Tea", "Steep it.", source=URI)
     with pytest.raises(ConfigError, match="list of labels"):
-        kb.update(URI, tags="one")
+        kb.documents.update(URI, tags="one")
 
 
 def test_documents_are_listed_without_their_text(kb, tmp_path):
     read(kb, tmp_path / "a.jsonl", "Steep it.")
     kb.add("Zen", "Breathe.", tags=["calm"], metadata={"by": "me"})
-    listed = kb.list_documents()
-    assert listed == [replace(document, content="") for document in kb.iter_documents()]
+    listed = kb.documents.list()
+    assert listed == [replace(document, content="") for document in kb.documents]
     assert [document.title for document in listed] == ["Tea", "Zen"]

@@ -26,10 +26,13 @@ def workspace(tmp_path_factory) -> Iterator[kbkit.Workspace]:
         yield workspace
 
 
-@pytest.mark.parametrize("name", ["documents", "chunks", "ratings", "embedding_map"])
+def frame_of(kb, name):
+    return kb.chunks.embedding_map() if name == "embedding_map" else getattr(kb, name).to_frame()
+
+
+@pytest.mark.parametrize("name", ["documents", "chunks", "ratings", "embedding_map", "sources"])
 def test_an_empty_knowledge_base_has_the_columns_of_a_full_one(workspace, name):
-    full = getattr(workspace["drinks"], name)()
-    empty = getattr(workspace["empty"], name)()
+    full, empty = (frame_of(workspace[kb], name) for kb in ("drinks", "empty"))
     assert empty.empty
     assert list(empty.columns) == list(full.columns)
     assert empty.index.name == full.index.name == "id"
@@ -40,14 +43,14 @@ def test_an_empty_knowledge_base_has_the_columns_of_a_full_one(workspace, name):
 
 def test_columns_are_typed(workspace):
     kb = workspace["drinks"]
-    documents = kb.documents()
+    documents = kb.documents.to_frame()
     assert isinstance(documents["document_type"].dtype, pd.CategoricalDtype)
     assert "policy" in documents["document_type"].cat.categories
     assert isinstance(documents["title"].dtype, pd.StringDtype)
     assert str(documents["fetched_at"].dt.tz) == "UTC"
     assert documents["tags"].tolist() == [["cold"], ["hot"], ["hot"]]
     assert documents["length"].tolist() == [len(text) for text in documents["content"]]
-    chunks = kb.chunks()
+    chunks = kb.chunks.to_frame()
     assert chunks["page"].dtype == "Int64"
     assert chunks["page"].isna().all()
     assert chunks["length"].tolist() == [len(text) for text in chunks["text"]]
@@ -81,18 +84,18 @@ def test_ratings_average_the_last_of_each_rater(tmp_path):
     with kbkit.open(tmp_path) as workspace:
         kb = workspace.create("kb")
         kb.add("Tea", "Tea is hot.")
-        (chunk,) = kb.iter_chunks()
+        (chunk,) = kb.chunks
         for rater, score in (("ann", 1), ("bob", 4), ("ann", 3)):
             kb.rate(chunk.id, score, rater=rater)
-        frame = kb.ratings()
+        frame = kb.ratings.to_frame()
     assert frame["score"].tolist() == [1, 4, 3]
     assert frame["average"].tolist() == [3.5] * 3
     assert frame["raters"].tolist() == [2] * 3
 
 
 def test_the_map_is_the_principal_plane(workspace):
-    frame = workspace["drinks"].embedding_map()
-    again = workspace["drinks"].embedding_map()
+    frame = workspace["drinks"].chunks.embedding_map()
+    again = workspace["drinks"].chunks.embedding_map()
     pd.testing.assert_frame_equal(frame, again)
     points = frame[["x", "y"]].to_numpy()
     assert np.allclose(points.mean(axis=0), 0, atol=1e-6)
@@ -104,14 +107,17 @@ def test_the_map_is_the_principal_plane(workspace):
 
 def test_a_large_map_is_a_sample_that_is_the_same_each_time(workspace):
     kb = workspace["drinks"]
-    assert kb.embedding_map(limit=2).index.tolist() == kb.embedding_map(limit=2).index.tolist()
-    assert len(kb.embedding_map(limit=2)) == 2
-    assert kb.embedding_map(limit=2).attrs["chunks"] == 3
-    drawn = {tuple(kb.embedding_map(limit=1, seed=seed).index) for seed in range(20)}
+    assert (
+        kb.chunks.embedding_map(limit=2).index.tolist()
+        == kb.chunks.embedding_map(limit=2).index.tolist()
+    )
+    assert len(kb.chunks.embedding_map(limit=2)) == 2
+    assert kb.chunks.embedding_map(limit=2).attrs["chunks"] == 3
+    drawn = {tuple(kb.chunks.embedding_map(limit=1, seed=seed).index) for seed in range(20)}
     assert len(drawn) > 1
     for limit in (0, 5001):
         with pytest.raises(ConfigError, match="1 to 5,000"):
-            kb.embedding_map(limit=limit)
+            kb.chunks.embedding_map(limit=limit)
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,10 @@ def test_use_narrows_later_searches(shell, capsys):
 def test_a_result_is_rated_and_the_rating_taken_back(shell, workspace):
     kb(shell, "search -k hot-drinks tea")
     kb(shell, "rate 1 5 just right")
-    (rating,) = workspace["hot-drinks"].iter_ratings()
+    (rating,) = workspace["hot-drinks"].ratings
     assert (rating.score, rating.query, rating.note) == (5, "tea", "just right")
     kb(shell, "unrate")
-    assert workspace["hot-drinks"].ratings().empty
+    assert workspace["hot-drinks"].ratings.to_frame().empty
 
 
 @pytest.mark.parametrize(

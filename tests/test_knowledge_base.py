@@ -7,7 +7,7 @@ import kbkit
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.models import DocumentState
 from kbkit.recipes import ChunkingSpec, JsonlSource, KnowledgeBaseSpec, StorageSpec
-from kbkit.stores import vectors as vector_store
+from kbkit.stores import vector_index as vector_store
 
 TEA = (
     "# Tea\n\n## Green {#green}\n\nSteep two minutes.\n\n## Black {#black}\n\nSteep four minutes.\n"
@@ -42,8 +42,8 @@ def chroma_ids(kb):
 
 def test_a_chunk_is_a_span_of_its_document(kb):
     kb.add("Tea", TEA)
-    (document,) = kb.iter_documents()
-    chunks = list(kb.iter_chunks())
+    (document,) = kb.documents
+    chunks = list(kb.chunks)
     assert [chunk.anchor for chunk in chunks][-2:] == ["green", "black"]
     for chunk in chunks:
         assert document.content[chunk.start : chunk.end] == chunk.text
@@ -52,10 +52,10 @@ def test_a_chunk_is_a_span_of_its_document(kb):
 def test_what_was_added_is_found_when_the_call_returns(kb):
     added = kb.add("Tea", TEA, tags=["drinks"], document_type="faq", metadata={"by": "me"})
     hit = kb.search("how long does black tea steep")[0]
-    assert (hit.chunk.document_id, hit.chunk.anchor) == (added.document_id, "black")
+    assert (hit.chunk.document_id, hit.chunk.anchor) == (added.id, "black")
     assert hit.tags == ("drinks",)
     assert hit.document_type == "faq"
-    assert kb.document(added.document_id).metadata == {"by": "me"}
+    assert kb.documents[added.id].metadata == {"by": "me"}
 
 
 def test_every_mode_ranks_and_tells_how(kb):
@@ -74,11 +74,11 @@ def test_every_mode_ranks_and_tells_how(kb):
 def test_chroma_holds_ids_and_vectors_and_on_request_text_and_metadata(kb):
     kb.add("Tea", TEA, tags=["drinks"], document_type="faq")
     got = chroma_ids(kb)
-    assert set(got["ids"]) == {chunk.id for chunk in kb.iter_chunks()}
+    assert set(got["ids"]) == {chunk.id for chunk in kb.chunks}
     assert set(got["metadatas"]) == set(got["documents"]) == {None}
     kb.configure(KnowledgeBaseSpec(storage=StorageSpec(text_in_chroma=True)))
     got = chroma_ids(kb)
-    assert set(got["documents"]) == {chunk.text for chunk in kb.iter_chunks()}
+    assert set(got["documents"]) == {chunk.text for chunk in kb.chunks}
     assert got["metadatas"][0]["document_type"] == "faq"
     assert list(got["metadatas"][0]["tags"]) == ["drinks"]
 
@@ -86,16 +86,16 @@ def test_chroma_holds_ids_and_vectors_and_on_request_text_and_metadata(kb):
 def test_unchanged_chunks_keep_id_vector_and_rating(kb, tmp_path):
     source = write_lines(tmp_path / "a.jsonl", doc("Tea", TEA))
     kb.ingest(source)
-    before = {chunk.anchor: chunk.id for chunk in kb.iter_chunks()}
+    before = {chunk.anchor: chunk.id for chunk in kb.chunks}
     kb.rate(before["black"], 5, query="black tea")
     changed = TEA.replace("two minutes", "one minute") + "\n## White {#white}\n\nSteep long.\n"
     write_lines(tmp_path / "a.jsonl", doc("Tea", changed))
     report = kb.refresh()
-    after = {chunk.anchor: chunk.id for chunk in kb.iter_chunks()}
+    after = {chunk.anchor: chunk.id for chunk in kb.chunks}
     assert after["black"] == before["black"]
     assert after["green"] != before["green"]
     assert (report.changed, report.chunks_embedded) == (1, 2)
-    assert list(kb.ratings().target) == [before["black"]]
+    assert list(kb.ratings.to_frame().target) == [before["black"]]
 
 
 def test_a_second_run_does_nothing(kb, tmp_path):
@@ -114,9 +114,9 @@ def test_a_document_that_went_is_gone_and_comes_back_with_its_rating(kb, tmp_pat
     kb.rate(chunk, 4)
     write_lines(tmp_path / "a.jsonl", both[0])
     assert kb.refresh().gone == 1
-    assert kb.document("doc:Bread").state is DocumentState.GONE
+    assert kb.documents["doc:Bread"].state is DocumentState.GONE
     assert not [hit for hit in kb.search("bake for an hour") if hit.title == "Bread"]
-    assert len(kb.ratings()) == 1
+    assert len(kb.ratings.to_frame()) == 1
     write_lines(tmp_path / "a.jsonl", *both)
     assert kb.refresh().new == 1
     assert kb.search("bake")[0].chunk.id == chunk
@@ -138,8 +138,8 @@ def test_new_chunking_cuts_stored_documents_without_reading_their_source(kb, tmp
     (tmp_path / "a.jsonl").unlink()
     kb.configure(KnowledgeBaseSpec(chunking=ChunkingSpec(size=200)))
     assert kb.info().chunks > before
-    content = kb.document("doc:A").content
-    assert all(content[c.start : c.end] == c.text for c in kb.iter_chunks())
+    content = kb.documents["doc:A"].content
+    assert all(content[c.start : c.end] == c.text for c in kb.chunks)
     assert kb.search("paragraph 59 says")[0].title == "A"
 
 
@@ -147,7 +147,7 @@ def test_new_chunking_cuts_stored_documents_without_reading_their_source(kb, tmp
 def test_a_rating_is_1_to_5(kb, score):
     added = kb.add("Tea", TEA)
     with pytest.raises(ConfigError, match="1 to 5"):
-        kb.rate(added.document_id, score)
+        kb.rate(added.id, score)
 
 
 def test_a_rating_needs_something_to_rate(kb):
@@ -185,15 +185,15 @@ def test_odd_queries_get_an_answer(kb, query):
 def test_an_empty_knowledge_base_answers_with_nothing(kb):
     assert len(kb.search("anything")) == 0
     assert kb.search("anything").to_frame().empty
-    assert kb.documents().empty
-    assert kb.chunks().empty
-    assert kb.ratings().empty
+    assert kb.documents.to_frame().empty
+    assert kb.chunks.to_frame().empty
+    assert kb.ratings.to_frame().empty
 
 
 def test_frames_have_types_and_an_index(kb):
     kb.add("Tea", TEA)
-    assert kb.documents().index.name == "id"
-    assert isinstance(kb.documents()["fetched_at"].dtype, pd.DatetimeTZDtype)
+    assert kb.documents.to_frame().index.name == "id"
+    assert isinstance(kb.documents.to_frame()["fetched_at"].dtype, pd.DatetimeTZDtype)
     frame = kb.search("tea").to_frame()
     assert list(frame.index) == list(range(1, len(frame) + 1))
     assert frame["cosine"].dtype == float
@@ -224,30 +224,30 @@ def test_documents_of_a_source_that_a_recipe_dropped_go(kb, tmp_path):
     kb.add("Mine", "Added by hand.")
     kb.sync([a, b])
     kb.sync([a])
-    assert set(kb.documents().title) == {"A", "Mine"}
+    assert set(kb.documents.to_frame().title) == {"A", "Mine"}
 
 
 def test_a_document_is_updated_and_deleted_by_id(kb):
     added = kb.add("Tea", TEA, tags=["drinks"], metadata={"by": "me"})
-    kept = {chunk.id for chunk in kb.iter_chunks()}
-    changed = kb.update(added.document_id, content=TEA + "\n## White {#white}\n\nSteep long.\n")
-    assert changed.document_id == added.document_id
-    assert kept < {chunk.id for chunk in kb.iter_chunks()}
-    document = kb.document(added.document_id)
+    kept = {chunk.id for chunk in kb.chunks}
+    changed = kb.documents.update(added.id, content=TEA + "\n## White {#white}\n\nSteep long.\n")
+    assert changed.id == added.id
+    assert kept < {chunk.id for chunk in kb.chunks}
+    document = kb.documents[added.id]
     assert (document.tags, document.metadata) == (("drinks",), {"by": "me"})
     assert kb.search("white tea")[0].chunk.anchor == "white"
-    kb.update(document.uri, title="Infusions", tags=[])
+    kb.documents.update(document.uri, title="Infusions", tags=[])
     assert kb.search("infusions")[0].title == "Infusions"
-    assert kb.document(added.document_id).tags == ()
-    kb.delete_document(added.document_id)
+    assert kb.documents[added.id].tags == ()
+    kb.documents.delete(added.id)
     assert len(kb.search("white tea")) == 0
     with pytest.raises(NotFoundError):
-        kb.update(added.document_id, title="Gone")
+        kb.documents.update(added.id, title="Gone")
 
 
 @pytest.mark.parametrize("wrong", [{"title": " "}, {"content": "\n"}, {"document_type": "novel"}])
 def test_a_document_cannot_become_nothing(kb, wrong):
     added = kb.add("Tea", TEA)
     with pytest.raises(ConfigError):
-        kb.update(added.document_id, **wrong)
-    assert kb.document(added.document_id).title == "Tea"
+        kb.documents.update(added.id, **wrong)
+    assert kb.documents[added.id].title == "Tea"

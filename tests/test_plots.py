@@ -24,10 +24,10 @@ def kb(tmp_path_factory) -> Iterator[kbkit.KnowledgeBase]:
             kb.add(f"{ATTACK} {n}", f"# {ATTACK}\n\nTea {n} " + "milk " * n,
                    source=f"https://h.example/{'ab'[n % 2]}{ATTACK}x/{n}",
                    document_type="api_spec" if n else "manual")  # fmt: skip
-        first, second, *_ = kb.iter_chunks()
+        first, second, *_ = kb.chunks
         for target, score in ((first.id, 2), (first.id, 5), (second.id, 5)):
             kb.rate(target, score, query="tea", rater="ann")
-        kb.rate(second.document_id, 1, rater="bob")
+        kb.rate(second.id, 1, rater="bob")
         yield kb
 
 
@@ -38,7 +38,7 @@ def rows(plot: plots.Plot) -> list[dict]:
 
 
 def test_documents_are_counted_by_type_and_age(kb):
-    documents = kb.documents()
+    documents = kb.documents.to_frame()
     now = datetime.now(UTC)
     documents["fetched_at"] = [now - timedelta(days=days) for days in (0.5, 3, 3, 400)]
     documents.loc[documents.index[1], "state"] = "gone"
@@ -52,29 +52,29 @@ def test_documents_are_counted_by_type_and_age(kb):
 
 
 def test_every_chunk_is_in_a_bar_of_its_length(kb):
-    lengths = kb.chunks()["length"]
-    bars = rows(kb.plot_chunks())
+    lengths = kb.chunks.to_frame()["length"]
+    bars = rows(kb.plot.chunks())
     assert sum(bar["chunks"] for bar in bars) == len(lengths)
     assert bars[0]["from"] <= lengths.min() + 1
     assert bars[-1]["to"] >= lengths.max() - 1
-    assert "median" in repr(kb.plot_chunks())
+    assert "median" in repr(kb.plot.chunks())
 
 
 def test_the_last_rating_of_a_target_counts(kb):
-    bars = {(row["score"], row["of"]): row["ratings"] for row in rows(kb.plot_ratings())}
+    bars = {(row["score"], row["of"]): row["ratings"] for row in rows(kb.plot.ratings())}
     assert bars == {(5, "chunk"): 2, (1, "document"): 1}
-    assert "3 ratings by 2 people" in repr(kb.plot_ratings())
+    assert "3 ratings by 2 people" in repr(kb.plot.ratings())
 
 
 def test_a_map_says_how_many_it_was_drawn_from(kb):
-    assert "4 chunks" in repr(kb.plot_map())
-    assert "2 chunks, drawn at random from 4" in repr(kb.plot_map(limit=2))
+    assert "4 chunks" in repr(kb.plot.map())
+    assert "2 chunks, drawn at random from 4" in repr(kb.plot.map(limit=2))
     with pytest.raises(ConfigError, match="colour='title'"):
-        kb.plot_map(colour="title")
+        kb.plot.map(colour="title")
 
 
 def test_rare_folders_are_one_colour(kb):
-    points = kb.embedding_map()
+    points = kb.chunks.embedding_map()
     many = points.loc[points.index.repeat(6)].copy()
     many["folder"] = [f"f{n % 20}" if n % 2 else "big" for n in range(len(many))]
     colours = {row["colour"] for row in rows(plots.embedding_map(many, "folder"))}
@@ -82,29 +82,29 @@ def test_rare_folders_are_one_colour(kb):
     assert {"big", "others"} <= colours
 
 
-PLOTS = ["plot_documents", "plot_chunks", "plot_ratings", "plot_map"]
+PLOTS = ["documents", "chunks", "ratings", "map"]
 
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_an_svg_is_harmless_and_takes_the_ink_of_the_page(kb, name):
-    svg = getattr(kb, name)().svg()
+    svg = getattr(kb.plot, name)().svg()
     parsed = ET.fromstring(svg)  # so no text of a document has broken out
     names = {element.tag.rpartition("}")[2] for element in parsed.iter()}
     assert names <= {"svg", "g", "path", "rect", "line", "text", "tspan", "defs", "clipPath"}
     assert "currentColor" in svg
     assert "http" not in svg.replace("http://www.w3.org/", "").replace("https://h.example", "")
-    assert "#eeeeee" in getattr(kb, name)().svg(ink="#eeeeee")
+    assert "#eeeeee" in getattr(kb.plot, name)().svg(ink="#eeeeee")
 
 
 @pytest.mark.parametrize("name", PLOTS)
 def test_an_empty_knowledge_base_can_be_plotted(tmp_path, name):
     with kbkit.open(tmp_path) as workspace:
-        plot = getattr(workspace.create("nothing"), name)()
+        plot = getattr(workspace.create("nothing").plot, name)()
         assert plot.svg().startswith("<svg")
 
 
 def test_jupyter_draws_it_and_nothing_is_fetched(kb):
-    bundle = kb.plot_map()._repr_mimebundle_()
+    bundle = kb.plot.map()._repr_mimebundle_()
     assert set(bundle) == {"application/vnd.vegalite.v5+json", "image/svg+xml", "text/plain"}
     specification = bundle["application/vnd.vegalite.v5+json"]
     assert specification["background"] == "transparent"

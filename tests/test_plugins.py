@@ -72,7 +72,7 @@ def test_a_recipe_reads_from_a_plugin_with_a_plugin_embedder(package, tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("lights", spec=recipe.spec)
         assert kb.sync(recipe.sources).new == 1
-        document = kb.document("wiki:sea/home")
+        document = kb.documents["wiki:sea/home"]
         assert document.tags == ("own", "ours")
         assert kb.search("lighthouses")[0].uri == document.uri
         assert kb.info().dimensions == 32

@@ -35,7 +35,7 @@ def test_the_same_again_is_an_update(kb):
     assert kb.ingest(pages("Tea is a plant.", "It is green.")).same == 1
     report = kb.ingest(pages("Tea is a plant.", "It is black."))
     assert (report.new, report.changed) == (0, 1)
-    assert [d.uri for d in kb.iter_documents()] == ["tea.pdf"]
+    assert [d.uri for d in kb.documents] == ["tea.pdf"]
     assert "black" in kb.search("tea plant", limit=2)[1].chunk.text
 
 
@@ -60,7 +60,7 @@ def test_a_refresh_leaves_them_alone(kb, tmp_path):
     path.unlink()
     report = kb.refresh()
     assert (report.new, report.gone) == (1, 1)
-    states = {d.title: d.state for d in kb.iter_documents()}
+    states = {d.title: d.state for d in kb.documents}
     assert states["tea"] is DocumentState.CURRENT
     assert states["Milk"] is DocumentState.GONE
     assert kb.search("tea plant")[0].title == "tea"

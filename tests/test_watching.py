@@ -21,7 +21,7 @@ def notes(tmp_path) -> Path:
 def test_a_site_follows_its_files_and_its_catalog(tmp_path, notes):
     changes = [
         lambda kb: (notes / "two.md").write_text("# Two\n\nsecond\n"),
-        lambda kb: kb.rate(next(kb.iter_documents()).id, 5),
+        lambda kb: kb.rate(next(iter(kb.documents)).id, 5),
         lambda kb: (notes / "one.md").unlink(),
     ]
     seen: list[set[str]] = []
@@ -38,7 +38,7 @@ def test_a_site_follows_its_files_and_its_catalog(tmp_path, notes):
                 done.set()
 
         watch(
-            kb, directory=tmp_path / "out", build=False, interval=0.05, on_export=exported,
+            kb, folder=tmp_path / "out", build=False, interval=0.05, on_export=exported,
             stop=done.is_set,
         )  # fmt: skip
     assert seen == [{"one"}, {"one", "two"}, {"one", "two"}, {"two"}]
@@ -60,7 +60,7 @@ def test_what_goes_wrong_is_told_and_the_next_change_is_tried(tmp_path, notes):
         kb = workspace.create("notes")
         kb.ingest(FilesSource(path=str(notes)))
         watch(
-            kb, directory=tmp_path / "out", build=False, interval=0.05, on_trouble=trouble,
+            kb, folder=tmp_path / "out", build=False, interval=0.05, on_trouble=trouble,
             on_export=lambda report: written.append(report.documents), stop=lambda: bool(written),
         )  # fmt: skip
     assert written == [2]

@@ -65,7 +65,7 @@ def test_deleting_leaves_nothing_behind(workspace):
     for name in ("keep", "drop"):
         kb = workspace.create(name)
         added = kb.add("Tea", "Steep for three minutes.")
-        kb.rate(added.document_id, 5)
+        kb.rate(added.id, 5)
     workspace.delete("drop")
     assert list(workspace) == ["keep"]
     for table in ("documents", "chunks", "vectors", "ratings"):

@@ -110,7 +110,7 @@ def documents(
 
     keys = ("id", "uri", "title", "document_type", "tags", "state", "content")
     with open_workspace(context) as workspace:
-        for document in workspace[name].iter_documents():
+        for document in workspace[name].documents:
             if as_jsonl:
                 values = document.to_dict()
                 license = License.of(document.metadata).to_metadata()

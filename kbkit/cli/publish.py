@@ -90,47 +90,47 @@ def export(
             show_default=False,
         ),
     ],
-    to: Annotated[
-        Path | None, typer.Option(help="Folder of the MkDocs project.", show_default=False)
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Folder to write to (default: as the recipe says).", show_default=False),
     ] = None,
     standalone: Annotated[
-        Path | None,
+        bool,
         typer.Option(
-            help="Folder of a MkDocs project that others can build: with requirements and a "
-            "GitHub workflow.",
-            show_default=False,
+            "--standalone",
+            help="Add what others need to build the project: requirements and a GitHub workflow.",
         ),
-    ] = None,
-    pages: Annotated[
-        Path | None,
+    ] = False,
+    pages_only: Annotated[
+        bool,
         typer.Option(
-            help="Write only the pages, into this folder of the documentation of a site you have.",
-            show_default=False,
+            "--pages-only",
+            help="Write only the pages, into a folder of the documentation of a site you have.",
         ),
-    ] = None,
-    html: Annotated[bool, typer.Option(help="Also run MkDocs, so that the site is ready.")] = True,
+    ] = False,
+    build: Annotated[bool, typer.Option(help="Also run MkDocs, so that the site is ready.")] = True,
     as_json: AsJson = False,
 ) -> None:
     """Write a knowledge base as a MkDocs project and build its searchable site."""
-    if sum(place is not None for place in (to, standalone, pages)) > 1:
-        raise typer.BadParameter("give one of --to, --standalone and --pages")
+    if pages_only and (folder is None or standalone):
+        raise typer.BadParameter("--pages-only needs --folder, and goes without --standalone")
+    from kbkit.knowledge_base import handle_of
+
     with open_workspace(context) as workspace, progress() as on_progress:
         kb = _built(workspace, target, on_progress)
-        if pages is not None:
-            report = kb.export_pages(pages, on_progress=on_progress)
-        else:
-            report = kb.export(
-                to or standalone,
-                build=html,
-                standalone=standalone is not None,
-                on_progress=on_progress,
-            )
+        report = kb.export(
+            folder=folder,
+            build=build,
+            standalone=standalone,
+            pages_only=pages_only,
+            on_progress=on_progress,
+        )
     if as_json:
         print_json(report.to_dict())
         return
-    say(f"wrote the {'project' if pages is None else 'pages'} {report.directory}")
+    say(f"wrote the {'pages' if pages_only else 'project'} {report.directory}")
     if report.html:
-        place = kb.name if report.directory == kb.site_directory() else report.html
+        place = kb.name if report.directory == handle_of(kb).site_folder() else report.html
         say(f"look at it with `kbkit serve-site {place}`")
 
 
@@ -146,12 +146,13 @@ def serve_site(
     import time
 
     from kbkit.export import serve_site as serve
+    from kbkit.knowledge_base import handle_of
 
     folder = Path(site)
     if not (folder / "index.html").is_file():  # a folder may happen to be named as one is
         with open_workspace(context) as workspace:
             if site in workspace or not folder.is_dir():
-                folder = workspace[site].site_directory() / "site"
+                folder = handle_of(workspace[site]).site_folder() / "site"
     with suppress(KeyboardInterrupt), serve(folder, port) as address:
         say(f"serving {folder} at {address} (Ctrl+C ends it)")
         while True:
@@ -169,10 +170,11 @@ def watch(
             show_default=False,
         ),
     ],
-    to: Annotated[
-        Path | None, typer.Option(help="Folder of the MkDocs project.", show_default=False)
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Folder to write to (default: as the recipe says).", show_default=False),
     ] = None,
-    html: Annotated[bool, typer.Option(help="Also run MkDocs, so that the site is ready.")] = True,
+    build: Annotated[bool, typer.Option(help="Also run MkDocs, so that the site is ready.")] = True,
     port: Annotated[
         int | None,
         typer.Option(min=0, max=65535, help="Also serve the site, at this port on loopback."),
@@ -182,8 +184,8 @@ def watch(
     ] = 1.0,
 ) -> None:
     """Export again whenever files or the catalog change, until interrupted."""
-    if port is not None and not html:
-        raise typer.BadParameter("--port serves the site that --no-html does not build")
+    if port is not None and not build:
+        raise typer.BadParameter("--port serves the site that --no-build does not build")
     from kbkit.export import serve_site as serve
     from kbkit.watching import watch as keep_watching
 
@@ -202,8 +204,8 @@ def watch(
         say(f"watching {kb.name} (Ctrl+C ends it)")
         keep_watching(
             kb,
-            directory=to,
-            build=html,
+            folder=folder,
+            build=build,
             interval=interval,
             on_export=tell,
             on_trouble=lambda error: say(f"kbkit: {error}"),

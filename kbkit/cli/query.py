@@ -148,7 +148,7 @@ def eval_(
     name, asked = _asked(target, questions, judgements)
     with open_workspace(context) as workspace, progress() as on_progress:
         kb = _built(workspace, name, target)
-        result = kb.evaluate(asked, mode=mode, against=against, on_progress=on_progress)
+        result = kb.feedback.evaluate(asked, mode=mode, against=against, on_progress=on_progress)
     if as_json:
         print_json(result.to_dict())
     else:
@@ -175,7 +175,7 @@ def tune(
     name, asked = _asked(target, questions, judgements)
     with open_workspace(context) as workspace, progress() as on_progress:
         kb = _built(workspace, name, target)
-        report = kb.tune(asked, keep=keep, seed=seed, on_progress=on_progress)
+        report = kb.feedback.tune(asked, keep=keep, seed=seed, on_progress=on_progress)
     if as_json:
         print_json(report.to_dict())
         return

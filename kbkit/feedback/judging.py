@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from threading import RLock
 from typing import TYPE_CHECKING, Protocol
@@ -15,7 +15,7 @@ from kbkit.feedback.evaluation_set import Searchable
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.pooling import MAX_LIMIT, JudgingPool, pool
 from kbkit.feedback.query_ids import fold_query
-from kbkit.models import Mode, Progress, Rating
+from kbkit.models import Mode, Progress, Rating, Target
 from kbkit.validation import check_integer
 
 if TYPE_CHECKING:
@@ -25,21 +25,21 @@ _KEPT_POOLS = 16
 """Pools that are kept; they hold the text of their chunks."""
 
 
-class Rateable(Searchable, Protocol):
-    """What judging asks of a knowledge base."""
+class RatingLog(Protocol):
+    """The ratings of a knowledge base, oldest first."""
 
-    def rate(
-        self, target: str, score: int, *, query: str = "", note: str = "", rater: str = ""
+    def __iter__(self) -> Iterator[Rating]:
+        """All of them."""
+        ...
+
+    def add(
+        self, target: str | Target, score: int, *, query: str = "", note: str = "", rater: str = ""
     ) -> Rating:
         """Rate a chunk."""
         ...
 
-    def unrate(self, rating_id: int) -> None:
+    def delete(self, rating_id: int) -> None:
         """Take a rating back."""
-        ...
-
-    def iter_ratings(self, targets: Collection[str] | None = None) -> Iterator[Rating]:
-        """All ratings, oldest first."""
         ...
 
 
@@ -71,7 +71,8 @@ class JudgingRound:
 
     def __init__(
         self,
-        kb: Rateable,
+        kb: Searchable,
+        log: RatingLog,
         queries: tuple[str, ...],
         *,
         limit: int,
@@ -85,6 +86,7 @@ class JudgingRound:
             ConfigError: A number is out of range.
         """
         self._kb = kb
+        self._log = log
         self.queries = queries
         self.rater = rater
         self._limit = check_integer("limit", limit, 1, MAX_LIMIT)
@@ -105,7 +107,7 @@ class JudgingRound:
         """
         given: dict[str, list[Rating]] = {fold_query(query): [] for query in self.queries}
         with self._lock:
-            for rating in self._kb.iter_ratings():
+            for rating in self._log:
                 of_query = given.get(fold_query(rating.query))
                 if of_query is not None and rating.target_type == "chunk":
                     of_query.append(rating)
@@ -182,7 +184,7 @@ class JudgingRound:
         """
         query = self.queries[index]
         with self._lock:
-            rating = self._kb.rate(chunk_id, score, query=query, rater=self.rater)
+            rating = self._log.add(chunk_id, score, query=query, rater=self.rater)
             self._ratings[fold_query(query)].append(rating)
             self._results.pop(index, None)
         return rating
@@ -206,7 +208,7 @@ class JudgingRound:
             for rating in own:
                 self._ratings[key].remove(rating)
                 self._results.pop(index, None)
-                self._kb.unrate(rating.id)
+                self._log.delete(rating.id)
         return bool(own)
 
     def interim_score(self) -> InterimScore | None:
@@ -264,7 +266,7 @@ class JudgingRound:
         return result
 
 
-def _evaluate(kb: Rateable, judgements: Judgements) -> QueryResult:
+def _evaluate(kb: Searchable, judgements: Judgements) -> QueryResult:
     found = evaluate(
         kb, judgements, mode=Mode.HYBRID, retrieval=None, against=None, k=10, on_progress=_quiet
     )

@@ -91,5 +91,5 @@ def judgements_of(database: Database, kb_id: str) -> Judgements:
 def _unknown(name: str, target: str) -> NotFoundError:
     return NotFoundError(
         f"{name}: has no chunk or document with id {target!r}; take an id from a hit "
-        "(`hit.chunk.id`), `kb.chunks()` or `kb.documents()`"
+        "(`hit.chunk.id`), `kb.chunks` or `kb.documents`"
     )

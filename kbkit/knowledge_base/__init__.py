@@ -1,11 +1,17 @@
 """KnowledgeBase: one named collection of documents, and all that can be done with it.
 
-Its parts build on one another: `opened` (what it is and holds), `searched` and `ingested` on that,
-`edited` on the latter, `judged` on all of these, `published` on all.
+::
+
+    knowledge_base  what people do daily; the collections and namespaces hang on it
+    documents, chunks, ratings, sources
+                    collections: iterate, count, look up, ``to_frame()``
+    feedback, plots namespaces
+    ingestion       how documents come in
+    handle          what these share, and what kbkit's own interfaces ask for
 """
 
-from kbkit.knowledge_base.edited import Added
-from kbkit.knowledge_base.opened import Resources
-from kbkit.knowledge_base.published import KnowledgeBase
+from kbkit.knowledge_base.handle import Handle
+from kbkit.knowledge_base.knowledge_base import KnowledgeBase, handle_of
+from kbkit.knowledge_base.resources import Resources
 
-__all__ = ["Added", "KnowledgeBase", "Resources"]
+__all__ = ["Handle", "KnowledgeBase", "Resources", "handle_of"]

@@ -4,6 +4,7 @@ from kbkit.models.documents import (
     Chunk,
     ChunkSpan,
     Document,
+    DocumentInfo,
     DocumentState,
     DocumentType,
     Json,
@@ -14,12 +15,21 @@ from kbkit.models.documents import (
 from kbkit.models.filters import Filters
 from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
 from kbkit.models.licenses import License
-from kbkit.models.reports import IngestReport, KnowledgeBaseInfo, Problem, Progress, Rating
+from kbkit.models.reports import (
+    IngestReport,
+    KnowledgeBaseInfo,
+    Problem,
+    Progress,
+    Rating,
+    SourceInfo,
+)
+from kbkit.models.targets import Target, TargetKind
 
 __all__ = [
     "Chunk",
     "ChunkSpan",
     "Document",
+    "DocumentInfo",
     "DocumentState",
     "DocumentType",
     "Filters",
@@ -37,4 +47,7 @@ __all__ = [
     "Rating",
     "ScoreParts",
     "SourceDocument",
+    "SourceInfo",
+    "Target",
+    "TargetKind",
 ]

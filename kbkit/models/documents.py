@@ -120,6 +120,33 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentInfo:
+    """What is known of a document beside its text; adding and updating one give it.
+
+    Attributes:
+        id: Stable: derived from the knowledge base and the URI.
+        chunks: Number of its chunks.
+    """
+
+    id: str
+    uri: str
+    title: str
+    document_type: DocumentType
+    tags: tuple[str, ...]
+    state: DocumentState
+    fetched_at: datetime
+    chunks: int
+
+    @classmethod
+    def of(cls, document: Document, chunks: int) -> DocumentInfo:
+        """That of a stored document."""
+        return cls(
+            document.id, document.uri, document.title, document.document_type, document.tags,
+            document.state, document.fetched_at, chunks,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
 class Labels:
     """What a person said of a document; ``None`` leaves it to the document's source.
 

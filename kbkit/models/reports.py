@@ -47,6 +47,29 @@ class KnowledgeBaseInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceInfo:
+    """A source of a knowledge base.
+
+    Attributes:
+        id: Identifies it in its knowledge base.
+        type: Such as ``crawl`` or ``files``.
+        location: The address, path or name that it reads.
+        base: The folder that a relative path starts from.
+        from_recipe: Whether a recipe named it; it goes when the recipe no longer does.
+        created_at: When it was first read (UTC).
+        options: All that describes it, as a recipe says it.
+    """
+
+    id: str
+    type: str
+    location: str
+    base: str
+    from_recipe: bool
+    created_at: datetime
+    options: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Rating:
     """A score of 1 to 5 that a person gave a chunk or a document, for a query or without one."""
 

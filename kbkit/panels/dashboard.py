@@ -212,7 +212,7 @@ def _own_tabs(workspace: Workspace, base: str | Path, rater: str) -> list[Tab]:
         from kbkit.panels import JudgePanel
 
         queries = [line.strip() for line in asked.splitlines() if line.strip()]
-        return JudgePanel(kb, queries or kb.judgements(), rater=rater)
+        return JudgePanel(kb, queries or kb.feedback.judgements(), rater=rater)
 
     def evaluation(kb: KnowledgeBase, asked: str) -> Any:
         from kbkit.panels import EvalPanel

@@ -74,7 +74,7 @@ def kitchen(tmp_path_factory) -> Path:
         guides = workspace.create("guides")
         guides.ingest(kbkit.FilesSource(path=str(GUIDES / "*.md")))
         for kb in (fruit, odd, guides):
-            kb.export_pages(docs / "kb" / kb.name)
+            kb.export(folder=docs / "kb" / kb.name, pages_only=True)
     build_site(project)
     return project
 

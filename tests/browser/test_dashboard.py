@@ -112,7 +112,7 @@ def test_voila_serves_it_to_those_who_know_the_token(dashboard, visit):
     assert violations(page, "html") == []
     assert events == []
     with kbkit.open(folder) as workspace:
-        assert workspace["manual"].ratings()["score"].tolist() == [5]
+        assert workspace["manual"].ratings.to_frame()["score"].tolist() == [5]
 
 
 def test_the_page_connects_to_nobody_else(visit):

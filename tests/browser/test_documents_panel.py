@@ -166,9 +166,9 @@ def test_labels_and_stars_are_stored(lab: Lab):
     lab.panel.get_by_text("Stored: 4 stars").wait_for()
     with kbkit.open(lab.workspace) as workspace:
         manual = workspace["manual"]
-        document = manual.document("https://docs.example.org/en/tools.html")
+        document = manual.documents["https://docs.example.org/en/tools.html"]
         assert (document.document_type, document.tags) == ("policy", ("kitchen", "wood"))
-        assert manual.ratings()["target"].tolist() == [document.id]
+        assert manual.ratings.to_frame()["target"].tolist() == [document.id]
         manual.add("Spoons", "Wooden.", source="https://docs.example.org/en/spoons.html")
     lab.panel.get_by_label("Filter").fill("")
     lab.tree.focus()  # what another process did is noticed

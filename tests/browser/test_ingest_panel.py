@@ -108,7 +108,7 @@ def test_a_file_is_uploaded(lab: Lab):
     assert (lab.count("new"), lab.count("skipped")) == (1, 1)
     assert lab.panel.locator("img").count() == 0
     with kbkit.open(lab.folder / "kb") as workspace:
-        assert workspace["pages"].document("upload:tulips.md").title == "Tulips"
+        assert workspace["pages"].documents["upload:tulips.md"].title == "Tulips"
 
 
 @pytest.mark.parametrize("theme", ["Light", "Dark"])

@@ -97,7 +97,7 @@ class Lab(Notebook):
         """All ratings, once there are as many."""
         with kbkit.open(self.workspace) as workspace:
             for _ in range(100):
-                found = workspace["manual"].ratings()
+                found = workspace["manual"].ratings.to_frame()
                 if len(found) == count:
                     return found
                 self.page.wait_for_timeout(50)
@@ -289,7 +289,7 @@ def test_it_goes_on_after_a_restart_and_ends_with_what_to_do(lab: Lab):
             break
         lab.keys("2")
     assert end.evaluate("one => one == document.activeElement")
-    assert "kb.evaluate()" in end.inner_text()
+    assert "kb.feedback.evaluate()" in end.inner_text()
     assert violations(lab.page, ".kbkit-judge") == []
     end.get_by_role("button", name="Look through them again").click()
     assert lab.number() == 1

@@ -22,9 +22,9 @@ attack = "<img src=x onerror='window.pwned = 1'><script>window.pwned = 2</script
 for n in range(20):
     chunk = kb.add(f"{attack} Tea {n}", f"# Tea {n}\\n\\nGreen tea number {n * n} {attack}",
                    source=f"https://example.org/{attack}{n % 3}/page-{n}")
-kb.rate(next(kb.iter_chunks()).id, 4)"""
+kb.rate(next(iter(kb.chunks)).id, 4)"""
 SHOW = """\
-plots = [kb.plot_documents(), kb.plot_chunks(), kb.plot_ratings(), kb.plot_map(colour="folder")]
+plots = [kb.plot.documents(), kb.plot.chunks(), kb.plot.ratings(), kb.plot.map(colour="folder")]
 display(*plots)"""
 
 # where in the window a coloured pixel of a canvas is, left of the legend

@@ -114,7 +114,7 @@ class Lab(Notebook):
 
     def ratings(self) -> pd.DataFrame:
         with kbkit.open(self.workspace) as workspace:
-            return pd.concat([workspace[name].ratings() for name in workspace])
+            return pd.concat([workspace[name].ratings.to_frame() for name in workspace])
 
 
 @pytest.fixture(scope="module")

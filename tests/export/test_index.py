@@ -45,13 +45,13 @@ def kb(tmp_path_factory):
                 for k in range(8)
             ]
             kb.add(f"{subject.title()} {n}", "\n\n".join(parts), tags=[subject])
-        kb.fit_query_encoder()
+        kb.chunks.fit_query_encoder()
         yield kb
 
 
 @pytest.fixture(scope="module")
 def pages(kb):
-    return {document.uri: f"pages/{document.id}.md" for document in kb.iter_documents()}
+    return {document.uri: f"pages/{document.id}.md" for document in kb.documents}
 
 
 @pytest.fixture(scope="module")
@@ -123,12 +123,14 @@ def test_what_python_finds_is_found(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("guides")
         kb.ingest(kbkit.FilesSource(path=str(GUIDES / "*.md")))
-        kb.fit_query_encoder()
-        pages = {document.uri: document.uri for document in kb.iter_documents()}
+        kb.chunks.fit_query_encoder()
+        pages = {document.uri: document.uri for document in kb.documents}
         write_index(index_content(kb._stores, kb.id, pages, "Guides"), tmp_path)
         index = PublishedIndex.open(tmp_path)
         shared, first = [], []
-        for query in list(dict.fromkeys(kb.chunks()["heading_path"].str[-1].dropna()))[::3]:
+        for query in list(dict.fromkeys(kb.chunks.to_frame()["heading_path"].str[-1].dropna()))[
+            ::3
+        ]:
             expected = [(hit.uri, hit.chunk.anchor) for hit in kb.search(query, retrieval=FITTED)]
             found = [(hit.page, hit.anchor) for hit in index.search(query)]
             shared.append(len(set(expected) & set(found)) / len(set(expected)))
@@ -160,7 +162,7 @@ def test_ratings_and_gone_documents_count(tmp_path):
         best = kb.search("green tea")[3]
         for rater in "abcdef":
             kb.rate(best.chunk.document_id, 5, rater=rater)
-        pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.iter_documents())}
+        pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.documents)}
         left = dict([*list(pages.items())[:3], (best.uri, pages[best.uri])])
         write_index(index_content(kb._stores, kb.id, left, "Small"), tmp_path / "pages")
         hits = PublishedIndex.open(tmp_path / "pages").search("green tea")
@@ -224,7 +226,7 @@ def test_what_an_index_is_made_of_stands_for_it(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("small")
         kb.add("Tea", "Green tea steeps.")
-        pages = {document.uri: "tea.md" for document in kb.iter_documents()}
+        pages = {document.uri: "tea.md" for document in kb.documents}
 
         def state(title="Small"):
             return index_state(kb._stores, kb.id, pages, title)
@@ -235,7 +237,7 @@ def test_what_an_index_is_made_of_stands_for_it(tmp_path):
         report = write_index(content, tmp_path, before)
         assert is_written(tmp_path, before)
         assert not is_written(tmp_path, state("Other title"))
-        kb.rate(next(kb.iter_documents()).id, 4)
+        kb.rate(next(iter(kb.documents)).id, 4)
         assert not is_written(tmp_path, state())
         (report.folder / "core.js").unlink()
         assert not is_written(tmp_path, before)

@@ -40,12 +40,12 @@ def index(tmp_path_factory):
     with kbkit.open(folder / "kb") as workspace:
         kb = workspace.create("python")
         kb.ingest(MirrorSource(path=str(DOCS), base_url=BASE, include=("/library/[a-c]*",)))
-        for document in list(kb.iter_documents())[:20]:
+        for document in list(kb.documents)[:20]:
             kb.rate(document.id, 5)
-        kb.fit_query_encoder()
-        pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.iter_documents())}
+        kb.chunks.fit_query_encoder()
+        pages = {document.uri: f"{n}.md" for n, document in enumerate(kb.documents)}
         write_index(index_content(kb._stores, kb.id, pages, "Python"), folder)
-        headings = sorted({part for path in kb.chunks()["heading_path"] for part in path})
+        headings = sorted({part for path in kb.chunks.to_frame()["heading_path"] for part in path})
     return PublishedIndex.open(folder), headings
 
 
@@ -158,12 +158,12 @@ def exported(tmp_path_factory):
 
 def test_an_export_has_an_index_and_leaves_it_alone(exported):
     kb, folder = exported
-    report = kb.export_pages(folder)
+    report = kb.export(folder=folder, pages_only=True)
     assert set(report.seconds) == {"pages", "fit", "index"}
     assert kb.info().chunks == 1
     times = {path: path.stat().st_mtime_ns for path in (folder / "search").rglob("*")}
     assert times
-    assert set(kb.export_pages(folder).seconds) == {"pages", "index"}
+    assert set(kb.export(folder=folder, pages_only=True).seconds) == {"pages", "index"}
     assert times == {path: path.stat().st_mtime_ns for path in (folder / "search").rglob("*")}
     (hit,) = PublishedIndex.open(folder).search("kettle")
     assert (folder / hit.page).is_file()
@@ -171,7 +171,7 @@ def test_an_export_has_an_index_and_leaves_it_alone(exported):
 
 def test_a_site_takes_over_only_what_has_an_index(exported):
     kb, folder = exported
-    kb.export_pages(folder)
+    kb.export(folder=folder, pages_only=True)
     search = SiteSearch.read(folder, {".": Manifest.read(folder)})
     assert search.covers(".")
     assert "&lt;i&gt;hot" in search.page()
@@ -190,10 +190,10 @@ def test_a_knowledge_base_without_chunks_has_no_index(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("empty")
         document = kb.add("Kettle", "Water boils in a kettle.")
-        kb.export_pages(tmp_path / "pages")
+        kb.export(folder=tmp_path / "pages", pages_only=True)
         assert (tmp_path / "pages/search/kb.json").is_file()
-        kb.delete_document(document.document_id)
-        kb.export_pages(tmp_path / "pages")
+        kb.documents.delete(document.id)
+        kb.export(folder=tmp_path / "pages", pages_only=True)
     assert not (tmp_path / "pages/search").exists()
 
 

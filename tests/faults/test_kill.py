@@ -108,11 +108,11 @@ def check(folder):
         if "numbers" not in workspace:
             return {}
         kb = workspace["numbers"]
-        documents = {document.id: document for document in kb.iter_documents()}
+        documents = {document.id: document for document in kb.documents}
         # no page twice under two addresses
         places = {document.uri.removesuffix("index.html") for document in documents.values()}
         assert len(places) == len(documents)
-        chunks = list(kb.iter_chunks())
+        chunks = list(kb.chunks)
         assert {chunk.document_id for chunk in chunks} == documents.keys()
         for chunk in chunks:
             assert documents[chunk.document_id].content[chunk.start : chunk.end] == chunk.text
@@ -134,8 +134,8 @@ def contents(folder):
     with kbkit.open(folder) as workspace:
         kb = workspace["numbers"]
         return (
-            {document.uri: document.content for document in kb.iter_documents()},
-            {(c.start, c.end, c.text) for c in kb.iter_chunks()},
+            {document.uri: document.content for document in kb.documents},
+            {(c.start, c.end, c.text) for c in kb.chunks},
             kb.info().pending,
         )
 

@@ -68,7 +68,7 @@ def test_two_search_and_rate_while_a_third_ingests(tmp_path):
         kb = workspace["shared"]
         assert kb.info().documents == DOCUMENTS
         assert kb.info().pending == 0
-        counts = kb.ratings().groupby("rater").size().to_dict()
+        counts = kb.ratings.to_frame().groupby("rater").size().to_dict()
         assert counts == {rater: ratings for rater, ratings, _, _ in outcomes}
         assert kb.search(f"nr{DOCUMENTS - 1}x")[0].title == f"Number {DOCUMENTS - 1}"
     with sqlite3.connect(tmp_path / "catalog.db") as connection:

@@ -42,6 +42,6 @@ def chunk(kb):
     """Gives the id of the chunk that holds some words."""
 
     def find(words):
-        return next(chunk.id for chunk in kb.iter_chunks() if words in chunk.text)
+        return next(chunk.id for chunk in kb.chunks if words in chunk.text)
 
     return find

@@ -49,7 +49,7 @@ def test_what_several_people_rated_for_a_query_counts(kb, chunk):
                 kb.rate(target, score, query=" Bread", rater=rater)
     kb.rate(bread, 1, query="other", rater="ann")
     kb.rate(bread, 1, rater="bob")
-    found = kb.agreement()
+    found = kb.feedback.agreement()
     assert found.raters == ("ann", "bob", "query")
     assert [passage.spread for passage in found.passages] == [3, 1, 0]
     assert 0 < found.alpha < 1
@@ -63,7 +63,7 @@ def test_what_several_people_rated_for_a_query_counts(kb, chunk):
 
 
 def test_nobody_to_agree_with(shared):
-    found = shared.agreement()
+    found = shared.feedback.agreement()
     assert (found.passages, found.pairs, found.to_dict()["alpha"]) == ((), (), None)
     assert found.to_frame().empty
     assert "0 raters" in repr(found)

@@ -103,7 +103,7 @@ def test_a_relevant_page_counts_once_though_two_pages_end_like_it():
 
 
 def test_questions_are_measured_by_page(shared):
-    result = shared.evaluate(QUESTIONS)
+    result = shared.feedback.evaluate(QUESTIONS)
     assert (result.unit, result.hit_at_1, result.mrr) == ("page", 1, 1)
     assert result.results[0].found[0] == "http://x.org/tea.html"
     assert len(set(result.results[0].found)) == len(result.results[0].found)
@@ -113,14 +113,14 @@ def test_questions_are_measured_by_page(shared):
 
 def test_a_relevant_page_that_is_named_twice_counts_once(shared):
     twice = Question(question="bread", relevant=("bread.html", "bread.html", "tea.html"))
-    (answer,) = shared.evaluate([twice]).results
+    (answer,) = shared.feedback.evaluate([twice]).results
     assert answer.relevant == ("bread.html", "tea.html")
 
 
 def test_judgements_are_measured_by_chunk_with_their_grades(shared):
     order = [hit.chunk.id for hit in shared.search("black tea", limit=10)]
     grades = {order[0]: 1, order[1]: 3, order[2]: 0}
-    (answer,) = shared.evaluate(Judgements.of({"black tea": grades})).results
+    (answer,) = shared.feedback.evaluate(Judgements.of({"black tea": grades})).results
     assert answer.found == tuple(order)
     assert answer.ndcg == pytest.approx((1 + 3 / log(2)) / (3 + 1 / log(2)))
     assert (answer.recall, answer.reciprocal_rank) == (1, 1)
@@ -130,9 +130,9 @@ def test_judgements_are_measured_by_chunk_with_their_grades(shared):
 def test_recall_reads_k_places(shared):
     order = [hit.chunk.id for hit in shared.search("black tea", limit=10)]
     judged = Judgements.of({"black tea": {order[0]: 2, order[2]: 1}})
-    assert shared.evaluate(judged, k=2).recall == 1 / 2
-    assert shared.evaluate(judged, k=3).recall == 1
-    assert "recall@3" in shared.evaluate(judged, k=3).to_frame()
+    assert shared.feedback.evaluate(judged, k=2).recall == 1 / 2
+    assert shared.feedback.evaluate(judged, k=3).recall == 1
+    assert "recall@3" in shared.feedback.evaluate(judged, k=3).to_frame()
 
 
 def test_ratings_measure_by_default_and_have_no_weight_then(kb):
@@ -144,7 +144,7 @@ def test_ratings_measure_by_default_and_have_no_weight_then(kb):
         kb.rate(hits[1].chunk.id, 5, query="black tea", rater=rater)
     settings = RetrievalSpec(rating_weight=1.0)
     assert [hit.chunk.id for hit in kb.search("black tea", retrieval=settings)] != before
-    assert kb.evaluate(retrieval=settings).results[0].found == tuple(before)
+    assert kb.feedback.evaluate(retrieval=settings).results[0].found == tuple(before)
 
 
 def test_queries_that_nothing_judged_answers_are_left_out(kb, chunk):
@@ -155,13 +155,13 @@ def test_queries_that_nothing_judged_answers_are_left_out(kb, chunk):
             "gone": {"no-such-chunk": 3},
         }
     )
-    result = kb.evaluate(judged)
+    result = kb.feedback.evaluate(judged)
     assert [one.query for one in result.results] == ["bread"]
     assert result.left_out == ("wine", "gone")
 
 
 def test_two_modes_are_compared_query_by_query(shared):
-    result = shared.evaluate(QUESTIONS, mode="lexical", against="dense")
+    result = shared.feedback.evaluate(QUESTIONS, mode="lexical", against="dense")
     assert (result.label, result.against.label) == ("lexical", "dense")
     found = result.differences()["ndcg@10"]
     assert found.mean == pytest.approx(result.ndcg - result.against.ndcg)
@@ -173,19 +173,22 @@ def test_two_modes_are_compared_query_by_query(shared):
 
 def test_settings_and_other_evaluations_can_be_compared_with(shared, tmp_path):
     settings = RetrievalSpec(dense_weight=1.0)
-    assert shared.evaluate(QUESTIONS, against=settings).against.label == "hybrid, other settings"
+    assert (
+        shared.feedback.evaluate(QUESTIONS, against=settings).against.label
+        == "hybrid, other settings"
+    )
     with kbkit.open(tmp_path / "other") as workspace:
-        empty = workspace.create("empty").evaluate(QUESTIONS)
-    result = shared.evaluate(QUESTIONS, against=empty)
+        empty = workspace.create("empty").feedback.evaluate(QUESTIONS)
+    result = shared.feedback.evaluate(QUESTIONS, against=empty)
     assert (empty.ndcg, result.against.ndcg) == (0, 0)
     assert result.differences()["ndcg@10"].mean == result.ndcg
     with pytest.raises(ConfigError, match="other queries"):
-        shared.evaluate(QUESTIONS[:2], against=empty)
+        shared.feedback.evaluate(QUESTIONS[:2], against=empty)
 
 
 def test_a_report_has_no_nan_however_small(shared):
     for count in (1, 2, 3):
-        result = shared.evaluate(QUESTIONS[:count], against="hybrid")
+        result = shared.feedback.evaluate(QUESTIONS[:count], against="hybrid")
         assert not result.summary().isna().any(axis=None)
         assert result.differences()["ndcg@10"].p_value == 1
         values = json.loads(json.dumps(result.to_dict(), allow_nan=False))
@@ -222,10 +225,10 @@ def test_no_answers_have_figures_of_0():
 )
 def test_what_cannot_be_measured_is_one_clear_error(shared, arguments, says):
     with pytest.raises(ConfigError, match=says):
-        shared.evaluate(**arguments)
+        shared.feedback.evaluate(**arguments)
 
 
 def test_chunks_rated_badly_only_are_said_so(kb, chunk):
     kb.rate(chunk("Bread"), 2, query="wine")
     with pytest.raises(ConfigError, match="3 stars or better"):
-        kb.evaluate()
+        kb.feedback.evaluate()

@@ -11,11 +11,11 @@ from kbkit.feedback.query_ids import fold_query, query_id
 
 
 def grades(kb):
-    return kb.judgements().grades
+    return kb.feedback.judgements().grades
 
 
 def test_stars_become_grades(kb):
-    ids = [chunk.id for chunk in kb.iter_chunks()][:5]
+    ids = [chunk.id for chunk in kb.chunks][:5]
     for stars, target in enumerate(ids, 1):
         kb.rate(target, stars, query="tea")
     assert grades(kb) == {"tea": dict(zip(ids, (0, 0, 1, 2, 3), strict=True))}
@@ -25,7 +25,7 @@ def test_the_last_rating_of_each_rater_counts_and_raters_are_averaged(kb, chunk)
     target = chunk("Bread")
     for stars, rater in ((1, "ann"), (4, "ann"), (5, "bob")):
         kb.rate(target, stars, query="bread", rater=rater)
-    (judgement,) = kb.judgements()
+    (judgement,) = kb.feedback.judgements()
     assert (judgement.grade, judgement.raters) == (3, 2)  # 4.5 stars are 5
     kb.rate(target, 1, query="bread", rater="cid")
     assert grades(kb) == {"bread": {target: 1}}  # 3.3 stars
@@ -35,7 +35,7 @@ def test_queries_are_one_whatever_their_case_and_white_space(kb, chunk):
     kb.rate(chunk("Bread"), 5, query="How  long\tdoes Bread rise")
     kb.rate(chunk("Milk"), 1, query=" how long does bread RISE\n")
     kb.rate(chunk("Milk"), 5, query="milk")
-    asked = kb.judgements()
+    asked = kb.feedback.judgements()
     assert list(asked.grades) == ["How long does Bread rise", "milk"]
     assert len(asked) == 3
     assert len(asked.grades["How long does Bread rise"]) == 2
@@ -44,17 +44,17 @@ def test_queries_are_one_whatever_their_case_and_white_space(kb, chunk):
 def test_ratings_without_a_query_of_documents_and_of_what_is_gone_judge_nothing(kb, chunk):
     kb.rate(chunk("Bread"), 5)
     kb.rate(chunk("Bread"), 5, query="  ")
-    kb.rate(kb.document("http://x.org/tea.html").id, 5, query="tea")
+    kb.rate(kb.documents["http://x.org/tea.html"].id, 5, query="tea")
     kb.rate(chunk("Milk"), 5, query="milk")
-    assert len(kb.judgements()) == 1
-    kb.delete_document("http://x.org/milk.html")
-    assert len(kb.judgements()) == 0
-    assert kb.judgements().to_frame().empty
+    assert len(kb.feedback.judgements()) == 1
+    kb.documents.delete("http://x.org/milk.html")
+    assert len(kb.feedback.judgements()) == 0
+    assert kb.feedback.judgements().to_frame().empty
 
 
 def test_the_frame_has_a_row_a_judgement(kb, chunk):
     kb.rate(chunk("Bread"), 4, query="bread")
-    frame = kb.judgements().to_frame()
+    frame = kb.feedback.judgements().to_frame()
     assert list(frame.columns) == ["query_id", "query", "chunk_id", "grade", "raters"]
     assert frame.iloc[0].tolist() == [query_id("bread"), "bread", chunk("Bread"), 2, 1]
 
@@ -62,7 +62,7 @@ def test_the_frame_has_a_row_a_judgement(kb, chunk):
 def test_qrels_are_what_trecs_tools_read(kb, chunk, tmp_path):
     kb.rate(chunk("Bread"), 5, query="how long does bread rise")
     kb.rate(chunk("Milk"), 1, query="how long does bread rise")
-    topics = kb.judgements().to_qrels(tmp_path / "kitchen.qrels")
+    topics = kb.feedback.judgements().to_qrels(tmp_path / "kitchen.qrels")
     read = list(ir_measures.read_trec_qrels(str(tmp_path / "kitchen.qrels")))
     assert {(one.doc_id, one.relevance) for one in read} == {
         (chunk("Bread"), 3), (chunk("Milk"), 0)

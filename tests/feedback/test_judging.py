@@ -11,24 +11,24 @@ QUERIES = ["how long does bread rise", "milk in tea"]
 
 
 def test_a_round_goes_on_where_it_was_left(kb):
-    first = kb.judging(QUERIES, rater="ann")
+    first = kb.feedback.judging(QUERIES, rater="ann")
     assert (first.pool_size(0), first.judged(0), first.is_done(0)) == (None, 0, False)
     for one in first.pool(0):
         first.judge(0, one.hit.chunk.id, 3)
     assert first.is_done(0)
     first.judge(1, first.pool(1)[0].hit.chunk.id, 5)
-    again = kb.judging(QUERIES, rater="ann")
+    again = kb.feedback.judging(QUERIES, rater="ann")
     assert again.is_done(0)
     assert not again.is_done(1)
     assert again.scores(1) == {first.pool(1)[0].hit.chunk.id: 5}
-    assert kb.judging(QUERIES, rater="bob").judged(0) == 0
+    assert kb.feedback.judging(QUERIES, rater="bob").judged(0) == 0
     frame = again.to_frame()
     assert frame["judged"].tolist() == [again.pool_size(0), 1]
     assert frame["ndcg@10"].between(0, 1).all()
 
 
 def test_what_is_taken_back_is_as_if_it_was_never_said(kb):
-    judging = kb.judging(QUERIES, rater="ann")
+    judging = kb.feedback.judging(QUERIES, rater="ann")
     target = judging.pool(0)[0].hit.chunk.id
     kb.rate(target, 2, query=QUERIES[0].upper(), rater="ann")
     kb.rate(target, 2, query=QUERIES[0], rater="bob")
@@ -37,20 +37,24 @@ def test_what_is_taken_back_is_as_if_it_was_never_said(kb):
     assert judging.unjudge(0, target)
     assert not judging.unjudge(0, target)
     assert judging.judged(0) == 0
-    assert kb.ratings()["rater"].tolist() == ["bob"]
+    assert kb.ratings.to_frame()["rater"].tolist() == ["bob"]
 
 
 def test_ratings_do_not_change_what_is_there_to_be_judged(kb):
-    before = [one.hit.chunk.id for one in kb.pool(QUERIES[0], limit=1, unshown=1, rater="ann")]
-    for chunk in kb.iter_chunks():
+    before = [
+        one.hit.chunk.id for one in kb.feedback.pool(QUERIES[0], limit=1, unshown=1, rater="ann")
+    ]
+    for chunk in kb.chunks:
         kb.rate(chunk.id, 1 if chunk.id in before else 5, query=QUERIES[0], rater="ann")
-    after = [one.hit.chunk.id for one in kb.pool(QUERIES[0], limit=1, unshown=1, rater="ann")]
+    after = [
+        one.hit.chunk.id for one in kb.feedback.pool(QUERIES[0], limit=1, unshown=1, rater="ann")
+    ]
     assert after == before
 
 
 def test_each_rater_has_an_order_of_their_own(shared):
     orders = {
-        tuple(one.hit.chunk.id for one in shared.pool(QUERIES[0], rater=f"rater {number}"))
+        tuple(one.hit.chunk.id for one in shared.feedback.pool(QUERIES[0], rater=f"rater {number}"))
         for number in range(8)
     }
     assert len(orders) > 1
@@ -58,7 +62,7 @@ def test_each_rater_has_an_order_of_their_own(shared):
 
 
 def test_the_interim_score_is_what_evaluate_says(kb):
-    judging = kb.judging(QUERIES, rater="ann")
+    judging = kb.feedback.judging(QUERIES, rater="ann")
     assert judging.interim_score() is None
     for place in range(2):
         for number, one in enumerate(judging.pool(place)):
@@ -66,16 +70,16 @@ def test_the_interim_score_is_what_evaluate_says(kb):
             if (place, number) == (0, 0):
                 assert judging.interim_score().queries == 1
     score = judging.interim_score()
-    assert score.ndcg == pytest.approx(kb.evaluate().ndcg)
-    assert (score.queries, score.judged) == (2, kb.evaluate().results[0].judged)
+    assert score.ndcg == pytest.approx(kb.feedback.evaluate().ndcg)
+    assert (score.queries, score.judged) == (2, kb.feedback.evaluate().results[0].judged)
     for number, one in enumerate(judging.pool(1)):
         judging.judge(1, one.hit.chunk.id, 1 if number == 0 else 5)
-    assert judging.interim_score().ndcg == pytest.approx(kb.evaluate().ndcg)
+    assert judging.interim_score().ndcg == pytest.approx(kb.feedback.evaluate().ndcg)
     assert judging.interim_score() != score
 
 
 def test_others_are_heard_when_they_are_asked_for(kb):
-    judging = kb.judging(QUERIES, rater="ann")
+    judging = kb.feedback.judging(QUERIES, rater="ann")
     target = judging.pool(0)[0].hit.chunk.id
     judging.judge(0, target, 4)
     kb.rate(target, 4, query=QUERIES[0], rater="bob")
@@ -85,7 +89,7 @@ def test_others_are_heard_when_they_are_asked_for(kb):
 
 
 def test_pools_are_made_anew_when_many_were_asked_for(kb):
-    judging = kb.judging([f"bread {number}" for number in range(40)], rater="ann")
+    judging = kb.feedback.judging([f"bread {number}" for number in range(40)], rater="ann")
     ids = [one.hit.chunk.id for one in judging.pool(0)]
     for place in range(40):
         judging.pool(place)
@@ -123,11 +127,11 @@ def test_what_is_no_query_is_one_clear_error(given):
 @pytest.mark.parametrize("arguments", [{"limit": 0}, {"unshown": -1}, {"seed": 1.5}, {"rater": 3}])
 def test_wrong_numbers_are_refused_at_once(shared, arguments):
     with pytest.raises(ConfigError):
-        shared.judging(QUERIES, **arguments)
+        shared.feedback.judging(QUERIES, **arguments)
 
 
 def test_a_chunk_that_is_gone_cannot_be_judged(kb):
-    judging = kb.judging(QUERIES)
+    judging = kb.feedback.judging(QUERIES)
     with pytest.raises(NotFoundError):
         judging.judge(0, "no such chunk", 3)
     assert judging.judged(0) == 0

@@ -20,7 +20,7 @@ def ids(pool):
 
 
 def test_a_pool_has_what_every_mode_shows_and_some_of_what_none_does(garden):
-    pool = garden.pool("water the roses", limit=4, unshown=3)
+    pool = garden.feedback.pool("water the roses", limit=4, unshown=3)
     for mode in Mode:
         shown = {hit.chunk.id for hit in garden.search("water the roses", limit=4, mode=mode)}
         assert {one.hit.chunk.id for one in pool if mode in one.found_by} == shown
@@ -29,11 +29,11 @@ def test_a_pool_has_what_every_mode_shows_and_some_of_what_none_does(garden):
 
 
 def test_the_order_is_the_same_each_time_and_tells_nothing(garden):
-    first = garden.pool("water the roses")
-    assert ids(first) == ids(garden.pool("water the roses"))
-    assert ids(first) != ids(garden.pool("water the roses", seed=1))
+    first = garden.feedback.pool("water the roses")
+    assert ids(first) == ids(garden.feedback.pool("water the roses"))
+    assert ids(first) != ids(garden.feedback.pool("water the roses", seed=1))
     best = {mode: garden.search("water the roses", limit=1, mode=mode)[0].chunk.id for mode in Mode}
-    starts = {ids(garden.pool("water the roses", seed=seed))[0] for seed in range(8)}
+    starts = {ids(garden.feedback.pool("water the roses", seed=seed))[0] for seed in range(8)}
     assert not starts <= set(best.values())
     columns = set(first.to_frame().columns)
     assert columns == {"chunk_id", "title", "heading_path", "text", "url", "score", "raters"}
@@ -45,26 +45,26 @@ def test_what_was_rated_for_the_query_is_marked(kb, chunk):
     kb.rate(target, 4, query=" BREAD", rater="ann")
     kb.rate(target, 5, query="bread", rater="bob")
     kb.rate(target, 1, query="other", rater="cid")
-    by_id = {one.hit.chunk.id: one for one in kb.pool("bread", rater="ann")}
+    by_id = {one.hit.chunk.id: one for one in kb.feedback.pool("bread", rater="ann")}
     assert (by_id[target].score, by_id[target].raters) == (4, 2)
     assert {one.score for known, one in by_id.items() if known != target} == {None}
-    assert kb.pool("bread", rater="dan")[0].score is None
-    assert "1 rated" in repr(kb.pool("bread", rater="bob"))
-    assert not kb.pool("bread").to_frame()["score"].notna().any()
+    assert kb.feedback.pool("bread", rater="dan")[0].score is None
+    assert "1 rated" in repr(kb.feedback.pool("bread", rater="bob"))
+    assert not kb.feedback.pool("bread").to_frame()["score"].notna().any()
 
 
 def test_pools_become_judgements(garden):
-    pool = garden.pool("water the roses", limit=3)
+    pool = garden.feedback.pool("water the roses", limit=3)
     for one in pool:
         garden.rate(one.hit.chunk.id, 4, query=pool.query)
-    assert set(garden.judgements().grades["water the roses"]) == set(ids(pool))
+    assert set(garden.feedback.judgements().grades["water the roses"]) == set(ids(pool))
 
 
 def test_little_to_find_gives_a_small_pool(kb):
-    assert 0 < len(kb.pool("bread", limit=100, unshown=100)) <= len(list(kb.iter_chunks()))
-    for document in list(kb.iter_documents()):
-        kb.delete_document(document.id)
-    empty = kb.pool("bread")
+    assert 0 < len(kb.feedback.pool("bread", limit=100, unshown=100)) <= len(list(kb.chunks))
+    for document in list(kb.documents):
+        kb.documents.delete(document.id)
+    empty = kb.feedback.pool("bread")
     assert len(empty) == 0
     assert empty.to_frame().empty
 
@@ -79,4 +79,4 @@ def test_little_to_find_gives_a_small_pool(kb):
 )  # fmt: skip
 def test_what_cannot_be_asked_for_is_one_clear_error(shared, arguments):
     with pytest.raises(ConfigError):
-        shared.pool(**{"query": "bread", **arguments})
+        shared.feedback.pool(**{"query": "bread", **arguments})

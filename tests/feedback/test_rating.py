@@ -7,36 +7,36 @@ from kbkit.errors import ConfigError, NotFoundError
 
 def test_average_and_count_follow_the_ratings(kb, chunk):
     target = chunk("Bread")
-    assert kb.rating_of(target) is None
+    assert kb.ratings.total(target) is None
     kb.rate(target, 5, rater="ann")
     kb.rate(target, 1, rater="ann", query="bread", note="no")
     slip = kb.rate(target, 4, rater="bob")
-    total = kb.rating_of(target)
+    total = kb.ratings.total(target)
     assert (total.average, total.raters) == (2.5, 2)
-    frame = kb.ratings()
+    frame = kb.ratings.to_frame()
     assert frame["score"].tolist() == [5, 1, 4]
     assert frame["average"].tolist() == [2.5] * 3
     assert frame["raters"].tolist() == [2] * 3
-    kb.unrate(slip.id)
-    assert kb.rating_of(target).average == 1
+    kb.ratings.delete(slip.id)
+    assert kb.ratings.total(target).average == 1
 
 
 def test_documents_are_rated_too(kb):
-    document = kb.document("http://x.org/tea.html").id
+    document = kb.documents["http://x.org/tea.html"].id
     kb.rate(document, 4)
-    assert kb.rating_of(document).average == 4
-    assert kb.ratings()["target_type"].tolist() == ["document"]
+    assert kb.ratings.total(document).average == 4
+    assert kb.ratings.to_frame()["target_type"].tolist() == ["document"]
 
 
 def test_the_frame_of_no_ratings_has_its_columns(kb):
-    assert {"score", "query", "average", "raters"} <= set(kb.ratings().columns)
+    assert {"score", "query", "average", "raters"} <= set(kb.ratings.to_frame().columns)
 
 
 @pytest.mark.parametrize("score", [0, 6, 2.5, "5", None, True, float("nan")])
 def test_a_score_is_a_whole_number_from_1_to_5(kb, chunk, score):
     with pytest.raises(ConfigError, match="from 1 to 5"):
         kb.rate(chunk("Bread"), score)
-    assert kb.ratings().empty
+    assert kb.ratings.to_frame().empty
 
 
 def test_what_cannot_be_stored_is_refused_or_mended(kb, chunk):
@@ -54,15 +54,15 @@ def test_a_rating_needs_something_to_rate(shared, target):
     with pytest.raises(NotFoundError, match="no chunk or document"):
         shared.rate(target, 3)
     with pytest.raises(NotFoundError, match="no chunk or document"):
-        shared.rating_of(target)
+        shared.ratings.total(target)
 
 
 @pytest.mark.parametrize("rating_id", [0, -1, 2**80, "1", None, 1.0])
 def test_only_what_was_rated_can_be_taken_back(kb, chunk, rating_id):
     kb.rate(chunk("Bread"), 3)
     with pytest.raises(NotFoundError, match="has no rating"):
-        kb.unrate(rating_id)
-    assert len(kb.ratings()) == 1
+        kb.ratings.delete(rating_id)
+    assert len(kb.ratings.to_frame()) == 1
 
 
 def test_ratings_of_another_knowledge_base_stay(kb, chunk, tmp_path):
@@ -72,6 +72,6 @@ def test_ratings_of_another_knowledge_base_stay(kb, chunk, tmp_path):
     with kbkit.open(kb._stores.folder) as workspace:
         other = workspace.create("other")
         with pytest.raises(NotFoundError):
-            other.unrate(rating.id)
+            other.ratings.delete(rating.id)
         with pytest.raises(NotFoundError):
             other.rate(chunk("Bread"), 3)

@@ -16,6 +16,7 @@ from kbkit.feedback.candidate_cache import CandidateCache
 from kbkit.feedback.evaluation_set import evaluation_set
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.tune import RANGES
+from kbkit.knowledge_base import handle_of
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, load_recipe
 
 TOPICS = ("garden", "kitchen", "weather", "travel", "music", "money")
@@ -49,7 +50,7 @@ def base(folder):
 @pytest.fixture(scope="module")
 def judged(base):
     """For each question the one chunk that answers it, and others that do not."""
-    chunks = [chunk for chunk in base.iter_chunks() if "Use " in chunk.text]
+    chunks = [chunk for chunk in base.chunks if "Use " in chunk.text]
     generator = random.Random(6)
     grades = {}
     for chunk in generator.sample(chunks, 30):
@@ -64,7 +65,7 @@ def judged(base):
 
 @pytest.fixture(scope="module")
 def report(base, judged):
-    return base.tune(judged)
+    return base.feedback.tune(judged)
 
 
 def test_bad_settings_are_replaced_by_ones_that_win_on_queries_held_out(base, report):
@@ -85,15 +86,18 @@ def test_what_half_of_the_judgements_choose_is_no_worse_on_the_other_half(base, 
         random.Random(seed).shuffle(queries)
         half = {query: judged.grades[query] for query in queries[:15]}
         other = Judgements.of({query: judged.grades[query] for query in queries[15:]})
-        settings = base.tune(Judgements.of(half), seed=seed).settings
-        assert base.evaluate(other, retrieval=settings).ndcg >= base.evaluate(other).ndcg
+        settings = base.feedback.tune(Judgements.of(half), seed=seed).settings
+        assert (
+            base.feedback.evaluate(other, retrieval=settings).ndcg
+            >= base.feedback.evaluate(other).ndcg
+        )
 
 
 def test_settings_that_are_good_stay(base, judged, report):
     with kbkit.open(base._stores.folder) as workspace:
         kb = workspace["topics"]
         kb.configure(kb.spec.model_copy(update={"retrieval": report.proposed}))
-        again = kb.tune(judged, keep=True)
+        again = kb.feedback.tune(judged, keep=True)
         kb.configure(kb.spec.model_copy(update={"retrieval": BAD}))
     assert not again.wins
     assert not again.kept
@@ -104,10 +108,12 @@ def test_settings_that_are_good_stay(base, judged, report):
 def test_settings_that_win_are_kept_when_asked_for(base, judged):
     with kbkit.open(base._stores.folder) as workspace:
         kb = workspace["topics"]
-        report = kb.tune(judged, keep=True)
+        report = kb.feedback.tune(judged, keep=True)
         assert report.kept
         assert kb.spec.retrieval == report.proposed
-        assert kb.evaluate(judged).ndcg > base.evaluate(judged, retrieval=BAD).ndcg
+        assert (
+            kb.feedback.evaluate(judged).ndcg > base.feedback.evaluate(judged, retrieval=BAD).ndcg
+        )
         kb.configure(kb.spec.model_copy(update={"retrieval": BAD}))
 
 
@@ -131,8 +137,8 @@ def test_the_command_line_tunes(folder, base, judged, report, tmp_path):
 
 
 def test_tuning_says_the_same_each_time(base, judged, report):
-    assert base.tune(judged) == report
-    assert base.tune(judged, seed=3).folds != report.folds
+    assert base.feedback.tune(judged) == report
+    assert base.feedback.tune(judged, seed=3).folds != report.folds
 
 
 def test_a_report_goes_into_a_recipe(report, tmp_path):
@@ -154,8 +160,8 @@ def test_a_report_can_be_read(report):
 def test_trials_rank_exactly_as_search_does(base, judged, by_page):
     asked = judged
     if by_page:
-        uris = {document.id: document.uri for document in base.iter_documents()}
-        pages = {chunk.id: uris[chunk.document_id] for chunk in base.iter_chunks()}
+        uris = {document.id: document.uri for document in base.documents}
+        pages = {chunk.id: uris[chunk.document_id] for chunk in base.chunks}
         asked = [
             Question(question=query, relevant=[pages[known] for known in grades])
             for query, grades in judged.grades.items()
@@ -163,10 +169,10 @@ def test_trials_rank_exactly_as_search_does(base, judged, by_page):
     # with doubles, so that there are near duplicates to give way
     settings = [BAD, RetrievalSpec(), RetrievalSpec(dense_weight=0.8, duplicates=0.7),
                 RetrievalSpec(dense_weight=0.0, per_document=1, heading_weight=1.0)]  # fmt: skip
-    tasks = evaluation_set(base, asked)
+    tasks = evaluation_set(handle_of(base), asked)
     for one in settings:
         trials = CandidateCache.fetch(base, tasks, one)
-        figures = base.evaluate(asked, retrieval=one).values()["ndcg@10"]
+        figures = base.feedback.evaluate(asked, retrieval=one).values()["ndcg@10"]
         np.testing.assert_allclose(trials.ndcg(one), figures, atol=1e-12)
     assert len(CandidateCache.fetch(base, tasks, settings[2]).near_duplicates) > 0
 
@@ -174,19 +180,19 @@ def test_trials_rank_exactly_as_search_does(base, judged, by_page):
 def test_too_few_queries_are_refused(base, judged):
     few = Judgements.of(dict(list(judged.grades.items())[:9]))
     with pytest.raises(ConfigError, match=r"needs 10 queries .* there are 9"):
-        base.tune(few)
+        base.feedback.tune(few)
     with pytest.raises(ConfigError, match="rate some chunks"):
-        base.tune()
+        base.feedback.tune()
     with pytest.raises(ConfigError, match="seed=-1"):
-        base.tune(judged, seed=-1)
+        base.feedback.tune(judged, seed=-1)
 
 
 def test_queries_that_find_nothing_do_no_harm(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
         kb = workspace.create("small")
         kb.add("One", "Only this page is here.")
-        (chunk,) = kb.iter_chunks()
+        (chunk,) = kb.chunks
         asked = Judgements.of({f"zzz{n} qqq{n}": {chunk.id: 3} for n in range(10)})
-        report = kb.tune(asked)
+        report = kb.feedback.tune(asked)
     assert not report.wins
     json.dumps(report.to_dict(), allow_nan=False)

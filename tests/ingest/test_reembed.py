@@ -29,7 +29,7 @@ def first(kb, mode="dense"):
 
 def test_another_embedder_takes_over_without_anything_being_cut_again(kb, wordy, wordy_config):
     before = kb.info()
-    chunks = {chunk.id for chunk in kb.iter_chunks()}
+    chunks = {chunk.id for chunk in kb.chunks}
     told = []
     report = kb.configure(wordy_config(dimensions=32), on_progress=told.append)
     after = kb.info()
@@ -38,7 +38,7 @@ def test_another_embedder_takes_over_without_anything_being_cut_again(kb, wordy,
     assert (before.dimensions, after.dimensions) == (16, 32)
     assert before.collection != after.collection
     assert after.pending == 0
-    assert {chunk.id for chunk in kb.iter_chunks()} == chunks
+    assert {chunk.id for chunk in kb.chunks} == chunks
     assert kb.spec.embedding.arguments == {"dimensions": 32}
     assert first(kb) == "part-17"
     wordy.batches.clear()

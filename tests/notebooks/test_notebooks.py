@@ -81,8 +81,8 @@ def test_build_a_knowledge_base(run, tmp_path: Path):
     assert "just what I was looking for" in notebook.output("kb.rate(")
     with kbkit.open(tmp_path / "kb") as ws:
         kb = ws["kbkit-docs"]
-        assert len(kb.documents()) > 100
-        assert kb.ratings()[["score", "rater"]].values.tolist() == [[5, "notebook"]]
+        assert len(kb.documents.to_frame()) > 100
+        assert kb.ratings.to_frame()[["score", "rater"]].values.tolist() == [[5, "notebook"]]
         site = kb.site_directory()
     assert len(list(site.rglob("*.md"))) > 100
     assert list(site.rglob("index.html"))
@@ -96,22 +96,22 @@ def test_search_and_rate(run, tmp_path: Path):
     assert "fetched" in notebook.output("citation()")
     assert "the right page, the wrong part" in notebook.output("slip")
     assert "from ratings" in notebook.output("after = kb.search")
-    assert PLOT in notebook.output("kb.plot_ratings()")
+    assert PLOT in notebook.output("kb.plot.ratings()")
     assert "3 hits" in notebook.output("%kb search")
     assert "5 of 5" in notebook.output("%kb rate")
     assert PANEL in notebook.output("SearchPanel(ws)")
     with kbkit.open(tmp_path / "kb") as ws:
-        assert ws["guides"].ratings()["score"].tolist() == [2, 5, 5]
+        assert ws["guides"].ratings.to_frame()["score"].tolist() == [2, 5, 5]
 
 
 def test_judge_evaluate_and_tune(run):
     notebook = run("03")
-    assert "ndcg@10" in notebook.output("evaluation = kb.evaluate(questions)")
+    assert "ndcg@10" in notebook.output("evaluation = kb.feedback.evaluate(questions)")
     assert "p_value" in notebook.output('against="lexical"')
     assert "against_ndcg@10" in notebook.output("without_titles")
-    assert "heading_path" in notebook.output("pool = kb.pool")
-    assert "Judgements" in notebook.output("kb.judgements()")
-    assert "on held-out queries" in notebook.output("report = kb.tune")
+    assert "heading_path" in notebook.output("pool = kb.feedback.pool")
+    assert "Judgements" in notebook.output("kb.feedback.judgements()")
+    assert "on held-out queries" in notebook.output("report = kb.feedback.tune")
     assert "dense_weight:" in notebook.output("report.to_yaml()")
     assert PANEL in notebook.output("JudgePanel(")
     assert PANEL in notebook.output("EvalPanel(")
@@ -124,7 +124,7 @@ def test_files_pdfs_and_openapi(run):
     assert "W1" in notebook.output("wind speed sensor")
     assert "`since`" in notebook.output("between two moments")
     assert "station archive --before 2021-01-01" in notebook.output("old readings")
-    assert PLOT in notebook.output("kb.plot_map(")
+    assert PLOT in notebook.output("kb.plot.map(")
     assert "half.pdf - " in notebook.output("half.pdf")
     assert "table.xlsx - " in notebook.output("half.pdf")
 
@@ -133,7 +133,7 @@ def test_refresh_and_publish(run):
     notebook = run("05")
     assert "1 new, 1 changed, 1 same, 1 gone" in notebook.output("report = kb.refresh()")
     assert "gone" in notebook.output('"state", "fetched_at"')
-    assert PLOT in notebook.output("kb.plot_documents()")
+    assert PLOT in notebook.output("kb.plot.documents()")
     assert "pages/files/handbook/secrets.html" in notebook.output("exported = kb.export()")
     assert "pager" not in notebook.output("exported = kb.export()")
     assert "The handbook" in notebook.output("serve_site")

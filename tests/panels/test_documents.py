@@ -63,7 +63,7 @@ def shown(panel):
 
 
 def test_the_tree_follows_paths(kb):
-    tree = DocumentTree(kb.list_documents())
+    tree = DocumentTree(kb.documents.list())
     assert names(tree.top()) == [
         ("docs.example.org/en/latest", ["guide", "io"]),
         "javascript",
@@ -80,21 +80,21 @@ def test_the_tree_follows_paths(kb):
 
 
 def test_a_folder_that_holds_most_is_open(kb):
-    documents = [each for each in kb.list_documents() if each.uri.startswith(SITE)]
+    documents = [each for each in kb.documents.list() if each.uri.startswith(SITE)]
     (top,) = DocumentTree(documents).top()
     assert names([top]) == [("docs.example.org/en/latest", ["guide", ("io", ["CSV", "Open"])])]
     assert DocumentTree(()).top() == []
 
 
 def test_a_filter_finds_titles_and_addresses(kb):
-    tree = DocumentTree(kb.list_documents())
+    tree = DocumentTree(kb.documents.list())
     rows, many = tree.found("IO html csv")
     assert (names(rows), many) == ([("docs.example.org/en/latest/io", ["CSV"])], 1)
     assert tree.found("zebra") == ([], 0)
 
 
 def test_a_filter_shows_no_more_than_can_be_read(kb):
-    (one,) = [each for each in kb.list_documents() if each.title == "CSV"]
+    (one,) = [each for each in kb.documents.list() if each.title == "CSV"]
     from dataclasses import replace
 
     many = [replace(one, id=str(n), uri=f"{SITE}/{n}") for n in range(MOST_FOUND + 7)]
@@ -106,7 +106,7 @@ def test_a_document_is_opened_and_its_links_are_followed(kb):
     panel = DocumentsPanel(kb)
     assert panel.kb_box is None
     assert status(panel) == "garden: 5 documents"
-    send(panel._view, "select", document=kb.document(f"{SITE}/guide/start.html").id)
+    send(panel._view, "select", document=kb.documents[f"{SITE}/guide/start.html"].id)
     assert panel.document.title == shown(panel)["title"] == "Start"
     assert panel._view.state["way"][-1].endswith("/guide/")
     html = shown(panel)["html"]
@@ -115,7 +115,7 @@ def test_a_document_is_opened_and_its_links_are_followed(kb):
     assert 'href="https://elsewhere.example/"' in html
     inner = shown(panel)["inner"]
     (opens,) = [href for href in inner if href.endswith("#modes")]
-    (csv,) = [href for href in inner if kb.document(f"{SITE}/io/csv.html").id in href]
+    (csv,) = [href for href in inner if kb.documents[f"{SITE}/io/csv.html"].id in href]
     send(panel.shown._view, "follow", href=opens)
     assert (panel.document.title, shown(panel)["anchor"]) == ("Open", "modes")
     panel.back_button.click()
@@ -146,7 +146,7 @@ def test_passages_are_shown(kb):
     whole = text_of(shown(panel)["html"])
     panel.shown.outline_box.value = True
     html = shown(panel)["html"]
-    chunks = list(kb.iter_chunks(panel.document.id))
+    chunks = list(kb.chunks.of(panel.document.id))
     assert html.count('<section class="chunk"') == len(chunks) > 0
     for line in whole.split("\n"):
         assert line in text_of(html)
@@ -158,7 +158,7 @@ def test_labels_are_stored_at_once_and_shown_elsewhere(scratch, kb):
         each.show(f"{SITE}/io/csv.html")
     panel.shown.type_box.value = "policy"
     panel.shown.tags_box.value = " one, two ,, one"
-    document = kb.document(f"{SITE}/io/csv.html")
+    document = kb.documents[f"{SITE}/io/csv.html"]
     assert (document.document_type, document.tags) == ("policy", ("one", "two"))
     assert status(panel) == "Stored: policy; one, two"
     assert panel.shown.tags_box.value == "one, two"
@@ -177,7 +177,7 @@ def test_stars_are_stored_and_taken_back(scratch, kb):
     assert "score" in status(panel)
     send(panel.shown._view, "undo")
     assert (shown(panel)["stars"], shown(panel)["undo"]) == (0, False)
-    assert kb.ratings()["rater"].tolist() == ["bob"]
+    assert kb.ratings.to_frame()["rater"].tolist() == ["bob"]
 
 
 def test_deletion_is_confirmed(kb):
@@ -193,7 +193,7 @@ def test_deletion_is_confirmed(kb):
     assert panel.document is None
     assert shown(panel)["title"] == ""
     assert status(panel) == "Deleted: “CSV”"
-    assert "CSV" not in [document.title for document in kb.list_documents()]
+    assert "CSV" not in [document.title for document in kb.documents.list()]
 
 
 def test_panels_stay_in_step(scratch):
@@ -219,7 +219,7 @@ def test_errors_are_one_line_and_keep_what_was_shown(kb):
     assert isinstance(panel.error, KbkitError)
     assert 'role="alert"' in panel._status.value
     panel.show("text:Roses")
-    kb.delete_document("text:Roses")
+    kb.documents.delete("text:Roses")
     panel.shown.tags_box.value = "thorny"
     assert "no document" in status(panel)
     assert panel.shown.tags_box.value == ""

@@ -58,8 +58,8 @@ def test_two_settings_are_measured_as_python_does(kb):
     panel.forms["A"].mode_box.value = "lexical"
     compared(panel, dense_weight=1.0, document_weight=0.0)
     settings = RetrievalSpec(dense_weight=1.0, document_weight=0.0)
-    python = kb.evaluate(
-        QUESTIONS, retrieval=settings, against=kb.evaluate(QUESTIONS, mode="lexical")
+    python = kb.feedback.evaluate(
+        QUESTIONS, retrieval=settings, against=kb.feedback.evaluate(QUESTIONS, mode="lexical")
     )
     assert panel.evaluation.means() == python.means()
     assert panel.evaluation.against.means() == python.against.means()

@@ -100,7 +100,7 @@ def test_files_are_uploaded_replaced_and_refused(scratch):
     report = panel.wait(30)
     assert (report.new, len(report.skipped)) == (1, 1), status(panel)
     assert panel.upload.value == ()
-    assert scratch["garden"].document("upload:tulips.md").title == "Tulips"
+    assert scratch["garden"].documents["upload:tulips.md"].title == "Tulips"
     assert "<img" not in panel._problems.value
     panel.add_files([("tulips.md", b"# Tulips\n\nBulbs in autumn.")])
     assert panel.wait(30).same == 1

@@ -42,12 +42,12 @@ def test_what_is_judged_is_stored_counted_and_measured(kb):
     assert said == {"place": 0, "id": target, "score": 4, "by": "a-1"}
     assert panel.view.state["counts"][0][0] == 1
     assert panel.view.state["standing"]["queries"] == 1
-    stored = kb.ratings().iloc[-1]
+    stored = kb.ratings.to_frame().iloc[-1]
     assert (stored["score"], stored["query"], stored["rater"]) == (4, QUERIES[0], "ann")
     assert asked(panel, 0)[0]["score"] == 4
     event(panel, "judge", place=0, id=target, score=0, by="a-2")
     assert panel.view.state["said"]["score"] is None
-    assert kb.ratings().empty
+    assert kb.ratings.to_frame().empty
     assert panel.view.state["standing"] is None
 
 
@@ -116,7 +116,7 @@ def test_what_no_page_of_ours_says_is_left_aside(kb, message):
     event(panel, "want", places=message.get("place"))
     event(panel, "want", places=[message.get("place")] * 3)
     assert panel.error is None
-    assert kb.ratings().empty
+    assert kb.ratings.to_frame().empty
 
 
 def test_what_goes_wrong_is_said_and_nothing_is_marked(kb):

@@ -194,13 +194,13 @@ def test_stars_are_stored_and_found_again(scratch):
     panel = SearchPanel(scratch, rater="ann")
     panel.search("Roses and water")
     do(panel, "rate", score=4)
-    rows = scratch["garden"].ratings()
+    rows = scratch["garden"].ratings.to_frame()
     assert rows[["target", "score", "query", "rater"]].values.tolist() == [
         [panel.hits[0].chunk.id, 4, "Roses and water", "ann"]
     ]
     assert status(panel) == "Stored: 4 stars, very useful, for “Roses”"
     do(panel, "rate", score=4)  # says nothing new
-    assert len(scratch["garden"].ratings()) == 1
+    assert len(scratch["garden"].ratings.to_frame()) == 1
 
     again = SearchPanel(scratch, rater="ann")
     again.search("roses and  WATER")
@@ -220,7 +220,7 @@ def test_the_rater_comes_from_the_environment(scratch, monkeypatch):
     panel = SearchPanel(scratch["garden"])
     panel.search("roses")
     do(panel, "rate", score=5)
-    assert scratch["garden"].ratings()["rater"].tolist() == ["carla"]
+    assert scratch["garden"].ratings.to_frame()["rater"].tolist() == ["carla"]
 
 
 def test_a_rating_can_be_changed_and_taken_back(scratch):
@@ -229,12 +229,12 @@ def test_a_rating_can_be_changed_and_taken_back(scratch):
     assert not shown(panel)[0]["undo"]
     do(panel, "rate", score=2)
     do(panel, "rate", score=5)
-    assert scratch["garden"].ratings()["score"].tolist() == [2, 5]
+    assert scratch["garden"].ratings.to_frame()["score"].tolist() == [2, 5]
     do(panel, "undo")
     assert (shown(panel)[0]["stars"], shown(panel)[0]["undo"]) == (2, True)
     do(panel, "undo")
     assert (shown(panel)[0]["stars"], shown(panel)[0]["undo"]) == (0, False)
-    assert scratch["garden"].ratings().empty
+    assert scratch["garden"].ratings.to_frame().empty
     assert status(panel) == "Taken back: the rating of “Roses”"
     do(panel, "undo")
     assert panel.error is None
@@ -244,7 +244,7 @@ def test_a_rating_that_is_gone_cannot_be_undone(scratch):
     panel = SearchPanel(scratch["garden"])
     panel.search("roses")
     do(panel, "rate", score=2)
-    scratch["garden"].unrate(next(scratch["garden"].iter_ratings()).id)
+    scratch["garden"].ratings.delete(next(iter(scratch["garden"].ratings)).id)
     do(panel, "undo")
     assert "no rating" in problem(panel)
     assert not shown(panel)[0]["undo"]
@@ -286,7 +286,7 @@ def test_messages_of_another_page_do_no_harm(scratch, message):
     panel = SearchPanel(scratch)
     panel.search("roses")
     panel.cards._received(panel.cards, message, [])
-    assert scratch["garden"].ratings().empty
+    assert scratch["garden"].ratings.to_frame().empty
     assert len(shown(panel)) == 1
 
 
@@ -296,7 +296,7 @@ def test_only_scores_of_1_to_5_are_stored(scratch, score):
     panel.search("roses")
     do(panel, "rate", score=score)
     assert panel.error is not None
-    assert scratch["garden"].ratings().empty
+    assert scratch["garden"].ratings.to_frame().empty
 
 
 def test_a_result_is_shown_among_its_neighbours(scratch):
@@ -348,7 +348,7 @@ def test_ratings_of_what_is_like_a_result_name_no_query(scratch):
     panel.search("roses")
     do(panel, "more")
     do(panel, "rate", score=2)
-    assert scratch["garden"].ratings()["query"].tolist() == [""]
+    assert scratch["garden"].ratings.to_frame()["query"].tolist() == [""]
 
 
 def test_what_is_selected_stays_over_searches(workspace):
@@ -550,11 +550,10 @@ def test_importing_the_package_does_not_import_ipywidgets():
 
 def test_a_rating_can_be_taken_back_once(scratch):
     garden = scratch["garden"]
-    chunk = next(garden.iter_chunks())
+    chunk = next(iter(garden.chunks))
     first = garden.rate(chunk.id, 2)
     last = garden.rate(chunk.id, 5)
-    garden.unrate(last.id)
-    assert list(garden.iter_ratings([chunk.id])) == [first]
-    assert list(garden.iter_ratings(["other"])) == []
+    garden.ratings.delete(last.id)
+    assert garden.ratings.of(chunk.id) == [first]
     with pytest.raises(kbkit.KbkitError, match=f"no rating with id {last.id}"):
-        garden.unrate(last.id)
+        garden.ratings.delete(last.id)

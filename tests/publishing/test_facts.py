@@ -28,10 +28,10 @@ def exported(tmp_path_factory):
     with Workspace(folder / "kb") as workspace:
         kb = workspace.create("notes", description="Of bread and of the sea")
         kb.ingest(FilesSource(path="notes"), PackageSource(name="nh3"), base=folder)
-        bread = next(d for d in kb.iter_documents() if d.title == "Bread")
+        bread = next(d for d in kb.documents if d.title == "Bread")
         kb.rate(bread.id, 5)
-        kb.rate(next(kb.iter_chunks(bread.id)).id, 1)
-        report = kb.export(folder / "out", build=False)
+        kb.rate(kb.chunks.of(bread.id)[0].id, 1)
+        report = kb.export(folder=folder / "out", build=False)
         yield kb, folder / "out/docs", report
 
 
@@ -92,7 +92,7 @@ def test_programs_are_told_licenses(exported):
     assert known["Bread"]["license"] == "CC-BY-4.0"
     assert "license" not in known["Tides"]
     assert "\nLicense: CC-BY-4.0. © Baker\n" in (docs / "llms-full.txt").read_text("utf-8")
-    frame = kb.documents().set_index("title")
+    frame = kb.documents.to_frame().set_index("title")
     assert frame.loc["Bread", "license"] == "CC-BY-4.0"
     assert frame.loc["Bread", "attribution"] == "© Baker"
     assert frame["license"].isna().sum() == 3
@@ -109,7 +109,7 @@ def test_fidelity_is_counted_once_for_each_source(tmp_path):
         one = PageSource(url=f"{url}a.html", allow_private=True)
         kb.ingest(one, FilesSource(path=str(tmp_path / "none")), PackageSource(name="nh3"))
         kb.refresh()
-        kb.export(tmp_path / "out", build=False)
+        kb.export(folder=tmp_path / "out", build=False)
     text = (tmp_path / "out/docs/about.md").read_text("utf-8")
     assert "measured on 1 page." in text
     assert "| code blocks | 1 of 1 | 100.0% |" in text
@@ -117,15 +117,15 @@ def test_fidelity_is_counted_once_for_each_source(tmp_path):
 
 def test_exporting_again_makes_no_page_again(exported):
     kb, docs, report = exported
-    again = kb.export(docs.parent, build=False)
+    again = kb.export(folder=docs.parent, build=False)
     assert (again.written, again.unchanged) == (0, report.written)
 
 
 def test_knowledge_bases_without_documents_and_with_one_are_exported(tmp_path):
     with Workspace(tmp_path / "kb") as workspace:
         kb = workspace.create("none")
-        assert kb.export(tmp_path / "out", build=False).documents == 0
+        assert kb.export(folder=tmp_path / "out", build=False).documents == 0
         kb.add("One", "# One\n\ntext\n")
-        assert kb.export(tmp_path / "out", build=False).documents == 1
-        kb.delete_document(next(kb.iter_documents()).id)
-        assert kb.export(tmp_path / "out", build=False).documents == 0
+        assert kb.export(folder=tmp_path / "out", build=False).documents == 1
+        kb.documents.delete(next(iter(kb.documents)).id)
+        assert kb.export(folder=tmp_path / "out", build=False).documents == 0

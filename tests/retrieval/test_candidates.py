@@ -65,13 +65,13 @@ def view(kb):
     resources = kb._stores
     resources.vectors.open(kb.id)
     with resources.database.read() as connection:
-        row = kb._current()
+        row = kb._handle.row()
         yield SimpleNamespace(
             row=row,
             vectors=resources.vectors,
             connection=connection,
             snapshot=resources.snapshots.renew(kb.id),
-            embed=kb._embedder_of(row).embed_query,
+            embed=kb._handle.embedder(row).embed_query,
         )
 
 
@@ -224,7 +224,7 @@ def test_filtered_candidates_are_those_of_the_whole_that_may_pass(kb, view, quer
     mask = filter_mask(view.connection, view.row, view.snapshot, filters, totals)
     asked = wanted(view, query, limit=10**6, filters=filters)
     found = by_snapshot_of(view, asked, mask)
-    passing = {d.id for d in kb.iter_documents() if d.uri in uris}
+    passing = {d.id for d in kb.documents if d.uri in uris}
     expected = [
         seq
         for seq, document in zip(whole.seqs.tolist(), whole.document_ids, strict=True)

@@ -48,14 +48,14 @@ def workspace(tmp_path_factory):
             kb = opened.create(name)
             kb.ingest(JsonlSource(path=str(path)))
             with opened._stores.database.write() as connection:
-                for n, document in enumerate(list(kb.iter_documents())):
+                for n, document in enumerate(list(kb.documents)):
                     time = (NOON + timedelta(microseconds=n - 9)).replace(tzinfo=None)
                     connection.exec_driver_sql(
                         "UPDATE documents SET fetched_at = ?, state = ? WHERE id = ?",
                         (f"{time:%Y-%m-%d %H:%M:%S.%f}", ["current", "stale"][n % 3 == 0],
                          document.id),
                     )  # fmt: skip
-            chunks = list(kb.iter_chunks())
+            chunks = list(kb.chunks)
             for chunk in rng.sample(chunks, len(chunks) // 2):
                 target = chunk.id if rng.random() < 0.5 else chunk.document_id
                 kb.rate(target, rng.randint(1, 5), rater=rng.choice(["ann", "bob"]))
@@ -83,12 +83,12 @@ def passing(kb, conditions):
     """Ids of the chunks that may be found, written down as it is told."""
     filters = Filters.of(conditions)
     last = {}
-    for rating in kb.iter_ratings():
+    for rating in kb.ratings:
         last.setdefault(rating.target, {})[rating.rater] = rating.score
     average = {target: sum(s.values()) / len(s) for target, s in last.items()}
-    there = {d.id: d for d in kb.iter_documents()}
+    there = {d.id: d for d in kb.documents}
     found = set()
-    for chunk in kb.iter_chunks():
+    for chunk in kb.chunks:
         document = there[chunk.document_id]
         rating = average.get(chunk.id, average.get(document.id))
         if (
@@ -196,10 +196,10 @@ def test_filters_see_what_is_changed(tmp_path):
         kb.add("green", "Green tea.", tags=["old"])
         kb.add("black", "Black tea.", tags=["new"])
         assert (found(tags="old"), found(tags="new")) == (["green"], ["black"])
-        kb.update("text:green", tags=["new"])
+        kb.documents.update("text:green", tags=["new"])
         assert (found(tags="old"), found(tags="new")) == ([], ["black", "green"])
         kb.rate(kb.search("green")[0].chunk.id, 5)
         assert found(min_rating=4) == ["green"]
-        kb.delete_document("text:green")
+        kb.documents.delete("text:green")
         assert found(tags="new") == ["black"]
         assert found(min_rating=4) == []

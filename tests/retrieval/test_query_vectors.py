@@ -126,7 +126,7 @@ def test_a_fit_in_another_process_is_noticed(workspace):
     kb.add("Zeppelin", "# Zeppelin\n\nA zeppelin flies.")
     assert len(kb.search("zeppelin", mode="dense")) == 0
     with kbkit.open(workspace.path) as other:
-        other["drinks"].fit_query_encoder()
+        other["drinks"].chunks.fit_query_encoder()
     assert kb.search("zeppelin", mode="dense")[0].title == "Zeppelin"
 
 
@@ -236,7 +236,7 @@ def test_an_encoder_is_fitted_again_when_a_fifth_has_changed(workspace):
     assert "fit" in report.seconds
     assert kb.search("jam", mode="dense")[0].title == "About jam"
     for name in ("tea", "milk", "bread"):
-        kb.delete_document(name)
+        kb.documents.delete(name)
     assert due(workspace, kb)
 
 
@@ -270,10 +270,10 @@ def test_who_gets_an_encoder(workspace, encoder, embedding, wanted):
 def test_fitting_says_how_and_asks_local_models_only(workspace):
     local = workspace.create("local", spec=config("model", {"type": "static"}))
     local.ingest(pages(*SUBJECTS))
-    report = local.fit_query_encoder()
+    report = local.chunks.fit_query_encoder()
     assert report["chunks"] == len(SUBJECTS)
     assert report["prior"] is True
-    assert filled(workspace).fit_query_encoder()["prior"] is False
+    assert filled(workspace).chunks.fit_query_encoder()["prior"] is False
 
 
 def test_static_vectors_of_words_help_the_encoder_of_many_chunks(workspace):
@@ -284,7 +284,7 @@ def test_static_vectors_of_words_help_the_encoder_of_many_chunks(workspace):
     ]
     kb.ingest(Document(text="\n\n".join(parts)))
     Model.state = "down"
-    report = kb.fit_query_encoder()
+    report = kb.chunks.fit_query_encoder()
     assert report["chunks"] == 500
     assert (report["words"], report["prior"]) == (True, False)
 
@@ -292,9 +292,9 @@ def test_static_vectors_of_words_help_the_encoder_of_many_chunks(workspace):
 def test_what_cannot_be_fitted_to_is_a_clear_error(workspace):
     kb = workspace.create("drinks", spec=config("fitted", {"type": "static"}))
     with pytest.raises(ConfigError, match="no chunks"):
-        kb.fit_query_encoder()
+        kb.chunks.fit_query_encoder()
     report = kb.ingest(Document(text="the of and"))
     assert report.new == 1
     with pytest.raises(EmbedderError, match="term"):
-        kb.fit_query_encoder()
+        kb.chunks.fit_query_encoder()
     assert "no query encoder" in kb.search("tea").notes[0]

@@ -97,7 +97,7 @@ def test_a_limit_holds_over_all_knowledge_bases(workspace):
 
 def test_what_is_gone_between_two_reads_is_left_out(workspace):
     kb = fill(workspace, "drinks", "green tea", "black tea", "milk")
-    retriever = interrupted(kb, lambda: kb.delete_document("text:green tea"))
+    retriever = interrupted(kb, lambda: kb.documents.delete("text:green tea"))
     assert kb.search("green tea")[0].title == "green tea"
     titles = [hit.title for hit in search([retriever], Query.of("green tea"))]
     assert titles
@@ -122,7 +122,7 @@ def test_statistics_follow_new_documents(workspace):
     rarer = kb.search("tea", mode="lexical")[0].parts.bm25
     assert rarer > before  # the term is rarer now
     for number in range(8):
-        kb.delete_document(f"text:drink {number}")
+        kb.documents.delete(f"text:drink {number}")
     assert kb.search("tea", mode="lexical")[0].parts.bm25 == pytest.approx(before)
 
 
@@ -233,7 +233,7 @@ def test_a_knowledge_base_whose_documents_are_all_deleted_gives_no_hits(workspac
     for _ in range(2):
         assert len(kb.search("tea")) == 1
         workspace._stores.warmer.close()
-    kb.delete_document("text:green tea")
+    kb.documents.delete("text:green tea")
     for _ in range(3):
         for mode in Mode:
             assert len(kb.search("tea", mode=mode)) == 0
@@ -247,7 +247,7 @@ def test_a_search_sees_what_another_process_stores(workspace):
     code = (
         "import sys, kbkit\n"
         "kb = kbkit.open(sys.argv[1])['drinks']\n"
-        "kb.delete_document('text:green tea')\n"
+        "kb.documents.delete('text:green tea')\n"
         "kb.add('mate', 'Drunk from a gourd.')\n"
         "kb._stores.snapshots.save(kb.id)\n"
     )
@@ -309,7 +309,7 @@ def test_threads_may_search_while_documents_change(workspace):
         thread.start()
     for n in range(10):
         kb.add(f"number {n}", f"All about number {n}.")
-        kb.delete_document(f"text:number {n - 1}") if n else None
+        kb.documents.delete(f"text:number {n - 1}") if n else None
     ended.set()
     for thread in threads:
         thread.join()

@@ -50,19 +50,19 @@ def test_filters_hold_for_what_is_like_a_chunk(kb: KnowledgeBase):
 def test_a_chunk_that_is_not_there(kb: KnowledgeBase, tmp_path):
     with kbkit.open(tmp_path) as other:
         other.create("elsewhere").add("Roses", "Roses need water.")
-        strange = next(other["elsewhere"].iter_chunks()).id
+        strange = next(iter(other["elsewhere"].chunks)).id
     for chunk_id in ("nothing", strange):
         with pytest.raises(NotFoundError, match="no chunk with id"):
             kb.similar(chunk_id)
         with pytest.raises(NotFoundError, match="no chunk with id"):
             kb.context(chunk_id)
     with pytest.raises(ConfigError, match="ask for 1 hit"):
-        kb.similar(next(kb.iter_chunks()).id, limit=0)
+        kb.similar(next(iter(kb.chunks)).id, limit=0)
 
 
 def test_context_is_what_stands_before_and_after(kb: KnowledgeBase):
-    document = kb.document("https://garden.example/flowers/roses.html")
-    chunks = list(kb.iter_chunks(document.id))
+    document = kb.documents["https://garden.example/flowers/roses.html"]
+    chunks = list(kb.chunks.of(document.id))
     assert len(chunks) == 2
     assert kb.context(chunks[0].id) == chunks
     assert kb.context(chunks[1].id, before=0) == chunks[1:]
@@ -74,19 +74,19 @@ def test_context_is_what_stands_before_and_after(kb: KnowledgeBase):
 
 
 def test_tags_and_folders_are_counted(kb: KnowledgeBase):
-    assert kb.tags() == {"flower": 3, "lilies": 1, "roses": 1, "tulips": 1}
-    assert next(iter(kb.tags())) == "flower"
-    assert kb.folders() == {"flowers": 3}
+    assert kb.documents.tags() == {"flower": 3, "lilies": 1, "roses": 1, "tulips": 1}
+    assert next(iter(kb.documents.tags())) == "flower"
+    assert kb.documents.folders() == {"flowers": 3}
 
 
 def test_the_revision_changes_with_documents_and_ratings(kb: KnowledgeBase):
     seen = {kb.revision()}
-    chunk = next(kb.iter_chunks())
+    chunk = next(iter(kb.chunks))
     kb.search("water")
     assert kb.revision() in seen
     rating = kb.rate(chunk.id, 3)
     seen.add(kb.revision())
-    kb.unrate(rating.id)
+    kb.ratings.delete(rating.id)
     kb.add("Lawn", "Grass needs water.")
     seen.add(kb.revision())
     assert len(seen) == 3

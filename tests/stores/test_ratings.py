@@ -90,16 +90,16 @@ def totals(kb):
 
 def test_totals_follow_their_chunks_and_outlive_them(kb):
     text = "# Tea\n\nSteep it.\n"
-    document = kb.add("Tea", text).document_id
-    (chunk,) = kb.iter_chunks()
+    document = kb.add("Tea", text).id
+    (chunk,) = kb.chunks
     kb.rate(chunk.id, 4, rater="ann")
     kb.rate(chunk.id, 2, rater="bob")
     kb.rate(document, 5, rater="ann")
     expected = {chunk.id: Total(2, 3.0)}, {document: Total(1, 5.0)}
     assert totals(kb) == expected
-    kb.update(document, tags=["new"])
+    kb.documents.update(document, tags=["new"])
     assert totals(kb) == expected
-    kb.delete_document(document)
+    kb.documents.delete(document)
     assert totals(kb)[0] == {}
     kb.add("Tea", text)
     assert totals(kb) == expected
@@ -125,6 +125,6 @@ def test_good_ratings_lift_a_hit_and_bad_ones_lower_it(kb):
 
 
 def test_words_that_no_encoding_knows_can_be_kept_with_a_rating(kb):
-    document = kb.add("Tea", "Steep it.").document_id
+    document = kb.add("Tea", "Steep it.").id
     rating = kb.rate(document, 4, query="tea \udcff", note="\ud83d", rater="\udce4nn")
     assert json.dumps([rating.query, rating.note, rating.rater]) == '["tea ?", "?", "?nn"]'

@@ -61,7 +61,7 @@ def state(folder):
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         info = kb.info()
-        return info.collection, sorted(chunk.id for chunk in kb.iter_chunks()), info.pending
+        return info.collection, sorted(chunk.id for chunk in kb.chunks), info.pending
 
 
 def ranked(kb, query, limit=10):
@@ -120,7 +120,7 @@ def test_a_deletion_that_chroma_missed_is_made_up_for(folder):
             f"DELETE FROM chunks WHERE {this}",
         )
         assert "rum" not in ranked(kb, "rum", 50)
-        kb.delete_document("text:rum")
+        kb.documents.delete("text:rum")
     collection, ids, pending = state(folder)
     assert len(ids) == len(DRINKS) - 1
     assert (collection_ids(folder), pending) == ({collection: ids}, 0)
@@ -170,7 +170,7 @@ def test_two_workspaces_of_one_process_see_each_others_documents(folder):
         assert ranked(two["drinks"], "mate gourd")[0] == "mate"
         two["drinks"].add("kvass", "Kvass is made of bread.")
         assert ranked(one["drinks"], "kvass bread")[0] == "kvass"
-        one["drinks"].delete_document("text:mate")
+        one["drinks"].documents.delete("text:mate")
         assert "mate" not in ranked(two["drinks"], "mate gourd", 50)
         one.close()
         two["drinks"].add("cola", "Cola fizzes.")

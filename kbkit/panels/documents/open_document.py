@@ -137,7 +137,7 @@ class OpenDocument(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         if document is not None:
             self._fill(document)
             outlined = self.outline_box.value and document.state is not DocumentState.GONE
-            chunks = list(self._host.knowledge_base().iter_chunks(document.id))
+            chunks = list(self._host.knowledge_base().chunks.of(document.id))
             self._page = reader.page(document, chunks if outlined else None)
         self.draw(anchor)
 
@@ -169,7 +169,7 @@ class OpenDocument(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         if document is None:
             return
         with self._shown_errors():
-            self._host.knowledge_base().delete_document(document.id)
+            self._host.knowledge_base().documents.delete(document.id)
             self.show(None, self._reader)
             self._host.changed("documents")
             self._host.say(f"Deleted: “{render.plain(document.title, 80)}”")
@@ -195,12 +195,12 @@ class OpenDocument(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         self._host.say("Storing…")
         with self._shown_errors():
             try:
-                self._host.knowledge_base().update(
+                self._host.knowledge_base().documents.update(
                     document.id,
                     document_type=None if wanted is document.document_type else wanted,
                     tags=None if tags == document.tags else tags,
                 )
-                stored = self._host.knowledge_base().document(document.id)
+                stored = self._host.knowledge_base().documents[document.id]
             except Exception:
                 self._fill(document)
                 raise
@@ -230,9 +230,9 @@ class OpenDocument(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
 
     def _stars(self, document: Document) -> dict[str, Any]:
         kb = self._host.knowledge_base()
-        ratings = kb.iter_ratings([document.id])
+        ratings = kb.ratings.of(document.id)
         mine = [rating.score for rating in ratings if rating.rater == self._host.rater]
-        total = kb.rating_of(document.id)
+        total = kb.ratings.total(document.id)
         others = total is not None and total.raters > bool(mine)
         return {
             "stars": mine[-1] if mine else 0,
@@ -255,7 +255,7 @@ class OpenDocument(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
         if not self._given:
             return
         with self._shown_errors():
-            self._host.knowledge_base().unrate(self._given.pop().id)
+            self._host.knowledge_base().ratings.delete(self._given.pop().id)
             self.draw()
             self._host.changed("ratings")
             self._host.say("Taken back: the rating")

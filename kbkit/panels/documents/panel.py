@@ -14,6 +14,7 @@ from traitlets import Bunch
 
 from kbkit.config import Settings
 from kbkit.errors import KbkitError, NotFoundError
+from kbkit.knowledge_base import handle_of
 from kbkit.models import Document
 from kbkit.panels import events, render
 from kbkit.panels.documents.open_document import OpenDocument, button
@@ -68,7 +69,7 @@ class DocumentsPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
 
         self._workspace = target if isinstance(target, Workspace) else None
         self._kb = None if isinstance(target, Workspace) else target
-        self._place: Path = target.path if isinstance(target, Workspace) else target.folder
+        self._place: Path = target.path
         self.rater = rater or Settings.from_environment().rater
         self.error: Exception | None = None
         self._quiet = False
@@ -117,7 +118,7 @@ class DocumentsPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             anchor: The place to begin at.
         """
         with self._shown_errors():
-            found = self.knowledge_base().document(document)
+            found = self.knowledge_base().documents[document]
             if self.document is not None and self.document.id != found.id:
                 self._trail.append(self.document.id)
             self._show_document(found, anchor)
@@ -128,7 +129,7 @@ class DocumentsPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             while self._trail:
                 before = self._trail.pop()
                 if before in self._tree.documents:
-                    self._show_document(self.knowledge_base().document(before))
+                    self._show_document(self.knowledge_base().documents[before])
                     break
 
     def refresh(self) -> None:
@@ -201,7 +202,7 @@ class DocumentsPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
     def _looked(self, _content: Mapping[str, Any]) -> None:
         """The reader comes back to the tree: perhaps another process changed something."""
         with self._shown_errors():
-            if self._name() and self._revision != self.knowledge_base().revision():
+            if self._name() and self._revision != handle_of(self.knowledge_base()).revision():
                 self.refresh()
 
     def _heard(self, what: str) -> None:
@@ -219,8 +220,8 @@ class DocumentsPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         documents: list[Document] = []
         self._revision = None
         if self._name():
-            self._revision = self.knowledge_base().revision()
-            documents = self.knowledge_base().list_documents()
+            self._revision = handle_of(self.knowledge_base()).revision()
+            documents = self.knowledge_base().documents.list()
         self._tree = DocumentTree(documents)
         self._reader = Reader(documents)
         self._version += 1
@@ -239,7 +240,7 @@ class DocumentsPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         """The document that is open as it is now."""
         if self.document is None or self.document.id not in self._tree.documents:
             return None
-        return self.knowledge_base().document(self.document.id)
+        return self.knowledge_base().documents[self.document.id]
 
     def _show_tree(self) -> None:
         text = self.filter_box.value.strip()

@@ -12,6 +12,7 @@ from kbkit.feedback.evaluate import Evaluation, QueryResult
 from kbkit.feedback.evaluation_set import EvaluationQuery, evaluation_set, is_page
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.query_ids import fold_query
+from kbkit.knowledge_base import handle_of
 from kbkit.models import Hit, Mode
 from kbkit.panels import render
 from kbkit.panels.judging import passages
@@ -86,7 +87,7 @@ def side_by_side(
         result: Of the query.
         sides: Mode and settings of ``A`` and ``B``.
     """
-    queries = evaluation_set(kb, _only(asked, result.query))
+    queries = evaluation_set(handle_of(kb), _only(asked, result.query))
     query, by_page = next(iter(queries)), queries.unit == "page"
     lists = {}
     for side, (mode, settings) in sides.items():

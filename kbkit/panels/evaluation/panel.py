@@ -124,7 +124,7 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.add_class("kbkit-eval")
         self._say("Change the settings of B, and compare.")
         self._draw()
-        listen(kb.folder, self._heard)
+        listen(kb.path, self._heard)
 
     @property
     def comparison(self) -> pd.DataFrame:
@@ -142,7 +142,7 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if self.running:
             return
         try:
-            asked = self._kb.judgements() if self._questions is None else self._questions
+            asked = self._kb.feedback.judgements() if self._questions is None else self._questions
             sides = {side: form.chosen() for side, form in self.forms.items()}
         except Exception as error:  # a panel has nobody to raise to: it shows what is wrong
             self._fail(error)
@@ -218,7 +218,7 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         found: Evaluation | None = None
         for number, side in enumerate(_SIDES):
             mode, settings = sides[side]
-            found = self._kb.evaluate(
+            found = self._kb.feedback.evaluate(
                 asked,
                 mode=mode,
                 retrieval=settings,

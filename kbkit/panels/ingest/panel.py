@@ -72,7 +72,7 @@ class IngestPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
 
         self._workspace = target if isinstance(target, Workspace) else None
         self._kb = None if isinstance(target, Workspace) else target
-        self._place: Path = target.path if isinstance(target, Workspace) else target.folder
+        self._place: Path = target.path
         self._base = base
         self._loop: asyncio.AbstractEventLoop | None = None
         self._made = False  # a knowledge base, by the work under way
@@ -350,7 +350,7 @@ def _add_files(
         for document in documents:
             uri = f"upload:{document.uri}"
             try:
-                before = kb.document(uri).content_hash
+                before = kb.documents[uri].content_hash
             except NotFoundError:
                 before = ""
             kb.add(
@@ -361,7 +361,7 @@ def _add_files(
                 tags=document.tags,
                 metadata=document.metadata,
             )
-            after = kb.document(uri).content_hash
+            after = kb.documents[uri].content_hash
             new += not before
             changed += bool(before) and before != after
             same += before == after

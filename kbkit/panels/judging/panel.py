@@ -48,7 +48,7 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         panel = JudgePanel(kb, ["how to read a file", "parse dates"])
         panel                            # at the end of a cell: shows it
         panel.judging.to_frame()         # in a later cell: what is judged, of how much
-        kb.evaluate()                    # and what search makes of it
+        kb.feedback.evaluate()                    # and what search makes of it
 
     Passages come from every mode of search, and some from further down, in an order that tells
     nothing of that. Keys 1 to 5 judge and move on, arrows move, 0 or Backspace takes back, s skips,
@@ -78,7 +78,7 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             RecipeError: A file of queries cannot be read or has a wrong line.
         """
         self._changed = threading.Condition(threading.RLock())
-        self.judging: JudgingRound = kb.judging(
+        self.judging: JudgingRound = kb.feedback.judging(
             queries, limit=limit, unshown=unshown, seed=seed, rater=rater
         )
         self._kb = kb
@@ -114,7 +114,7 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self._state["start"] = 0
         self._show()
         self._wake()
-        listen(kb.folder, self._heard)
+        listen(kb.path, self._heard)
 
     def wait(self, timeout: float = 60.0) -> bool:
         """Wait until all pools were counted and the figures are level; blocks the cell.
@@ -165,7 +165,7 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self._due = True
             self._show()
         self._wake()
-        tell(self._kb.folder, "ratings", but=self)
+        tell(self._kb.path, "ratings", but=self)
 
     def _asked(self, message: Mapping[str, object]) -> None:
         places = message.get("places")

@@ -85,8 +85,8 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         with self._silence():
             self.controls["document_type"].options = _type_options(infos)
             self.controls["state"].options = _state_options(infos)
-            self.controls["tags"].options = _most(kb.tags() for kb in bases)
-            folders = _most(kb.folders() for kb in bases)
+            self.controls["tags"].options = _most(kb.documents.tags() for kb in bases)
+            folders = _most(kb.documents.folders() for kb in bases)
             self.controls["path"].options = [f"{folder}/*" for folder in sorted(folders)]
             self._mirror()
 

@@ -12,6 +12,7 @@ import traitlets
 from traitlets import Bunch, Unicode
 
 from kbkit.config import Settings
+from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Hits, Mode
 from kbkit.panels import render
 from kbkit.panels.debounce import Debouncer
@@ -126,7 +127,7 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         super().__init__([style, controls, self.filter_box, self.cards])
         self.add_class("kbkit-panel").add_class("kbkit-search")
         self.observe(self._set_from_python, "query")
-        listen(target.path if isinstance(target, Workspace) else target.folder, self._heard)
+        listen(target.path, self._heard)
         self.refresh()
 
     @property
@@ -328,7 +329,7 @@ class SearchPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
 
     def _state(self) -> tuple[object, object]:
         """What tells whether documents, and whether ratings, have changed."""
-        revisions = {kb.id: kb.revision() for kb in self._bases()}
+        revisions = {kb.id: handle_of(kb).revision() for kb in self._bases()}
         documents = {known: numbers[0] for known, numbers in revisions.items()}
         return documents, {known: numbers[1:] for known, numbers in revisions.items()}
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import KbkitError, NotFoundError
 from kbkit.feedback.query_ids import fold_query
+from kbkit.knowledge_base import handle_of
 from kbkit.models import Hit, Hits, Rating
 from kbkit.panels import render
 from kbkit.panels.events import tell
@@ -227,7 +228,7 @@ class Results:
         }
 
     def _said(self, name: str, targets: Sequence[str]) -> dict[str, OwnRating]:
-        ratings: Iterable[Rating] = self._find(name).iter_ratings(targets)
+        ratings: Iterable[Rating] = handle_of(self._find(name)).ratings_of(targets)
         return own_ratings(ratings, self._rater, self.shown.query)
 
     # What a reader does
@@ -241,7 +242,7 @@ class Results:
         self._given.setdefault((identity(hit), fold_query(self.shown.query)), []).append(rating)
         stars = "1 star" if rating.score == 1 else f"{rating.score} stars"
         self.say(f"Stored: {stars}, {MEANINGS[rating.score - 1]}, for “{hit.title}”")
-        self._rated(kb.folder)
+        self._rated(kb.path)
 
     def _undo(self, content: Mapping[str, Any]) -> None:
         hit = self.hit(content.get("card"))
@@ -250,12 +251,12 @@ class Results:
             return
         kb = self._find(hit.kb)
         try:
-            kb.unrate(given.pop().id)
+            kb.ratings.delete(given.pop().id)
         except KbkitError:
             self.redraw()  # somebody else took it back: there is nothing left to undo
             raise
         self.say(f"Taken back: the rating of “{hit.title}”")
-        self._rated(kb.folder)
+        self._rated(kb.path)
 
     def _rated(self, place: Path) -> None:
         self.redraw()

@@ -377,12 +377,12 @@ class Board {
     }
     this.drawnEnd = `${queries} ${skips}`;
     const steps = [
-      ["How good is search, and how sure is that?", "kb.evaluate().summary()"],
+      ["How good is search, and how sure is that?", "kb.feedback.evaluate().summary()"],
       ["Would other settings be better?", "EvalPanel(kb)"],
       queries < 10
         ? [`Learning weights takes 10 queries with a passage of 3 or better; here are ${queries}.`]
-        : ["Learn the weights from what you said:", "kb.tune()"],
-      ["Take it elsewhere:", `kb.judgements().to_qrels("${kb}.qrels")`],
+        : ["Learn the weights from what you said:", "kb.feedback.tune()"],
+      ["Take it elsewhere:", `kb.feedback.judgements().to_qrels("${kb}.qrels")`],
     ];
     /** @type {(text: string, action: Action) => HTMLElement} */
     const button = (text, action) =>

@@ -287,7 +287,7 @@ def test_files_become_searchable_and_outlive_a_failure(
         monkeypatch.setattr("kbkit.sources.formats.file_parser.FILE_SECONDS", 0.0001)
         failed = kb.refresh()
         assert failed.gone == 0
-        states = {document.uri: document.state.value for document in kb.iter_documents()}
+        states = {document.uri: document.state.value for document in kb.documents}
         assert states["docs/book.epub/OEBPS/two b.xhtml"] == "stale"
         assert states["docs/deep/parts.xlsx/Sheet 1"] == "stale"
         assert states["docs/note.md"] == "current"

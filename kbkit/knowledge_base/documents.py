@@ -1,36 +1,68 @@
-"""Single documents, added and changed by hand."""
+"""The documents of a knowledge base: a collection to read, and to change one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from kbkit.errors import ConfigError, ConflictError
+from kbkit.arguments import explained
+from kbkit.errors import ConfigError, ConflictError, NotFoundError
+from kbkit.frames import documents_frame, rows_html
 from kbkit.ingest.document_writer import Origin
-from kbkit.knowledge_base.ingested import Ingested
-from kbkit.models import Document, DocumentType, Labels, SourceDocument
+from kbkit.knowledge_base.handle import Handle
+from kbkit.knowledge_base.ingestion import Ingestion
+from kbkit.models import Document, DocumentInfo, DocumentType, Labels, SourceDocument
 from kbkit.stores.catalog import reading, writing
+from kbkit.stores.catalog.listing import iter_listed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _TRIES = 5
 """How often a change is tried again while others store the same document."""
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
-    """What adding a document by hand gave.
+@explained
+class Documents:
+    """The documents of a knowledge base in order of URI, those too that are gone from their source.
 
-    Attributes:
-        document_id: Id of the document.
-        chunks: Number of its chunks.
+    Iterating gives them, ``len`` counts them, ``kb.documents[id or URI]`` looks one up.
     """
 
-    document_id: str
-    chunks: int
+    def __init__(self, handle: Handle, ingestion: Ingestion) -> None:
+        self._handle = handle
+        self._ingestion = ingestion
+        self._database = handle.stores.database
 
+    def __iter__(self) -> Iterator[Document]:
+        with self._database.read() as connection:
+            yield from reading.iter_documents(connection, self._handle.id)
 
-class Edited(Ingested):
-    """A knowledge base whose documents can be changed one by one."""
+    def __len__(self) -> int:
+        return sum(self._handle.info().states.values())
+
+    def __getitem__(self, document: str) -> Document:
+        """The document of that id or URI.
+
+        Raises:
+            NotFoundError: There is none; the message names one that is written alike.
+        """
+        return self._handle.document(document)
+
+    def __contains__(self, document: object) -> bool:
+        if not isinstance(document, str):
+            return False
+        with self._database.read() as connection:
+            try:
+                reading.get_document(connection, self._handle.id, document)
+            except NotFoundError:
+                return False
+        return True
+
+    def list(self) -> list[Document]:
+        """All documents in order of URI, quickly: the ``content`` of each is left empty."""
+        with self._database.read() as connection:
+            return list(iter_listed(connection, self._handle.id))
 
     def add(
         self,
@@ -41,7 +73,7 @@ class Edited(Ingested):
         document_type: DocumentType | str | None = None,
         tags: Sequence[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
-    ) -> Added:
+    ) -> DocumentInfo:
         """Add one document of Markdown text, or replace the one with the same source.
 
         It is searchable when the call returns.
@@ -67,8 +99,8 @@ class Edited(Ingested):
             tags=tuple(tags or ()),
             metadata=metadata or {},
         )
-        with self._stores.database.read() as connection:
-            said = writing.labels(connection, self.id, document.uri)
+        with self._database.read() as connection:
+            said = writing.labels(connection, self._handle.id, document.uri)
         labels = Labels(
             said.document_type if document_type is None else None,
             said.tags if tags is None else None,
@@ -86,7 +118,7 @@ class Edited(Ingested):
         document_type: DocumentType | str | None = None,
         tags: Sequence[str] | None = None,
         metadata: Mapping[str, Any] | None = None,
-    ) -> Added:
+    ) -> DocumentInfo:
         """Change a document, given by id or URI; what is not named stays.
 
         The change is searchable when the call returns. A type and tags that are given here hold
@@ -102,7 +134,7 @@ class Edited(Ingested):
         given = Labels(_known_type(document_type), None if tags is None else _known_tags(tags))
         only_labels = title is None and content is None and metadata is None
         for _ in range(_TRIES):
-            old = self.document(document)
+            old = self[document]
             wanted = SourceDocument(
                 uri=old.uri,
                 title=old.title if title is None else title.strip(),
@@ -119,10 +151,52 @@ class Edited(Ingested):
             f"{document}: is being stored by others again and again; change it when they are done"
         )
 
+    def delete(self, document: str) -> None:
+        """Delete a document.
+
+        Args:
+            document: Its id or URI.
+
+        Raises:
+            NotFoundError: There is no such document.
+        """
+        found = self[document]
+        with self._database.write() as connection:
+            writing.delete_document(connection, self._handle.id, found.id)
+        self._handle.stores.vectors.apply(self._handle.id)
+
+    def tags(self) -> dict[str, int]:
+        """How many of its documents have each tag, the most used first."""
+        with self._database.read() as connection:
+            return reading.tag_counts(connection, self._handle.id)
+
+    def folders(self, *, depth: int = 2) -> dict[str, int]:
+        """How many of its documents lie in each folder of their URIs' paths, sorted by folder.
+
+        Args:
+            depth: Folders within folders that are counted apart.
+        """
+        with self._database.read() as connection:
+            return reading.folder_counts(connection, self._handle.id, depth)
+
+    def to_frame(self) -> pd.DataFrame:
+        """All documents as a DataFrame, indexed by id; ``content`` is the Markdown."""
+        return documents_frame(self)
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} documents of {self._handle.name!r}>"
+
+    def _repr_html_(self) -> str:
+        return rows_html(
+            repr(self)[1:-1],
+            ("title", "type", "URI"),
+            ((one.title, one.document_type.value, one.uri) for one in self.list()),
+        )
+
     def _origin(self, old: Document, given: Labels, stored: Document | None) -> Origin:
         """Where a stored document comes from, and what is said of it now."""
-        with self._stores.database.read() as connection:
-            said = writing.labels(connection, self.id, old.uri)
+        with self._database.read() as connection:
+            said = writing.labels(connection, self._handle.id, old.uri)
             source_id, run_id = writing.origin(connection, old.id)
         labels = Labels(
             given.document_type or said.document_type,
@@ -130,25 +204,17 @@ class Edited(Ingested):
         )
         return Origin(source_id, run_id, labels=labels, stored=stored)
 
-    def _put(self, document: SourceDocument, origin: Origin) -> Added | None:
+    def _put(self, document: SourceDocument, origin: Origin) -> DocumentInfo | None:
         """Store a document; ``None`` where it changed meanwhile, so that nothing was done."""
         if not document.title or not document.content.strip():
             raise ConfigError("a document needs a title and content; give both")
-        document_id, report = self._pipeline().store(document, origin)
+        document_id, report = self._ingestion.pipeline().store(document, origin)
         if not (report.new or report.changed or report.same):
             return None
-        return Added(document_id, sum(1 for _ in self.iter_chunks(document_id)))
-
-    def delete_document(self, document: str) -> None:
-        """Delete a document, given by id or URI.
-
-        Raises:
-            NotFoundError: There is no such document.
-        """
-        with self._stores.database.write() as connection:
-            found = reading.get_document(connection, self.id, document)
-            writing.delete_document(connection, self.id, found.id)
-        self._stores.vectors.apply(self.id)
+        with self._database.read() as connection:
+            stored = reading.get_document(connection, self._handle.id, document_id)
+            chunks = sum(1 for _ in reading.iter_chunks(connection, self._handle.id, stored.id))
+        return DocumentInfo.of(stored, chunks)
 
 
 def _known_tags(tags: Sequence[str]) -> tuple[str, ...]:

@@ -1,93 +1,36 @@
-"""Ratings of a knowledge base, and what is learned from them."""
+"""What is learned from ratings: judgements, measures of search, and better weights."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from kbkit.arguments import explained
 from kbkit.feedback.agreement import Agreement, agreement
 from kbkit.feedback.evaluate import Evaluation, evaluate
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.judging import JudgingRound
 from kbkit.feedback.loading import Queries, load_queries
 from kbkit.feedback.pooling import JudgingPool, pool
-from kbkit.feedback.rating import judgements_of, rate, rating_of, unrate
+from kbkit.feedback.rating import judgements_of
 from kbkit.feedback.tune import TuneReport, tune
-from kbkit.frames import ratings_frame
-from kbkit.knowledge_base.edited import Edited
-from kbkit.knowledge_base.searched import Searched
-from kbkit.models import (
-    Mode,
-    Rating,
-)
+from kbkit.knowledge_base.handle import Handle
+from kbkit.knowledge_base.ingestion import Ingestion
+from kbkit.knowledge_base.ratings import Ratings
+from kbkit.models import Mode
 from kbkit.progress import OnProgress
-from kbkit.recipes import (
-    Question,
-    RetrievalSpec,
-)
-from kbkit.stores.catalog import ratings
-from kbkit.stores.catalog.ratings import Total as RatingTotal
+from kbkit.recipes import Question, RetrievalSpec
 from kbkit.validation import check_text
 
-if TYPE_CHECKING:
-    import pandas as pd
 
+@explained
+class Feedback:
+    """How well a knowledge base answers, by golden questions or its ratings, and better weights."""
 
-class Judged(Searched, Edited):
-    """A knowledge base to rate, measure and tune."""
-
-    def rate(
-        self, target: str, score: int, *, query: str = "", note: str = "", rater: str = ""
-    ) -> Rating:
-        """Rate a chunk or a document. Ratings are appended; the last of a rater counts.
-
-        Args:
-            target: Id of a chunk or a document.
-            score: 1 (useless) to 5 (exactly right).
-            query: What it was found for, if it was.
-            note: Anything else to say.
-            rater: Who rates; by default ``KBKIT_RATER`` or the login name.
-
-        Raises:
-            ConfigError: The score is not 1 to 5.
-            NotFoundError: There is no such chunk or document.
-        """
-        rater = self._resources.settings.rater if rater == "" else rater
-        database = self._stores.database
-        return rate(database, self.id, target, score, query=query, rater=rater, note=note)
-
-    def unrate(self, rating_id: int) -> None:
-        """Take back a rating that was a slip; the one before it counts again.
-
-        Args:
-            rating_id: The ``id`` of the rating that `rate` returned.
-
-        Raises:
-            NotFoundError: There is no such rating.
-        """
-        unrate(self._stores.database, self.id, rating_id)
-
-    def rating_of(self, target: str) -> RatingTotal | None:
-        """Average and number of the ratings of a chunk or a document; ``None`` without any.
-
-        Raises:
-            NotFoundError: There is no such chunk or document.
-        """
-        return rating_of(self._stores.database, self.id, target)
-
-    def iter_ratings(self, targets: Collection[str] | None = None) -> Iterator[Rating]:
-        """All ratings, oldest first, or those of some chunks and documents, given by id."""
-        conditions = () if targets is None else (ratings.of_targets(targets),)
-        with self._stores.database.read() as connection:
-            yield from ratings.listed(connection, self.id, *conditions)
-
-    def ratings(self) -> pd.DataFrame:
-        """All ratings as a DataFrame, oldest first, indexed by id.
-
-        ``average`` and ``raters`` tell what all ratings of the same chunk or document come to.
-        """
-        return ratings_frame(self.iter_ratings())
+    def __init__(self, handle: Handle, ratings: Ratings, ingestion: Ingestion) -> None:
+        self._handle = handle
+        self._ratings = ratings
+        self._ingestion = ingestion
 
     def judgements(self) -> Judgements:
         """How well chunks answer queries: graded labels made from ratings that name a query.
@@ -95,7 +38,7 @@ class Judged(Searched, Edited):
         See `Judgements.from_ratings` for how ratings become grades. Chunks that are gone are left
         out, and come back with them.
         """
-        return judgements_of(self._stores.database, self.id)
+        return judgements_of(self._handle.stores.database, self._handle.id)
 
     def evaluate(
         self,
@@ -127,7 +70,7 @@ class Judged(Searched, Edited):
         """
         asked = self.judgements() if questions is None else questions
         return evaluate(
-            self,
+            self._handle,
             asked,
             mode=mode,
             retrieval=retrieval,
@@ -161,10 +104,11 @@ class Judged(Searched, Edited):
             EmbedderError: The embedder failed.
         """
         asked = self.judgements() if questions is None else questions
-        report = tune(self, asked, seed=seed, on_progress=on_progress)
+        report = tune(self._handle, asked, seed=seed, on_progress=on_progress)
         if not (keep and report.wins):
             return report
-        self.configure(self.spec.model_copy(update={"retrieval": report.settings}))
+        spec = self._handle.spec.model_copy(update={"retrieval": report.settings})
+        self._ingestion.configure(spec)
         return replace(report, kept=True)
 
     def pool(
@@ -187,10 +131,10 @@ class Judged(Searched, Edited):
             ConfigError: The query is empty, or a number is out of range.
             EmbedderError: The embedder failed.
         """
-        rater = rater or self._resources.settings.rater
-        given = self.iter_ratings()
+        rater = rater or self._handle.resources.settings.rater
+        given = iter(self._ratings)
         return pool(
-            self, query, limit=limit, unshown=unshown, seed=seed, ratings=given, rater=rater
+            self._handle, query, limit=limit, unshown=unshown, seed=seed, ratings=given, rater=rater
         )
 
     def judging(
@@ -219,9 +163,15 @@ class Judged(Searched, Edited):
             ConfigError: There are no queries, or a number is out of range.
             RecipeError: A file cannot be read or has a wrong line.
         """
-        rater = check_text("rater", rater) or self._resources.settings.rater
+        rater = check_text("rater", rater) or self._handle.resources.settings.rater
         return JudgingRound(
-            self, load_queries(queries), limit=limit, unshown=unshown, seed=seed, rater=rater
+            self._handle,
+            self._ratings,
+            load_queries(queries),
+            limit=limit,
+            unshown=unshown,
+            seed=seed,
+            rater=rater,
         )
 
     def agreement(self) -> Agreement:
@@ -230,4 +180,4 @@ class Judged(Searched, Edited):
         Krippendorff's alpha for the order of the stars, of all raters and of each two, and the
         passages that they differ on most.
         """
-        return agreement(self.iter_ratings())
+        return agreement(self._ratings)

@@ -1,0 +1,123 @@
+"""The chunks of a knowledge base: a collection to read, to look at and to learn from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kbkit.arguments import explained
+from kbkit.errors import ConfigError, NotFoundError
+from kbkit.frames import chunks_frame, map_frame, rows_html
+from kbkit.knowledge_base.handle import Handle
+from kbkit.models import Chunk
+from kbkit.stores.catalog import knowledge_bases, reading
+from kbkit.stores.catalog.sampling import sample
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_POINTS = 5000
+
+
+@explained
+class Chunks:
+    """The chunks of a knowledge base, in order of their documents' URIs.
+
+    Iterating gives them, ``len`` counts them, ``kb.chunks[id]`` looks one up.
+    """
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        self._database = handle.stores.database
+
+    def __iter__(self) -> Iterator[Chunk]:
+        with self._database.read() as connection:
+            yield from reading.iter_chunks(connection, self._handle.id)
+
+    def __len__(self) -> int:
+        return self._handle.info().chunks
+
+    def __getitem__(self, chunk_id: str) -> Chunk:
+        """The chunk of that id.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        with self._database.read() as connection:
+            (chunk,) = reading.neighbours(connection, self._handle.id, str(chunk_id), 0, 0)
+        return chunk
+
+    def __contains__(self, chunk_id: object) -> bool:
+        try:
+            return isinstance(chunk_id, str) and bool(self[chunk_id])
+        except NotFoundError:
+            return False
+
+    def of(self, document: str) -> list[Chunk]:
+        """The chunks of one document, in its order.
+
+        Args:
+            document: Id or URI of the document.
+
+        Raises:
+            NotFoundError: There is no such document.
+        """
+        document_id = self._handle.document(document).id
+        with self._database.read() as connection:
+            return list(reading.iter_chunks(connection, self._handle.id, document_id))
+
+    def to_frame(self) -> pd.DataFrame:
+        """All chunks as a DataFrame, indexed by id."""
+        return chunks_frame(self)
+
+    def embedding_map(self, *, limit: int = 2000, seed: int = 0) -> pd.DataFrame:
+        """Where chunks lie on the plane that shows most of what their vectors differ in.
+
+        Args:
+            limit: Most chunks, 1 to 5,000; of more, so many are drawn at random.
+            seed: Another one draws others.
+
+        Returns:
+            One row a chunk, indexed by id: ``x``, ``y``, ``title``, ``section``, ``snippet``,
+            ``document_type``, ``folder``, ``uri``. ``attrs`` has the share of ``variance`` that
+            each axis shows, and ``chunks``, the number of those it was drawn from.
+
+        Raises:
+            ConfigError: The limit is out of range.
+        """
+        if not 1 <= limit <= _MOST_POINTS:
+            raise ConfigError(f"limit={limit}: give 1 to {_MOST_POINTS:,} chunks")
+        with self._database.read() as connection:
+            row = knowledge_bases.get_by_id(connection, self._handle.id)
+            found, vectors = sample(connection, row.id, row.dimensions, limit, seed)
+            chunks = knowledge_bases.describe(connection, row).chunks
+        frame = map_frame(found, vectors)
+        frame.attrs["chunks"] = chunks
+        return frame
+
+    def fit_query_encoder(self) -> Mapping[str, Any]:
+        """Fit the query encoder to the chunks there are now, whether or not that is due.
+
+        It embeds queries where the recipe says ``query_encoder: fitted``, and stands in for a
+        model that cannot be had. `KnowledgeBase.ingest`, ``sync``, ``refresh`` and ``configure``
+        fit it when a fifth of the chunks came or went, where the recipe says so or the embedder
+        may use the network.
+
+        Returns:
+            How it was fitted; see `kbkit.embedding.fitted.FittedEncoder`.
+
+        Raises:
+            ConfigError: There are no chunks.
+            EmbedderError: No chunk has any term.
+        """
+        return self._handle.fit_query_encoder()
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} chunks of {self._handle.name!r}>"
+
+    def _repr_html_(self) -> str:
+        return rows_html(
+            repr(self)[1:-1],
+            ("section", "text"),
+            ((" › ".join(chunk.heading_path), chunk.text) for chunk in self),
+        )

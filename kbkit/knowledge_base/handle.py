@@ -1,0 +1,179 @@
+"""What the parts of one knowledge base share, and what kbkit's own interfaces ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbkit.embedding.base import Embedder
+from kbkit.errors import EmbedderError, NotFoundError
+from kbkit.models import (
+    Document,
+    Filters,
+    Hits,
+    KnowledgeBaseInfo,
+    Mode,
+    Rating,
+    Target,
+    TargetKind,
+)
+from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
+from kbkit.retrieval.query import Query
+from kbkit.retrieval.retriever import Retriever, search
+from kbkit.stores.catalog import knowledge_bases, ratings, reading
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.listing import iter_listed
+from kbkit.validation import check_text
+
+if TYPE_CHECKING:
+    from kbkit.knowledge_base.resources import Resources
+
+
+class Handle:
+    """One knowledge base of a workspace: its row of the catalog, its embedder and retriever.
+
+    Attributes:
+        resources: What the knowledge bases of its workspace share.
+        stores: What its workspace keeps.
+        id: Identifies it for ever.
+        name: Its slug.
+    """
+
+    def __init__(self, resources: Resources, row: KnowledgeBaseRow) -> None:
+        self.resources = resources
+        self.stores = resources.stores
+        self.id = row.id
+        self.name = row.name
+        self._embedder: Embedder | None = None
+        self._revision: tuple[int, tuple[int, int, int]] | None = None
+
+    def row(self) -> KnowledgeBaseRow:
+        """It as the catalog has it now.
+
+        Raises:
+            NotFoundError: It was deleted.
+        """
+        with self.stores.database.read() as connection:
+            return knowledge_bases.get_by_id(connection, self.id)
+
+    @property
+    def spec(self) -> KnowledgeBaseSpec:
+        """How it works."""
+        return KnowledgeBaseSpec.model_validate(self.row().config)
+
+    def info(self) -> KnowledgeBaseInfo:
+        """Its figures."""
+        with self.stores.database.read() as connection:
+            return knowledge_bases.describe(
+                connection, knowledge_bases.get_by_id(connection, self.id)
+            )
+
+    def revision(self) -> tuple[int, int, int]:
+        """Numbers that change when its documents or ratings change, whoever changes them."""
+        changes = self.stores.database.changes()  # before looking, lest one be missed
+        if self._revision is None or self._revision[0] != changes:
+            with self.stores.database.read() as connection:
+                version = knowledge_bases.get_by_id(connection, self.id).version
+                found = (version, *ratings.extent(connection, self.id))
+            self._revision = (changes, found)
+        return self._revision[1]
+
+    def site_folder(self) -> Path:
+        """The folder that its site is exported to when none is named."""
+        folder = self.spec.site.directory
+        return Path(folder) if folder else self.stores.folder / "export" / self.name
+
+    def document(self, document: str) -> Document:
+        """A document by id or URI.
+
+        Raises:
+            NotFoundError: There is none; the message names one that is written alike.
+        """
+        with self.stores.database.read() as connection, suppress(NotFoundError):
+            return reading.get_document(connection, self.id, str(document))
+        raise self._missing("document with id or URI", document)
+
+    def target(self, target: str | Target, *, rated: bool = False) -> Target:
+        """What somebody means by an id of a chunk or a document, or by the URI of a document.
+
+        Args:
+            target: As it was given.
+            rated: Whether it may be gone, if it was rated.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        known = target.id if isinstance(target, Target) else check_text("target", target)
+        with self.stores.database.read() as connection:
+            kind = reading.kind_of(connection, self.id, known)
+            if kind is None and rated:
+                given = ratings.listed(connection, self.id, ratings.of_targets([known]))
+                kind = given[-1].target_type if given else None
+            if kind is None:
+                with suppress(NotFoundError):
+                    known, kind = reading.get_document(connection, self.id, known).id, "document"
+        found = Target(TargetKind(kind), known) if kind is not None else None
+        if found is None or (isinstance(target, Target) and found != target):
+            raise self._missing("chunk or document with id or URI", known)
+        return found
+
+    def ratings_of(self, targets: Sequence[str]) -> list[Rating]:
+        """The ratings of some chunks and documents, given by id, oldest first."""
+        with self.stores.database.read() as connection:
+            return ratings.listed(connection, self.id, ratings.of_targets(targets))
+
+    def _missing(self, what: str, given: str) -> NotFoundError:
+        with self.stores.database.read() as connection:
+            uris = [listed.uri for listed in iter_listed(connection, self.id)]
+        near = get_close_matches(str(given), uris, 1)
+        meant = (
+            f"did you mean {near[0]!r}?"
+            if near
+            else "take an id from a hit (`hit.chunk.id`), `kb.chunks` or `kb.documents`"
+        )
+        return NotFoundError(f"{self.name}: has no {what} {given!r}; {meant}")
+
+    def embedder(self, row: KnowledgeBaseRow) -> Embedder:
+        """The embedder of the knowledge base as the catalog has it like this.
+
+        Raises:
+            EmbedderError: It cannot be opened, or is not the one that made the vectors.
+        """
+        if self._embedder is None or self._embedder.fingerprint != row.embedder:
+            spec = KnowledgeBaseSpec.model_validate(row.config).embedding
+            found = self.resources.embedder(spec)
+            if found.fingerprint != row.embedder:
+                raise EmbedderError(
+                    f"{self.name}: was embedded by {row.embedder}, but the embedder is now "
+                    f"{found.fingerprint}; install the version it was made with, or change the "
+                    "recipe's embedding so that it is embedded again"
+                )
+            self._embedder = found
+        return self._embedder
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """What finds candidates in it; `Workspace.search` ranks those of several together."""
+        return Retriever(self.stores, self.id, self.embedder)
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+        retrieval: RetrievalSpec | None = None,
+    ) -> Hits:
+        """The chunks that answer a query; see `KnowledgeBase.search`."""
+        return search([self.retriever], Query.of(query, limit, mode, filters, retrieval))
+
+    def fit_query_encoder(self) -> Mapping[str, Any]:
+        """Fit the query encoder; see `Chunks.fit_query_encoder`."""
+        from kbkit.retrieval.encoder_fitting import fit_encoder
+
+        return fit_encoder(self.stores.database, self.id, self.embedder)

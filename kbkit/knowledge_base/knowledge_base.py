@@ -1,0 +1,445 @@
+"""KnowledgeBase: one named collection of documents, and what people do with it daily."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbkit.arguments import explained
+from kbkit.errors import ConfigError
+from kbkit.frames import info_html
+from kbkit.ingest.pipeline import Stop
+from kbkit.knowledge_base.chunks import Chunks
+from kbkit.knowledge_base.documents import Documents
+from kbkit.knowledge_base.feedback import Feedback
+from kbkit.knowledge_base.handle import Handle
+from kbkit.knowledge_base.ingestion import Ingestion
+from kbkit.knowledge_base.plots import Plots
+from kbkit.knowledge_base.ratings import Ratings
+from kbkit.knowledge_base.resources import Resources
+from kbkit.knowledge_base.sources import Sources
+from kbkit.models import (
+    Chunk,
+    DocumentInfo,
+    DocumentType,
+    Filters,
+    Hits,
+    IngestReport,
+    KnowledgeBaseInfo,
+    Mode,
+    Rating,
+    Target,
+)
+from kbkit.models.answers import Answer
+from kbkit.progress import OnProgress
+from kbkit.recipes import AnySource, KnowledgeBaseSpec, RetrievalSpec
+from kbkit.retrieval.answering import ask
+from kbkit.retrieval.query import Query
+from kbkit.retrieval.retriever import similar
+from kbkit.stores.catalog import reading
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+
+if TYPE_CHECKING:
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.llms import LLM
+    from llama_index.core.schema import BaseNode
+    from llama_index.core.tools import FunctionTool
+
+    from kbkit.export.report import ExportReport
+
+
+@explained
+class KnowledgeBase:
+    """One knowledge base of a workspace; `Workspace` makes these.
+
+    Attributes:
+        documents: Its documents; see `Documents`.
+        chunks: Its chunks; see `Chunks`.
+        ratings: What people said of both; see `Ratings`.
+        sources: What `refresh` reads again; see `Sources`.
+        feedback: Measures, judging and tuning; see `Feedback`.
+        plot: Pictures; see `Plots`.
+    """
+
+    def __init__(self, resources: Resources, row: KnowledgeBaseRow) -> None:
+        self._handle = Handle(resources, row)
+        self._stores = resources.stores
+        self._ingestion = Ingestion(self._handle)
+        self.documents = Documents(self._handle, self._ingestion)
+        self.chunks = Chunks(self._handle)
+        self.ratings = Ratings(self._handle)
+        self.sources = Sources(self._handle, self._ingestion)
+        self.feedback = Feedback(self._handle, self.ratings, self._ingestion)
+        self.plot = Plots(self.documents, self.chunks, self.ratings)
+
+    @property
+    def id(self) -> str:
+        """Identifies it for ever."""
+        return self._handle.id
+
+    @property
+    def name(self) -> str:
+        """Its slug."""
+        return self._handle.name
+
+    @property
+    def path(self) -> Path:
+        """The folder of its workspace."""
+        return self._stores.folder
+
+    @property
+    def spec(self) -> KnowledgeBaseSpec:
+        """How it works: chunking, embedding, retrieval, storage, site. `configure` changes it."""
+        return self._handle.spec
+
+    def info(self) -> KnowledgeBaseInfo:
+        """Its figures: documents, chunks, types, states, embedder, times."""
+        return self._handle.info()
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+        retrieval: RetrievalSpec | None = None,
+    ) -> Hits:
+        """The chunks that answer a query, best first.
+
+        Args:
+            query: A question or some words.
+            limit: Most hits.
+            mode: ``hybrid``, ``dense`` (by meaning only) or ``lexical`` (by words only).
+            filters: What a document must be, as `Filters` or as a mapping of its attributes, such
+                as ``{"document_type": "manual", "tags": ["api"]}``.
+            retrieval: How to rank, in place of the recipe's ``retrieval`` part.
+
+        Raises:
+            ConfigError: The query is empty, or limit, mode or a filter is wrong.
+            EmbedderError: The embedder failed.
+            NotFoundError: The knowledge base was deleted.
+        """
+        return self._handle.search(
+            query, limit=limit, mode=mode, filters=filters, retrieval=retrieval
+        )
+
+    def similar(
+        self,
+        chunk_id: str,
+        *,
+        limit: int = 10,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Hits:
+        """Other chunks that speak of the same as a chunk, nearest first.
+
+        Vectors decide, and nothing is embedded. Further chunks of one document come later, so
+        that other documents are seen too. The ``query`` of the hits names the chunk by its
+        title and headings; scores compare among themselves, not with those of a search.
+
+        Args:
+            chunk_id: Of the chunk.
+            limit: Most hits.
+            filters: What a document must be.
+
+        Raises:
+            ConfigError: Limit or a filter is wrong.
+            NotFoundError: There is no such chunk.
+        """
+        chunk = self.chunks[chunk_id]
+        document = self.documents[chunk.document_id]
+        path = chunk.heading_path
+        names = [document.title, *(path[1:] if path[:1] == (document.title,) else path)]
+        name = " › ".join(filter(str.strip, names)) or document.uri
+        asked = Query.of(name, limit, Mode.DENSE, filters)
+        return similar(self._handle.retriever, chunk_id, asked)
+
+    def ask(
+        self,
+        query: str,
+        *,
+        limit: int = 5,
+        llm: LLM | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Answer:
+        """What a language model makes of the passages that answer a query best.
+
+        The passages are handed over as numbered, quoted material. Without a model there is no
+        text, only the passages.
+
+        Args:
+            query: What is asked.
+            limit: Most passages.
+            llm: A llama-index language model; by default what its ``Settings.llm`` was set to. A
+                model may be a service, which then sees question and passages.
+            filters: What a document must be.
+
+        Raises:
+            ConfigError: The query is empty, or the limit or a filter is wrong.
+            LanguageModelError: The model failed.
+        """
+        return ask(self.search(query, limit=limit, filters=filters), llm)
+
+    def as_retriever(
+        self,
+        *,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> BaseRetriever:
+        """The search as a llama-index retriever, for its query engines and agents.
+
+        Takes what `search` takes. The id of a node is its chunk's, and its metadata is what a hit
+        says of itself.
+
+        Raises:
+            ConfigError: Limit, mode or a filter is wrong.
+        """
+        from kbkit.retrieval.llamaindex import KbkitRetriever
+
+        asked = Query.of("anything", limit, mode, filters)
+        return KbkitRetriever(
+            lambda text: self.search(
+                text, limit=asked.limit, mode=asked.mode, filters=asked.filters
+            )
+        )
+
+    def as_tool(
+        self, *, limit: int = 5, filters: Filters | Mapping[str, Any] | None = None
+    ) -> FunctionTool:
+        """The search as a llama-index tool, for agents.
+
+        It gives passages with their sources, marked as quoted material.
+
+        Args:
+            limit: Passages where the agent does not say how many, 1 to 20.
+            filters: What a document must be.
+
+        Raises:
+            ConfigError: The limit or a filter is wrong.
+        """
+        from kbkit.retrieval.llamaindex import search_tool
+
+        asked = Filters.of(filters)
+        about = self.info().description
+        return search_tool(
+            f"search_{self.name.replace('-', '_')}",
+            f"Search the knowledge base {self.name!r}{about and ': '}{about}\n"
+            "Gives passages of its documents, best first, each with its source.",
+            lambda text, most: self.search(text, limit=most, filters=asked),
+            limit,
+        )
+
+    def context(self, chunk_id: str, *, before: int = 1, after: int = 1) -> list[Chunk]:
+        """A chunk with those before and after it in its document, in document order.
+
+        Args:
+            chunk_id: Of the chunk.
+            before: Most chunks before it, 0 or more.
+            after: Most chunks after it, 0 or more.
+
+        Raises:
+            ConfigError: A number is below 0.
+            NotFoundError: There is no such chunk.
+        """
+        given: dict[str, Any] = {"before": before, "after": after}
+        for name, number in given.items():
+            if not isinstance(number, int) or number < 0:
+                raise ConfigError(f"{name}={number!r}: give a whole number, 0 or more")
+        with self._handle.stores.database.read() as connection:
+            return reading.neighbours(connection, self._handle.id, chunk_id, before, after)
+
+    def add(
+        self,
+        title: str,
+        content: str,
+        *,
+        source: str = "",
+        document_type: DocumentType | str | None = None,
+        tags: Sequence[str] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> DocumentInfo:
+        """Add one document of Markdown text, or replace the one with the same source.
+
+        It is searchable when the call returns.
+
+        Args:
+            title: Its title.
+            content: Its text, Markdown.
+            source: URI of where it comes from, which identifies it; by default ``text:`` and the
+                title.
+            document_type: Its type; by default what `update` said, else detected.
+            tags: Free labels; by default what `update` said, else none.
+            metadata: JSON values to keep with it.
+
+        Raises:
+            ConfigError: Title or content is empty, or the type is unknown.
+            EmbedderError: The embedder failed.
+        """
+        return self.documents.add(
+            title,
+            content,
+            source=source,
+            document_type=document_type,
+            tags=tags,
+            metadata=metadata,
+        )
+
+    def ingest(
+        self,
+        *sources: AnySource | BaseNode | Iterable[Any],
+        base: str | Path = ".",
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> IngestReport:
+        """Read sources into the knowledge base, and remember them for `refresh`.
+
+        What has not changed since the last time is not fetched, cut or embedded again. An
+        ingest that was interrupted goes on where it was. Documents of llama-index readers may
+        stand in place of sources or among them; each replaces the one with its URI
+        (`kbkit.sources.llamaindex.document_events` says which that is), and `refresh` leaves them
+        alone.
+
+        Args:
+            sources: Parts of a recipe, such as ``CrawlSource(url="https://...")``, or what a
+                llama-index reader's ``load_data`` gave.
+            base: Folder that relative paths start from.
+            on_progress: Called after each document; by default notebooks show a bar.
+            stop: Asked often; true ends the work cleanly.
+
+        Returns:
+            What was done; pages that failed or were skipped are listed there with the reason.
+
+        Raises:
+            ConfigError: Something is neither a source nor a document.
+            ConflictError: Another process reads one of the sources right now.
+            EmbedderError: The embedder failed; what was stored stays.
+        """
+        return self._ingestion.ingest(*sources, base=base, on_progress=on_progress, stop=stop)
+
+    def refresh(
+        self,
+        *,
+        local: bool = False,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> IngestReport:
+        """Read all sources again and take over what changed.
+
+        Args:
+            local: Only sources that read on this machine's disk.
+            on_progress: Called after each document; by default notebooks show a bar.
+            stop: Asked often; true ends the work cleanly.
+
+        Raises:
+            ConfigError: It has no such sources.
+            ConflictError: Another process reads one of the sources right now.
+            EmbedderError: The embedder failed; what was stored stays.
+        """
+        return self._ingestion.refresh(local=local, on_progress=on_progress, stop=stop)
+
+    def sync(
+        self,
+        sources: Sequence[AnySource],
+        *,
+        base: str | Path = ".",
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> IngestReport:
+        """Read the sources of a recipe; those that it named before and no longer names go.
+
+        Takes what `ingest` takes, and raises what it raises.
+        """
+        return self._ingestion.sync(sources, base=base, on_progress=on_progress, stop=stop)
+
+    def configure(
+        self,
+        spec: KnowledgeBaseSpec,
+        *,
+        description: str | None = None,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> IngestReport:
+        """Change how the knowledge base works.
+
+        Another embedder embeds all chunks again; searches go on with the old vectors until there
+        is a new one for each. A change of chunking or language cuts and indexes the stored
+        documents again. Either is taken up where it was stopped.
+
+        Raises:
+            ConflictError: Another process changes the embedder right now.
+            EmbedderError: An embedder cannot be opened, or failed; what was embedded is kept.
+        """
+        return self._ingestion.configure(
+            spec, description=description, on_progress=on_progress, stop=stop
+        )
+
+    def rate(
+        self, target: str | Target, score: int, *, query: str = "", note: str = "", rater: str = ""
+    ) -> Rating:
+        """Rate a chunk or a document. Ratings are appended; the last of a rater counts.
+
+        Args:
+            target: Id of a chunk or a document.
+            score: 1 (useless) to 5 (exactly right).
+            query: What it was found for, if it was.
+            note: Anything else to say.
+            rater: Who rates; by default ``KBKIT_RATER`` or the login name.
+
+        Raises:
+            ConfigError: The score is not 1 to 5.
+            NotFoundError: There is no such chunk or document.
+        """
+        return self.ratings.add(target, score, query=query, note=note, rater=rater)
+
+    def export(
+        self,
+        *,
+        folder: str | Path | None = None,
+        build: bool = True,
+        standalone: bool = False,
+        pages_only: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> ExportReport:
+        """Write the knowledge base as a MkDocs project, and build its site.
+
+        Args:
+            folder: Where to write; by default as the recipe says, else ``export/NAME`` in the
+                workspace.
+            build: Also run MkDocs, so that the site lies ready in the folder.
+            standalone: Add what others need to build the project: requirements, a workflow.
+            pages_only: Write only the pages, into a folder of the documentation of a MkDocs site
+                of yours, which needs the plugin ``kbkit``. It has to be named.
+            on_progress: Called as pages are written.
+
+        Raises:
+            ConfigError: What was asked for does not go together.
+            ExportError: The folder cannot be written, holds files of somebody else, or MkDocs
+                refuses the project.
+        """
+        from kbkit.publishing.publisher import Publisher
+
+        publisher = Publisher(self._stores, self.id, self._handle.fit_query_encoder)
+        if pages_only:
+            if folder is None or standalone:
+                raise ConfigError(
+                    "pages_only: name the folder of your site's documentation, and leave out "
+                    "standalone: export(folder='docs/kb', pages_only=True)"
+                )
+            return publisher.export_pages(Path(folder), on_progress=on_progress)
+        project = Path(folder) if folder is not None else self._handle.site_folder()
+        return publisher.export(
+            project, build=build, standalone=standalone, on_progress=on_progress
+        )
+
+    def __repr__(self) -> str:
+        return f"<KnowledgeBase {self.name!r} in {str(self.path)!r}>"
+
+    def _repr_html_(self) -> str:
+        return info_html(self.info())
+
+
+def handle_of(kb: KnowledgeBase) -> Handle:
+    """The handle of a knowledge base, for kbkit's own interfaces."""
+    return kb._handle

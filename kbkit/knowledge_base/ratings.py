@@ -1,0 +1,125 @@
+"""The ratings of a knowledge base: a log that is appended to, and what it adds up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kbkit.arguments import explained
+from kbkit.errors import NotFoundError
+from kbkit.feedback.rating import rate, rating_of, unrate
+from kbkit.frames import ratings_frame, rows_html
+from kbkit.knowledge_base.handle import Handle
+from kbkit.models import Rating, Target
+from kbkit.stores.catalog import ratings
+from kbkit.stores.catalog.ratings import Total as RatingTotal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@explained
+class Ratings:
+    """The ratings of a knowledge base, oldest first.
+
+    Iterating gives them, ``len`` counts them, ``kb.ratings[id]`` looks one up.
+    """
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        self._database = handle.stores.database
+
+    def __iter__(self) -> Iterator[Rating]:
+        with self._database.read() as connection:
+            yield from ratings.listed(connection, self._handle.id)
+
+    def __len__(self) -> int:
+        with self._database.read() as connection:
+            return ratings.extent(connection, self._handle.id)[1]
+
+    def __getitem__(self, rating_id: int) -> Rating:
+        """The rating of that id.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        found = next((rating for rating in self if rating.id == rating_id), None)
+        if found is None:
+            raise NotFoundError(f"{self._handle.name}: has no rating with id {rating_id!r}")
+        return found
+
+    def __contains__(self, rating_id: object) -> bool:
+        return any(rating.id == rating_id for rating in self)
+
+    def add(
+        self, target: str | Target, score: int, *, query: str = "", note: str = "", rater: str = ""
+    ) -> Rating:
+        """Rate a chunk or a document. Ratings are appended; the last of a rater counts.
+
+        Args:
+            target: A chunk or a document: its id, or the URI of a document.
+            score: 1 (useless) to 5 (exactly right).
+            query: What it was found for, if it was.
+            note: Anything else to say.
+            rater: Who rates; by default ``KBKIT_RATER`` or the login name.
+
+        Raises:
+            ConfigError: The score is not 1 to 5.
+            NotFoundError: There is no such chunk or document.
+        """
+        rater = self._handle.resources.settings.rater if rater == "" else rater
+        found = self._handle.target(target).id
+        return rate(
+            self._database, self._handle.id, found, score, query=query, rater=rater, note=note
+        )
+
+    def delete(self, rating_id: int) -> None:
+        """Take back a rating that was a slip; the one before it counts again.
+
+        Args:
+            rating_id: The ``id`` of the rating that `KnowledgeBase.rate` returned.
+
+        Raises:
+            NotFoundError: There is no such rating.
+        """
+        unrate(self._database, self._handle.id, rating_id)
+
+    def of(self, target: str | Target) -> list[Rating]:
+        """The ratings of one chunk or document, oldest first, also of one that is gone.
+
+        Args:
+            target: Its id, or the URI of a document.
+
+        Raises:
+            NotFoundError: There is and was no such chunk or document.
+        """
+        return self._handle.ratings_of([self._handle.target(target, rated=True).id])
+
+    def total(self, target: str | Target) -> RatingTotal | None:
+        """Average and number of the ratings of a chunk or a document; ``None`` without any.
+
+        Args:
+            target: Its id, or the URI of a document.
+
+        Raises:
+            NotFoundError: There is and was no such chunk or document.
+        """
+        found = self._handle.target(target, rated=True)
+        return rating_of(self._database, self._handle.id, found.id)
+
+    def to_frame(self) -> pd.DataFrame:
+        """All ratings as a DataFrame, oldest first, indexed by id.
+
+        ``average`` and ``raters`` tell what all ratings of the same chunk or document come to.
+        """
+        return ratings_frame(self)
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} ratings of {self._handle.name!r}>"
+
+    def _repr_html_(self) -> str:
+        return rows_html(
+            repr(self)[1:-1],
+            ("score", "query", "rater", "note"),
+            ((str(one.score), one.query, one.rater, one.note) for one in self),
+        )

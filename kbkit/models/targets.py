@@ -1,0 +1,32 @@
+"""Targets: what can be rated, related or annotated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class TargetKind(StrEnum):
+    """What a target is."""
+
+    CHUNK = "chunk"
+    DOCUMENT = "document"
+    FILE = "file"
+    ENTRY = "entry"
+    ENTITY = "entity"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One thing that can be rated, related or annotated.
+
+    Attributes:
+        kind: What it is.
+        id: Its id among those of its kind.
+    """
+
+    kind: TargetKind
+    id: str
+
+    def __str__(self) -> str:
+        return self.id
