@@ -9,8 +9,9 @@ from pathlib import Path
 
 from kbkit.errors import KbkitError
 from kbkit.export import ExportReport
+from kbkit.globs import matches, split_glob
 from kbkit.knowledge_base import KnowledgeBase, handle_of
-from kbkit.sources.disk.globs import excluded, parts_of, walk
+from kbkit.sources.disk.walk import walk
 
 SHARE = 10
 """Looking takes at most one part in so many of the time."""
@@ -74,8 +75,8 @@ def stamp(kb: KnowledgeBase) -> str:
 
 def _files(place: Path, left_out: tuple[str, ...]) -> Iterator[Path]:
     """The files that a glob may mean; a few more do no harm."""
-    folder = Path(parts_of(str(place))[0])
+    folder = Path(split_glob(place.as_posix())[0])
     if folder.is_file():
         yield folder
     else:
-        yield from (path for path, inside in walk(folder) if not excluded(inside, left_out))
+        yield from (path for path, inside in walk(folder) if not matches(inside, left_out))

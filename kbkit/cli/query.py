@@ -54,7 +54,7 @@ def search(
     ] = None,
     path: Annotated[
         str | None,
-        typer.Option(help="Only documents whose URI's path fits this glob (library/*)."),
+        typer.Option(help="Only documents whose URI's path fits this glob (library/**)."),
     ] = None,
     after: Annotated[
         str | None, typer.Option(help="Only documents fetched at this date or later (2026-01-31).")

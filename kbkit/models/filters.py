@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Self, TypeVar
 
 from kbkit.errors import ConfigError
+from kbkit.globs import compile_glob
 from kbkit.models.documents import DocumentState, DocumentType
 
 _E = TypeVar("_E", bound=StrEnum)
@@ -22,8 +23,7 @@ class Filters:
         document_type: One of these types; empty for any.
         tags: All of these tags.
         source: What its URI begins with.
-        path: A glob that the path of its URI fits, without the leading slash: ``*`` stands for
-            any characters, slashes too, ``?`` for one (``library/*``, ``*.pdf``).
+        path: A glob (`kbkit.globs`) that the path of its URI fits (``library/**``, ``*.pdf``).
         after: Fetched at this time or later. A time without a zone is UTC.
         before: Fetched before this time.
         min_rating: Least average rating, 1 to 5, of the chunk, or of its document where the chunk
@@ -89,6 +89,12 @@ def _text(name: str, value: Any) -> str:
     return value
 
 
+def _glob(name: str, value: Any) -> str:
+    pattern = _text(name, value)
+    compile_glob(pattern)
+    return pattern
+
+
 def _members(kind: type[_E], name: str, value: Any) -> tuple[_E, ...]:
     try:
         return tuple(kind(text) for text in _texts(name, value))
@@ -125,7 +131,7 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "document_type": lambda name, value: _members(DocumentType, name, value),
     "tags": _texts,
     "source": _text,
-    "path": _text,
+    "path": _glob,
     "after": _time,
     "before": _time,
     "min_rating": _rating,

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from kbkit.errors import ConfigError
+from kbkit.globs import compile_glob
 from kbkit.models import License
 from kbkit.models.licenses import NAME_LENGTH
 
 HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s/?#]+")]
+
+
+def _check_glob(pattern: str) -> str:
+    try:
+        compile_glob(pattern)
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+    return pattern
+
+
+Glob = Annotated[str, AfterValidator(_check_glob)]
+"""A pattern as `kbkit.globs` reads it."""
 
 
 class Spec(BaseModel):

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from kbkit.models import DocumentType
 from kbkit.models.licenses import TEXT_LENGTH
-from kbkit.recipes.base import HttpUrl, Spec, check_license
+from kbkit.recipes.base import Glob, HttpUrl, Spec, check_license
 
 
 class SourceSpec(Spec):
@@ -59,9 +59,9 @@ class CrawlSource(WebSpec):
     """Where to start. Only pages of the same origin at or below its folder are read."""
     limit: int = Field(default=1000, gt=0)
     """Most pages to read."""
-    include: tuple[str, ...] = ()
-    """Globs of paths to read (`/guide/*`); by default all in scope."""
-    exclude: tuple[str, ...] = ()
+    include: tuple[Glob, ...] = ()
+    """Globs of paths to read (`/guide/**`); by default all in scope."""
+    exclude: tuple[Glob, ...] = ()
     """Globs of paths to leave out; wins over `include`."""
     sitemap: bool = True
     """Also start from the sitemaps that robots.txt names, and from `sitemap.xml`."""
@@ -92,9 +92,9 @@ class MirrorSource(SourceSpec):
     base_url: HttpUrl | None = None
     """Address that the folder or archive stands for; the documents' URIs begin with it. A WARC
     knows the addresses of its pages: there it narrows them, and may be left out."""
-    include: tuple[str, ...] = ()
-    """Globs of paths inside the folder to read (`/library/*`); by default all."""
-    exclude: tuple[str, ...] = ()
+    include: tuple[Glob, ...] = ()
+    """Globs of paths inside the folder to read (`/library/**`); by default all."""
+    exclude: tuple[Glob, ...] = ()
     """Globs of paths inside the folder to leave out; wins over `include`."""
     limit: int = Field(default=100_000, gt=0)
     """Most pages to read."""
@@ -110,10 +110,10 @@ class FilesSource(SourceSpec):
     """Files on disk: documents, tables, notebooks, data and source code."""
 
     type: Literal["files"] = "files"
-    path: str
+    path: Glob
     """A glob (`docs/**/*.md`), a file or a folder; a relative one starts at the recipe's folder."""
-    exclude: tuple[str, ...] = ()
-    """Globs to leave out: of paths inside the folder (`drafts/**`), or of names (`*.min.js`)."""
+    exclude: tuple[Glob, ...] = ()
+    """Globs of paths inside the folder to leave out (`drafts/**`, `*.min.js`)."""
     limit: int = Field(default=100_000, gt=0)
     """Most files to read."""
 

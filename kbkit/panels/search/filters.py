@@ -87,7 +87,7 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self.controls["state"].options = _state_options(infos)
             self.controls["tags"].options = _most(kb.documents.tags() for kb in bases)
             folders = _most(kb.documents.folders() for kb in bases)
-            self.controls["path"].options = [f"{folder}/*" for folder in sorted(folders)]
+            self.controls["path"].options = [f"{folder}/**" for folder in sorted(folders)]
             self._mirror()
 
     def _toggled(self, change: Bunch) -> None:
@@ -100,7 +100,7 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         make: dict[str, tuple[Any, str, dict[str, Any]]] = {
             "document_type": (widgets.Dropdown, "Type", {"options": [("Any", ())]}),
             "tags": (widgets.Combobox, "Tag", {"placeholder": "Add a tag"}),
-            "path": (widgets.Combobox, "Path", {"placeholder": "library/*, *.pdf"}),
+            "path": (widgets.Combobox, "Path", {"placeholder": "library/**, *.pdf"}),
             "min_rating": (widgets.Dropdown, "Stars", {"options": _STARS}),
             "after": (widgets.Dropdown, "Fetched", {"options": _DAYS}),
             "state": (widgets.Dropdown, "State", {"options": [("Any", ())]}),

@@ -11,10 +11,11 @@ from pathlib import Path
 from urllib.parse import quote
 
 from kbkit.errors import SourceError
+from kbkit.globs import matches, split_glob
 from kbkit.models import DocumentType, PageRecord, SourceDocument
 from kbkit.recipes import FilesSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.disk.globs import excluded, fits, parts_of, walk
+from kbkit.sources.disk.walk import walk
 from kbkit.sources.doctype import detect
 from kbkit.sources.formats import FORMATS, MULTIPLE, UnreadableError, format_of
 from kbkit.sources.formats.base import MOST_BYTES, Part
@@ -202,18 +203,18 @@ def _found(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
             for path, inside in walk(full)
             if path.suffix.lower() in FORMATS
             and not path.name.startswith(".")
-            and not excluded(inside, spec.exclude)
+            and not matches(inside, spec.exclude)
         ]
         return found, full.resolve()
-    start, pattern = parts_of(str(full))
-    folder = Path(start)
+    start, pattern = split_glob(spec.path.replace(os.sep, "/"))
+    folder = base / Path(start).expanduser()
     found = []
     if pattern and folder.is_dir():
         dotted = pattern.rpartition("/")[2].startswith(".")
         found = [
             path
             for path, inside in walk(folder)
-            if fits(inside, pattern) and (dotted or not path.name.startswith("."))
+            if matches(inside, (pattern,)) and (dotted or not path.name.startswith("."))
         ]
     if not found:
         raise SourceError(
@@ -222,6 +223,6 @@ def _found(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
         )
     kept = [
         path for path in found
-        if not excluded(path.relative_to(folder).as_posix(), spec.exclude)
+        if not matches(path.relative_to(folder).as_posix(), spec.exclude)
     ]  # fmt: skip
     return kept, folder.resolve()

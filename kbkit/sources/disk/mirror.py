@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from kbkit.errors import SourceError
+from kbkit.globs import admits
 from kbkit.models import SourceDocument
 from kbkit.recipes import MirrorSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
@@ -15,7 +16,7 @@ from kbkit.sources.disk.archives import StoredPage, is_warc, read_pages, read_wa
 from kbkit.sources.doctype import detect
 from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.html.site_extractor import MANY, SiteExtractor
-from kbkit.sources.web.urls import canonical, matches
+from kbkit.sources.web.urls import canonical
 
 _AHEAD = 64  # pages in memory
 _LARGE = 1_000_000  # bytes of an archive that are likely many pages
@@ -77,7 +78,7 @@ class MirrorReader:
         return read_pages(path, self._wanted)
 
     def _wanted(self, inside: str) -> bool:
-        return matches(inside, self._spec.include, self._spec.exclude)
+        return admits(inside, self._spec.include, self._spec.exclude)
 
     def _uri(self, page: StoredPage) -> str:
         if page.place.startswith(("http://", "https://")) and not self._base:

@@ -7,7 +7,6 @@ order of parameters can matter; hence a form of our own that follows RFC 3986.
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -15,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import urljoin, urlsplit
 
+from kbkit.globs import admits
 from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.sources.web.fetch import refused_url
 
@@ -139,13 +139,6 @@ def index_alias(url: str) -> str:
     return "" if name else url + "index.html"
 
 
-def matches(path: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
-    """Say whether globs let a path through; ``*`` also matches slashes."""
-    if any(fnmatch.fnmatchcase(path, glob) for glob in exclude):
-        return False
-    return not include or any(fnmatch.fnmatchcase(path, glob) for glob in include)
-
-
 @dataclass(slots=True)
 class Scope:
     """Which addresses belong to a crawl: same origin, at or below the folder of the start."""
@@ -172,7 +165,7 @@ class Scope:
 
     def allows(self, url: str) -> bool:
         """Say whether a page is to be read: in scope and let through by the globs."""
-        return self.contains(url) and matches(urlsplit(url).path, self.include, self.exclude)
+        return self.contains(url) and admits(urlsplit(url).path, self.include, self.exclude)
 
     def link(self, href: str, base: str) -> str:
         """The canonical form of a link worth following, or ``""``."""

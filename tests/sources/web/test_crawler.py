@@ -30,7 +30,7 @@ def test_what_is_not_followed_is_summed_up_by_reason(site, page) -> None:
     site.pages["/"] = page("Home", "/a", "/b", *(f"/no/{n}" for n in range(7)), "/x/y/x/y/x/y/")
     site.pages["/a"] = page("A")
     site.pages["/b"] = page("B")
-    said = reasons(crawl(site.url + "/", exclude=("/no/*",), limit=2), site)
+    said = reasons(crawl(site.url + "/", exclude=("/no/",), limit=2), site)
     assert said == {
         "/no/0": "skipped: left out by include and exclude (7 addresses, this is the first)",
         "/x/y/x/y/x/y/": "skipped: repeats its folders again and again; looks endless",

@@ -13,7 +13,7 @@ import pytest
 
 from kbkit.processes import Workers
 from kbkit.sources.html.extract_task import ExtractTask
-from kbkit.sources.web.urls import canonical, index_alias, matches
+from kbkit.sources.web.urls import canonical, index_alias
 
 BASE = "https://docs.example/a/b.html"
 
@@ -50,12 +50,6 @@ def test_index_pages_are_their_folder() -> None:
     assert index_alias("https://x/a/") == "https://x/a/index.html"
     assert index_alias("https://x/a/index.html") == "https://x/a/"
     assert index_alias("https://x/a/b.html") == ""
-
-
-def test_globs() -> None:
-    assert matches("/guide/a/b", ("/guide/*",), ())
-    assert not matches("/guide/a", ("/guide/*",), ("*/a",))
-    assert matches("/x", (), ("/y",))
 
 
 def test_a_worker_that_dies_costs_one_page() -> None:

@@ -84,7 +84,7 @@ def test_include_exclude_and_limit(site, page) -> None:
     site.pages["/"] = page("Home", *names)
     for name in names:
         site.pages[name] = page(name)
-    events = crawl(site.url + "/", include=("/guide/*",), exclude=("*/old/*",))
+    events = crawl(site.url + "/", include=("/guide/**",), exclude=("**/old/**",))
     assert read(events, site) == sorted(f"/guide/{number}" for number in range(10))
     assert "read for its links only" in reasons(events, site)["/"]
     assert not site.count("/news/1")

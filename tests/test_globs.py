@@ -1,0 +1,113 @@
+"""Globs: what they mean, against a slow reading of their definition, and in bounded time."""
+
+import functools
+import time
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kbkit.errors import ConfigError
+from kbkit.globs import admits, matches, split_glob
+from kbkit.models import Filters
+from kbkit.recipes import CrawlSource, FilesSource
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fitting", "others"),
+    [
+        ("/guide/*", "guide/a guide/b.html /guide/sub/", "guide guide/sub/a other/guide/a"),
+        ("/guide/**", "guide guide/ guide/a guide/b/c", "guided x/guide/a"),
+        ("**/old/**", "old/a a/old a/b/old/c/d", "a/older/b"),
+        ("docs/**/*.md", "docs/a.md docs/b/c/a.md", "docs/a.rst a.md x/docs/a.md"),
+        ("*.md", "a.md x/y/a.md /.md", "a.md/b a.mdx"),
+        ("drafts/", "drafts/a x/drafts/a/b drafts", "a/draft/b"),
+        ("/drafts/", "drafts/a drafts/b/c", "x/drafts/a"),
+        ("./a/b", "a/b", "x/a/b"),
+        ("a/?", "a/b a/ü", "a a/bc a/b/c"),
+        ("a/[b-d]x", "a/bx a/dx", "a/ax a/-x"),
+        ("a/[!b]", "a/c a/!", "a/b"),
+        ("a/[[]1]", "a/[1]", "a/1"),
+        ("a/[b", "a/[b", "a/b"),
+        ("a/{b,c/d}.{x,y}", "a/b.x a/c/d.y", "a/c.x a/b.z a/{b,c/d}.x"),
+        ("a/{b{c,d},e}", "a/bc a/bd a/e", "a/b a/be"),
+        ("a/{b}", "a/{b}", "a/b"),
+        ("a/b**c", "a/bc a/bxc", "a/b/c"),
+        ("a/.*", "a/.hidden", "a/b"),
+        ("A/b", "A/b", "a/b"),
+        ("", "/", "a a/b"),
+    ],
+)
+def test_what_a_glob_means(pattern, fitting, others):
+    assert [path for path in fitting.split() if not matches(path, [pattern])] == []
+    assert [path for path in others.split() if matches(path, [pattern])] == []
+
+
+def test_exclude_wins_and_no_include_means_all():
+    assert admits("/guide/a/b", ("/guide/**",), ())
+    assert not admits("/guide/a", ("/guide/**",), ("**/a",))
+    assert admits("/x", (), ("/y",))
+    assert not admits("/x", ("/y",), ())
+
+
+def slowly(names: tuple[str, ...], row: tuple[str, ...]) -> bool:
+    """The definition, word by word."""
+
+    @functools.cache
+    def fits(name: str, pattern: str) -> bool:
+        if not pattern:
+            return not name
+        if pattern[0] == "*":
+            return fits(name, pattern[1:]) or (bool(name) and fits(name[1:], pattern))
+        return bool(name) and pattern[0] in ("?", name[0]) and fits(name[1:], pattern[1:])
+
+    if not row:
+        return not names
+    if row[0] == "**":
+        return slowly(names, row[1:]) or (bool(names) and slowly(names[1:], row))
+    return bool(names) and fits(names[0], row[0]) and slowly(names[1:], row[1:])
+
+
+@given(
+    st.lists(st.text("ab.", min_size=1, max_size=4), max_size=6),
+    st.lists(st.just("**") | st.text("ab.*?", min_size=1, max_size=4), min_size=1, max_size=6),
+)
+@example(["a", "b", "a", "b", "c"], ["**", "a", "**", "a", "b", "c"])
+def test_many_stars_mean_what_they_say(names, row):
+    row = [name if name == "**" else name.replace("**", "*") for name in row]
+    pattern = "/" + "/".join(row)
+    assert matches("/".join(names), [pattern]) == slowly(tuple(names), tuple(row))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("*a" * 400 + "b", "a" * 60_000),
+        ("**/a/" * 150 + "b", "a/" * 30_000),
+        ("**/*a*/" * 100 + "b", "aa/" * 20_000),
+        ("{a,b}" * 6 + "/" + "**/a/" * 100 + "b", "a" * 6 + "/a" * 20_000),
+    ],
+)
+def test_hostile_patterns_and_paths_take_no_long_time(pattern, path):
+    began = time.process_time()
+    assert not matches(path, [pattern])
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("pattern", ["{a,b}" * 7, "{a,{b," * 100 + "c" + "}}" * 100, "x" * 2_000])
+def test_what_stands_for_too_much_is_refused(pattern):
+    with pytest.raises(ConfigError, match="glob"):
+        matches("a", [pattern])
+    with pytest.raises(ConfigError, match="glob"):
+        Filters.of({"path": pattern})
+    with pytest.raises(ValueError, match="glob"):
+        CrawlSource(url="https://docs.example/", exclude=(pattern,))
+    with pytest.raises(ValueError, match="glob"):
+        FilesSource(path=pattern)
+
+
+def test_the_folder_before_the_first_wildcard():
+    assert split_glob("docs/{a,b}/*.md") == ("docs", "/{a,b}/*.md")
+    assert split_glob("*.md") == ("", "/*.md")
+    assert split_glob("/*.md") == ("/", "/*.md")
+    assert split_glob("../notes/a.md") == ("../notes/a.md", "")
