@@ -3,7 +3,7 @@
 import json
 import random
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
 import pytest
@@ -62,14 +62,22 @@ def workspace(tmp_path_factory):
         yield opened
 
 
-@cache
-def fits(pattern, text):
-    """A glob, letter by letter."""
-    if not pattern:
-        return not text
-    if pattern[0] == "*":
-        return fits(pattern[1:], text) or (bool(text) and fits(pattern, text[1:]))
-    return bool(text) and pattern[0] in ("?", text[0]) and fits(pattern[1:], text[1:])
+def fits(pattern, path):
+    """A glob without braces, name by name."""
+    row = pattern.strip("/").split("/") if pattern.strip("/") else []
+    if row and "/" not in pattern.rstrip("/"):
+        row = ["**", *row]
+    if pattern.endswith("/"):
+        row.append("**")
+    return fits_names(row, [name for name in path.split("/") if name])
+
+
+def fits_names(row, names):
+    if not row:
+        return not names
+    if row[0] == "**":
+        return fits_names(row[1:], names) or (bool(names) and fits_names(row, names[1:]))
+    return bool(names) and fnmatchcase(names[0], row[0]) and fits_names(row[1:], names[1:])
 
 
 def path_of(uri):
@@ -95,7 +103,7 @@ def passing(kb, conditions):
             (not filters.document_type or document.document_type in filters.document_type)
             and all(tag in document.tags for tag in filters.tags)
             and document.uri.startswith(filters.source)
-            and (not filters.path or fits(filters.path.lstrip("/"), path_of(document.uri)))
+            and (not filters.path or fits(filters.path, path_of(document.uri)))
             and (filters.after is None or document.fetched_at >= filters.after)
             and (filters.before is None or document.fetched_at < filters.before)
             and (not filters.state or document.state in filters.state)
@@ -113,7 +121,8 @@ SINGLE = [
     *({"source": uri[: len(uri) * 2 // 3]} for uri in URIS), {"source": "https://docs.org"},
     {"source": "%"}, {"source": "_"}, {"source": "*"}, {"source": "text:["}, {"source": "TEXT:"},
     {"source": "x\0"}, {"source": "file:///home/a_b"}, {"source": "'; DROP TABLE chunks; --"},
-    {"path": "*"}, {"path": "library/*"}, {"path": "/library/*"}, {"path": "*.html"},
+    {"path": "*"}, {"path": "library/*"}, {"path": "/library/**"}, {"path": "library/"},
+    {"path": "*.html"},
     {"path": "library/os.htm?"}, {"path": "[a-z]*"}, {"path": "[a-z]!x"}, {"path": "[[]*"},
     {"path": "*%*"}, {"path": "*_*"}, {"path": "?"}, {"path": "/"}, {"path": "*tea"},
     {"path": "ünï/*"}, {"path": "**"}, {"path": "*\n*"}, {"path": "[draft] tea*"},

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fnmatch
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from kbkit.errors import NotFoundError
+from kbkit.globs import matches
 from kbkit.models import Chunk, Document, DocumentState, DocumentType, Filters
 from kbkit.stores.catalog.schema import chunks, documents, vectors
 
@@ -332,19 +331,12 @@ def matching_documents(connection: sa.Connection, kb_id: str, filters: Filters) 
         sa.select(documents.c.id, documents.c.uri, documents.c.tags).where(*conditions)
     )
     tags = set(filters.tags)
-    path = _glob(filters.path)
     return {
         row.id
         for row in rows
-        if tags.issubset(row.tags) and (path is None or path.fullmatch(_path(row.uri)))
+        if tags.issubset(row.tags)
+        and (not filters.path or matches(_path(row.uri), (filters.path,)))
     }
-
-
-def _glob(pattern: str) -> re.Pattern[str] | None:
-    if not pattern:
-        return None
-    # fnmatch takes no longer for many stars; brackets mean themselves here
-    return re.compile(fnmatch.translate(pattern.lstrip("/").replace("[", "[[]")))
 
 
 def _path(uri: str) -> str:
