@@ -381,7 +381,7 @@ def test_filters_offer_what_there_is(scratch):
     controls = panel.filter_box.controls
     assert "manual (1)" in [label for label, _ in controls["document_type"].options]
     assert controls["tags"].options == ("fruit", "tree")
-    assert controls["path"].options == ("trees/*",)
+    assert controls["path"].options == ("trees/**",)
     controls["tags"].value = "fruit"
     assert controls["tags"].value == ""
     assert [hit.title for hit in panel.hits] == ["Figs"]

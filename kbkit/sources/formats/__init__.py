@@ -86,6 +86,7 @@ def parse(name: str, data: bytes) -> list[Part]:
 
     Raises:
         UnreadableError: There is nothing to be had from it; the message says why, in one line.
+        MissingExtraError: What reads the format is not installed.
     """
     form = format_of(name)
     if len(data) > MOST_BYTES:
@@ -97,10 +98,8 @@ def parse(name: str, data: bytes) -> list[Part]:
     module = importlib.import_module(f"kbkit.sources.formats.{_MODULES.get(form, form)}")
     try:
         parts: list[Part] = module.read(data, name)
-    except UnreadableError:
+    except (UnreadableError, MissingExtraError):
         raise
-    except MissingExtraError as error:
-        raise UnreadableError(str(error)) from None
     except MemoryError:
         raise UnreadableError("needs too much memory to be read") from None
     except RecursionError:

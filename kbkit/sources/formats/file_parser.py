@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
+from kbkit.errors import MissingExtraError
 from kbkit.processes import Workers
 from kbkit.sources.formats import NEED_PROCESS, Part, UnreadableError, format_of, parse
 
@@ -53,6 +54,8 @@ class ParseTask:
             return ParsedFile(tuple(parse(self.name, self.data)))
         except UnreadableError as error:
             return ParsedFile(reason=str(error))
+        except MissingExtraError as error:
+            return ParsedFile(reason=str(error), failed=True)
 
     def broken(self, reason: str) -> ParsedFile:
         """A file on which the process ended."""

@@ -1,0 +1,82 @@
+"""Formats whose library is not installed: a reason for the file, and the others are read."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import kbkit
+from kbkit.recipes import FilesSource
+
+_spec = importlib.util.spec_from_file_location("samples", Path(__file__).parent / "samples.py")
+samples = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(samples)
+
+LIBRARIES = {
+    "a.docx": ("mammoth", "Reading DOCX", "mammoth"),
+    "b.pdf": ("pypdfium2", "Reading PDF", "pypdfium2"),
+    "c.pptx": ("pptx", "Reading PPTX", "python-pptx"),
+    "d.xlsx": ("openpyxl", "Reading XLSX", "openpyxl"),
+}
+REFRESH = """
+import json, sys
+import kbkit
+with kbkit.open(sys.argv[1]) as workspace:
+    kb = workspace["office"]
+    report = kb.refresh()
+    states = {document.uri: document.state.value for document in kb.documents}
+print(json.dumps([{p.uri: p.reason for p in report.failed}, states, report.changed, report.new]))
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A workspace that has read all of them, where every library was there."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    made = {
+        "a.docx": samples.docx(), "b.pdf": samples.pdf(), "c.pptx": samples.pptx(),
+        "d.xlsx": samples.xlsx(sheets=2), "e.csv": samples.csv_file(), "f.md": b"# F\n\nBefore.\n",
+    }  # fmt: skip
+    for name, data in made.items():
+        (docs / name).write_bytes(data)
+    with kbkit.open(tmp_path / "work") as workspace:
+        report = workspace.create("office").ingest(FilesSource(path="docs"), base=tmp_path)
+        assert (report.new, report.failed, report.skipped) == (7, (), ())
+    (docs / "f.md").write_text("# F\n\nAfter.\n")
+    (docs / "g.md").write_text("# G\n\nNew.\n")
+    return tmp_path
+
+
+def test_a_missing_library_is_the_reason_of_its_files_alone(folder, tmp_path):
+    absent = tmp_path / "absent"
+    absent.mkdir()
+    for module, _, _ in LIBRARIES.values():
+        (absent / f"{module}.py").write_text(
+            f'raise ModuleNotFoundError("No module named {module!r}", name={module!r})\n'
+        )
+    path = os.pathsep.join(filter(None, [str(absent), os.environ.get("PYTHONPATH", "")]))
+    run = subprocess.run(
+        [sys.executable, "-c", REFRESH, str(folder / "work")],
+        capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, "PYTHONPATH": path},
+    )  # fmt: skip
+    assert "Traceback" not in run.stderr
+    problems, states, changed, new = json.loads(run.stdout)
+    for name, (_, ability, package) in LIBRARIES.items():
+        assert (
+            problems.pop(f"docs/{name}")
+            == f'{ability} needs {package}: pip install "kbkit[office]"'
+        )
+    # of a workbook it is not known which sheets it has, but those that were read are
+    assert all(uri.startswith("docs/d.xlsx/") for uri in problems)
+    # what was read when the libraries were there stays; what needs none is read on
+    assert (changed, new) == (1, 1)
+    fresh = {"docs/e.csv", "docs/f.md", "docs/g.md"}
+    assert {uri for uri, state in states.items() if state == "current"} == fresh
+    assert len(states) == 8
+    assert {state for uri, state in states.items() if uri not in fresh} == {"stale"}
