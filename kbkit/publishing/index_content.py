@@ -113,7 +113,7 @@ def index_content(
         chunks=chunks,
         encoder=encoder,
         stop_words=sorted(analyzer(config.language).stop_words),
-        settings=config.retrieval,
+        retrieval=config.retrieval,
     )
 
 
@@ -124,7 +124,7 @@ def _document(
     return IndexedDocument(
         path=pages[document.uri],
         title=one_line(document.title) or one_line(document.uri),
-        kind=document.document_type.value,
+        document_type=document.document_type.value,
         tags=tuple(map(one_line, document.tags)),
         day=(document.fetched_at - _EPOCH).days,
         stale=document.state is not DocumentState.CURRENT,

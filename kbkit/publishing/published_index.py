@@ -132,11 +132,11 @@ class PublishedIndex:
         """The candidates for a query."""
         columns = self._columns
         asked = tuple(analyzer(columns.language).query_terms(query))
-        terms = {term: known for term in asked if (known := self._term(term)) is not None}
+        terms = {name: term for name in asked if (term := self._term(name)) is not None}
         statistics = CorpusStatistics(
-            columns.chunks, columns.average, {t: len(known.rows) for t, known in terms.items()}
+            columns.chunks, columns.average, {name: len(term.rows) for name, term in terms.items()}
         )
-        size = min(columns.settings.candidates, columns.chunks)
+        size = min(columns.retrieval.candidates, columns.chunks)
         lexical = self._lexical(terms, statistics, size)
         vector = sum((t.vector for t in list(terms.values())[:ASKED]), np.zeros(columns.dimensions))
         rows, cosines, vectors = self._near(vector, lexical)
@@ -147,12 +147,12 @@ class PublishedIndex:
         whole = max(1, len(asked))
         counts: list[dict[str, int]] = [{} for _ in chosen]
         title, heading = np.zeros(len(chosen)), np.zeros(len(chosen))
-        for term, known in terms.items():
-            places, there = _found(known, chosen)
-            for i, count in zip(places.tolist(), known.counts[there].tolist(), strict=True):
-                counts[i][term] = count
-            title[places] += known.in_title[there]
-            heading[places] += known.in_heading[there]
+        for name, term in terms.items():
+            places, there = _postings_in(term, chosen)
+            for i, count in zip(places.tolist(), term.counts[there].tolist(), strict=True):
+                counts[i][name] = count
+            title[places] += term.in_title[there]
+            heading[places] += term.in_heading[there]
         owners = columns.owners[chosen]
         candidates = Candidates(
             seqs=chosen,
@@ -169,7 +169,7 @@ class PublishedIndex:
         return CandidatePool(
             kb=columns.name,
             language=columns.language,
-            retrieval=columns.settings,
+            retrieval=columns.retrieval,
             terms=asked,
             candidates=candidates,
             columns={
@@ -187,10 +187,10 @@ class PublishedIndex:
     ) -> Integers:
         columns = self._columns
         scores = np.zeros(columns.chunks, np.float32)
-        for term, found in terms.items():
-            lengths = columns.lengths[found.rows].astype(np.int32)
-            idf = statistics.idf(term)
-            scores[found.rows] += impacts(found.counts, lengths, columns.average, idf)
+        for name, term in terms.items():
+            lengths = columns.lengths[term.rows].astype(np.int32)
+            idf = statistics.idf(name)
+            scores[term.rows] += impacts(term.counts, lengths, columns.average, idf)
         matching = np.flatnonzero(scores)
         return matching[top_indices(scores[matching], size)]
 
@@ -207,15 +207,15 @@ class PublishedIndex:
         weights = np.zeros(len(near))
         for position, row in enumerate(lexical[:FIRST].tolist()):
             weights[columns.clusters[row]] += 1 / (10 + position)
-        wanted = np.argsort(-near, kind="stable")[:NEAR].tolist()
+        chosen = np.argsort(-near, kind="stable")[:NEAR].tolist()
         for number in np.argsort(-weights, kind="stable").tolist():
-            if len(wanted) == NEAR + FURTHER or not weights[number]:
+            if len(chosen) == NEAR + FURTHER or not weights[number]:
                 break
-            if number not in wanted:
-                wanted.append(number)
+            if number not in chosen:
+                chosen.append(number)
         cosines = near[columns.clusters]
         parts = []
-        for number in wanted:
+        for number in chosen:
             rows, values = self._cluster(number)
             cosines[rows] = values @ vector
             norms = np.linalg.norm(values, axis=1, keepdims=True)
@@ -276,18 +276,18 @@ class _Columns:
     """What the core of an index says of all chunks."""
 
     def __init__(self, core: Mapping[str, Any]) -> None:
-        settings = core["settings"]
+        ranking = core["settings"]
         self.name: str = core["name"]
         self.language: str = core["language"]
-        self.settings = RetrievalSpec(
-            dense_weight=settings["dense"],
-            document_weight=settings["document"],
-            title_weight=settings["title"],
-            heading_weight=settings["heading"],
-            rating_weight=settings["rating"],
-            per_document=settings["perDocument"],
-            duplicates=settings["duplicates"],
-            candidates=settings["candidates"],
+        self.retrieval = RetrievalSpec(
+            dense_weight=ranking["dense"],
+            document_weight=ranking["document"],
+            title_weight=ranking["title"],
+            heading_weight=ranking["heading"],
+            rating_weight=ranking["rating"],
+            per_document=ranking["perDocument"],
+            duplicates=ranking["duplicates"],
+            candidates=ranking["candidates"],
         )
         self.chunks: int = core["chunks"]
         self.average: float = core["average"]
@@ -307,7 +307,7 @@ class _Columns:
         self.centroids = centroids * (steps / UNIT)[:, None]
 
 
-def _found(term: _Term, chosen: Integers) -> tuple[Integers, Integers]:
+def _postings_in(term: _Term, chosen: Integers) -> tuple[Integers, Integers]:
     """Which of some rows hold a term: their places among them, and among its postings."""
     places = np.minimum(np.searchsorted(term.rows, chosen), len(term.rows) - 1)
     there = np.flatnonzero(term.rows[places] == chosen)

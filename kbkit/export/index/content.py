@@ -36,7 +36,7 @@ class IndexedDocument:
     Attributes:
         path: Its page in the export, ``.md`` and all.
         title: Plain text.
-        kind: Its type.
+        document_type: Its type.
         tags: Plain texts.
         day: Days from 1970-01-01 to when it was fetched.
         stale: Whether it could not be fetched since.
@@ -46,7 +46,7 @@ class IndexedDocument:
 
     path: str
     title: str
-    kind: str
+    document_type: str
     tags: Sequence[str]
     day: int
     stale: bool
@@ -66,7 +66,7 @@ class IndexContent:
         chunks: In order.
         encoder: The query encoder; without it only words are searched.
         stop_words: What the analyzer leaves out.
-        settings: How to rank.
+        retrieval: How to rank.
     """
 
     name: str
@@ -79,4 +79,4 @@ class IndexContent:
     chunks: Sequence[IndexedChunk]
     encoder: FittedEncoder | None
     stop_words: Sequence[str]
-    settings: RetrievalSpec
+    retrieval: RetrievalSpec

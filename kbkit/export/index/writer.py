@@ -158,7 +158,7 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
             yield f"v/{number}", encode_shard(values)
     texts = np.array([len(chunk.text) for chunk in content.chunks], np.int64)
     places = split_by_size(texts, TEXT_BYTES)
-    yield from _texts(content, places)
+    yield from _text_shards(content, places)
     yield "core", encode_shard(_core(content, quantized, firsts, places))
     shown = (f"{chunk.heading}\n{chunk.text}" for chunk in content.chunks)
     titles = (document.title for document in content.documents)
@@ -171,8 +171,9 @@ def _core(
     firsts: Sequence[str],
     places: Sequence[int],
 ) -> dict[str, Any]:
-    documents, snapshot, settings = content.documents, content.snapshot, content.settings
-    kinds = sorted({document.kind for document in documents})
+    documents, snapshot, ranking = content.documents, content.snapshot, content.retrieval
+    types = [document.document_type for document in documents]
+    kinds = sorted(set(types))
     tags = sorted({tag for document in documents for tag in document.tags})
     numbers = {tag: number for number, tag in enumerate(tags)}
     rated = np.flatnonzero(content.prior)
@@ -184,21 +185,23 @@ def _core(
         "language": content.language,
         "stop": " ".join(sorted(content.stop_words)),
         "settings": {
-            "dense": settings.dense_weight,
-            "document": settings.document_weight,
-            "title": settings.title_weight,
-            "heading": settings.heading_weight,
-            "rating": settings.rating_weight,
-            "perDocument": settings.per_document,
-            "duplicates": settings.duplicates,
-            "candidates": settings.candidates,
+            "dense": ranking.dense_weight,
+            "document": ranking.document_weight,
+            "title": ranking.title_weight,
+            "heading": ranking.heading_weight,
+            "rating": ranking.rating_weight,
+            "perDocument": ranking.per_document,
+            "duplicates": ranking.duplicates,
+            "candidates": ranking.candidates,
         },
         "chunks": len(content.rows),
         "average": float(lengths.mean()) if len(lengths) else 0.0,
         "lengths": encode_varints(lengths),
         "sizes": encode_varints(np.array([document.chunks for document in documents], np.int64)),
         "kinds": kinds,
-        "kind": encode_varints(np.array([kinds.index(d.kind) for d in documents], np.int64)),
+        "kind": encode_varints(
+            np.array([kinds.index(kind) for kind in types], np.int64)
+        ),
         "tags": tags,
         "tag": [[numbers[tag] for tag in document.tags] for document in documents] if tags else [],
         "days": encode_varints(
@@ -222,7 +225,7 @@ def _core(
     return values
 
 
-def _texts(content: IndexContent, places: Sequence[int]) -> Iterator[tuple[str, bytes]]:
+def _text_shards(content: IndexContent, places: Sequence[int]) -> Iterator[tuple[str, bytes]]:
     """The shards of texts, divided at some places."""
     owners = np.repeat(
         np.arange(len(content.documents)), [document.chunks for document in content.documents]

@@ -72,7 +72,7 @@ def guides_content(
         chunks=chunks,
         encoder=encoder,
         stop_words=sorted(analyzer(language).stop_words),
-        settings=RetrievalSpec(),
+        retrieval=RetrievalSpec(),
     )
 
 
@@ -136,8 +136,8 @@ def _snapshot(
         titles=titles,
         sizes=np.bincount(np.array(owners, np.int64), minlength=len(titles)),
         heading_texts=headings,
-        title_terms=_lists(map(of.terms, titles), numbers),
-        heading_terms=_lists(map(of.terms, headings), numbers),
+        title_terms=_term_lists(map(of.terms, titles), numbers),
+        heading_terms=_term_lists(map(of.terms, headings), numbers),
         terms=terms,
         starts=np.searchsorted(columns[:, 0], np.arange(len(terms) + 1)),
         rows=columns[:, 1].astype(np.int32),
@@ -147,7 +147,7 @@ def _snapshot(
     return snapshot, encoder
 
 
-def _lists(texts: Iterable[Iterable[str]], numbers: Mapping[str, int]) -> Lists:
+def _term_lists(texts: Iterable[Iterable[str]], numbers: Mapping[str, int]) -> Lists:
     lists = [sorted({numbers[term] for term in terms if term in numbers}) for terms in texts]
     starts = np.concatenate([[0], np.cumsum([len(found) for found in lists])]).astype(np.int64)
     return Lists(starts, np.fromiter(chain.from_iterable(lists), np.int32, int(starts[-1])))
