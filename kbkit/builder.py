@@ -179,7 +179,7 @@ def _build(
     seconds = dict(renewed.seconds)
     for stage, value in report.seconds.items():
         seconds[stage] = seconds.get(stage, 0) + value
-    evaluation = project = html_folder = None
+    evaluation = project = site_folder = None
     if not report.interrupted:
         if questions:
             began = time.perf_counter()
@@ -189,12 +189,12 @@ def _build(
         if site:
             began = time.perf_counter()
             exported = kb.export(on_progress=on_progress)
-            project, html_folder = exported.directory, exported.html
+            project, site_folder = exported.folder, exported.site
             seconds.update(exported.seconds)
             seconds.setdefault("site", time.perf_counter() - began)
     seconds["total"] = time.perf_counter() - start
     seconds = {stage: round(value, 2) for stage, value in seconds.items()}
-    return BuildReport(kb.info(), report, evaluation, project, html_folder, seconds)
+    return BuildReport(kb.info(), report, evaluation, project, site_folder, seconds)
 
 
 def _tell(on_progress: OnProgress | None, stage: str, total: int) -> None:

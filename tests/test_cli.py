@@ -504,10 +504,10 @@ def test_export_without_html_writes_the_project_only(here, tmp_path):
     (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
     here("new", "fruit", "--files", "a.md")
     report = here("export", "fruit", "--no-build", "--json").json
-    project = Path(report["directory"])
+    project = Path(report["folder"])
     assert project.is_dir()
     assert (project / "mkdocs.yml").is_file()
-    assert not report["html"]
+    assert not report["site"]
     assert not (project / "site").exists()
     outcome = here("export", "fruit", "--no-build", "--folder", "elsewhere")
     assert (tmp_path / "elsewhere" / "mkdocs.yml").is_file()
@@ -527,7 +527,7 @@ def test_export_of_pages_and_of_a_project_for_others(here, tmp_path):
     assert (tmp_path / "docs/fruit/documents.json").is_file()
     assert not (tmp_path / "docs/fruit/mkdocs.yml").exists()
     report = here("export", "fruit", "--standalone", "--folder", "out", "--json").json
-    assert Path(report["html"], "index.html").is_file()
+    assert Path(report["site"], "index.html").is_file()
     assert f"kbkit[site]=={kbkit.__version__}" in (tmp_path / "out/requirements.txt").read_text()
     workflow = yaml.safe_load((tmp_path / "out/.github/workflows/site.yml").read_text())
     assert "mkdocs build --strict" in str(workflow["jobs"]["publish"]["steps"])

@@ -31,7 +31,7 @@ def test_a_site_follows_its_files_and_its_catalog(tmp_path, notes):
         kb.ingest(FilesSource(path=str(notes)))
 
         def exported(report):
-            seen.append({path.stem for path in (report.directory / "docs/pages").rglob("*.md")})
+            seen.append({path.stem for path in (report.folder / "docs/pages").rglob("*.md")})
             if changes:
                 changes.pop(0)(kb)
             else:

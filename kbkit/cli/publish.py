@@ -128,9 +128,9 @@ def export(
     if as_json:
         print_json(report.to_dict())
         return
-    say(f"wrote the {'pages' if pages_only else 'project'} {report.directory}")
-    if report.html:
-        place = kb.name if report.directory == handle_of(kb).site_folder() else report.html
+    say(f"wrote the {'pages' if pages_only else 'project'} {report.folder}")
+    if report.site:
+        place = kb.name if report.folder == handle_of(kb).site_folder() else report.site
         say(f"look at it with `kbkit serve-site {place}`")
 
 
@@ -195,10 +195,10 @@ def watch(
         served: list[str] = []
 
         def tell(report: ExportReport) -> None:
-            place = report.html or report.directory
+            place = report.site or report.folder
             say(f"wrote {report.written:,} pages, removed {report.removed:,}: {place}")
-            if port is not None and report.html and not served:
-                served.append(stack.enter_context(serve(report.html, port)))
+            if port is not None and report.site and not served:
+                served.append(stack.enter_context(serve(report.site, port)))
                 say(f"serving it at {served[0]}")
 
         say(f"watching {kb.name} (Ctrl+C ends it)")

@@ -13,8 +13,8 @@ class ExportReport:
     """What an export did. Pages count documents, sections and the home page alike.
 
     Attributes:
-        directory: Folder of the Markdown pages or, of a whole export, the MkDocs project.
-        html: Folder of the built site, or ``None`` when none was built.
+        folder: Of the Markdown pages or, of a whole export, the MkDocs project.
+        site: Folder of the built site, or ``None`` when none was built.
         documents: Documents that have a page.
         written: Pages that are new or differ from what was there.
         unchanged: Pages that were already as they should be and were left alone.
@@ -23,8 +23,8 @@ class ExportReport:
             ``index`` (of the search) and, where a site was built, ``site``.
     """
 
-    directory: Path
-    html: Path | None = None
+    folder: Path
+    site: Path | None = None
     documents: int = 0
     written: int = 0
     unchanged: int = 0
@@ -34,6 +34,6 @@ class ExportReport:
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON values."""
         values = asdict(self)
-        values["directory"] = str(self.directory)
-        values["html"] = None if self.html is None else str(self.html)
+        values["folder"] = str(self.folder)
+        values["site"] = None if self.site is None else str(self.site)
         return values

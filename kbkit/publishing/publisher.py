@@ -60,17 +60,17 @@ class Publisher:
             ConflictError: Another process exports into it.
             MissingExtraError: The extra ``site`` is not installed.
         """
-        report = replace(self._export(folder / DOCS, on_progress, project=folder), directory=folder)
+        report = replace(self._export(folder / DOCS, on_progress, project=folder), folder=folder)
         if standalone:
             write_standalone(folder)
         if not build:
             return report
         start = time.perf_counter()
         _tell(on_progress, "site", 0, "mkdocs build")
-        html = build_site(folder)
-        _tell(on_progress, "site", 1, str(html))
+        site = build_site(folder)
+        _tell(on_progress, "site", 1, str(site))
         seconds = {**report.seconds, "site": time.perf_counter() - start}
-        return replace(report, html=html, seconds=seconds)
+        return replace(report, site=site, seconds=seconds)
 
     def export_pages(self, folder: Path, *, on_progress: OnProgress | None = None) -> ExportReport:
         """Write only the pages and their index, into a folder of the documentation of a site.

@@ -83,7 +83,7 @@ def test_build_a_knowledge_base(run, tmp_path: Path):
         kb = ws["kbkit-docs"]
         assert len(kb.documents.to_frame()) > 100
         assert kb.ratings.to_frame()[["score", "rater"]].values.tolist() == [[5, "notebook"]]
-        site = kb.site_directory()
+        site = ws.path / "export" / kb.name
     assert len(list(site.rglob("*.md"))) > 100
     assert list(site.rglob("index.html"))
 

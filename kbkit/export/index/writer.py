@@ -199,9 +199,7 @@ def _core(
         "lengths": encode_varints(lengths),
         "sizes": encode_varints(np.array([document.chunks for document in documents], np.int64)),
         "kinds": kinds,
-        "kind": encode_varints(
-            np.array([kinds.index(kind) for kind in types], np.int64)
-        ),
+        "kind": encode_varints(np.array([kinds.index(kind) for kind in types], np.int64)),
         "tags": tags,
         "tag": [[numbers[tag] for tag in document.tags] for document in documents] if tags else [],
         "days": encode_varints(
