@@ -69,7 +69,7 @@ def test_a_ranking_holds_once_what_has_anything_in_common_and_descends(rows, ran
     weight = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}.get(mode, chosen.dense_weight)
     low = 1e-3  # what is smaller may vanish beside the best
     sure = {i for i, r in enumerate(rows) if weight * r[0] > low or (1 - weight) * r[1] > low}
-    may = {i for i, r in enumerate(rows) if weight * max(r[0], 0) + (1 - weight) * r[1] > 0}
+    may = {i for i, r in enumerate(rows) if (weight and r[0] > 0) or (weight < 1 and r[1] > 0)}
     found = order(placed)
     assert len(found) == len(set(found))
     assert sure <= set(found) <= may

@@ -17,7 +17,7 @@ from kbkit.retrieval.retriever import Retriever, search
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
     """Chroma is asked as if there were too many vectors to scan."""
-    monkeypatch.setattr("kbkit.retrieval.candidates._SCANNED", 0)
+    monkeypatch.setattr("kbkit.retrieval.candidates._SCAN_LIMIT", 0)
 
 
 @pytest.fixture
@@ -44,9 +44,7 @@ class Interrupted(Retriever):
 
 def interrupted(kb, delete):
     whole = kb.retriever
-    retriever = Interrupted(
-        whole.database, whole.vectors, whole.snapshots, whole.warmer, whole.kb_id, whole.embedder
-    )
+    retriever = Interrupted(whole.stores, whole.kb_id, whole.embedder)
     retriever.delete = delete
     return retriever
 
@@ -281,8 +279,7 @@ def test_an_embedder_that_fails_is_asked_only_as_long_as_it_is_the_one(workspace
         raise EmbedderError("broken")
 
     def retriever(embedder):
-        parts = (whole.database, whole.vectors, whole.snapshots, whole.warmer, whole.kb_id)
-        return Retriever(*parts, embedder)
+        return Retriever(whole.stores, whole.kb_id, embedder)
 
     name("broken")
     assert search([retriever(mended)], Query.of("tea"))[0].title == "green tea"
