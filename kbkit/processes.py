@@ -55,7 +55,7 @@ class Workers:
     def __init__(self, count: int | None = None, *, memory: int = 0, preload: str = "") -> None:
         self._count = count or os.cpu_count() or 1
         self._arguments = (str(memory), preload)
-        self._jobs: queue.SimpleQueue[tuple[Task, Callable[[Any], None]] | None] = (
+        self._tasks: queue.SimpleQueue[tuple[Task, Callable[[Any], None]] | None] = (
             queue.SimpleQueue()
         )
         self._processes: set[subprocess.Popen[bytes]] = set()
@@ -73,15 +73,15 @@ class Workers:
         """Number of processes."""
         return self._count
 
-    def submit(self, job: Task, done: Callable[[Any], None]) -> None:
+    def submit(self, task: Task, done: Callable[[Any], None]) -> None:
         """Have a task done; ``done`` gets what it returned, in some thread."""
-        self._jobs.put((job, done))
+        self._tasks.put((task, done))
 
     def close(self) -> None:
-        """End the processes; jobs that have not begun are forgotten."""
+        """End the processes; tasks that have not begun are forgotten."""
         self._closed = True
         for _ in self._threads:
-            self._jobs.put(None)
+            self._tasks.put(None)
         for process in list(self._processes):
             _end(process)
 
@@ -93,24 +93,23 @@ class Workers:
     def _serve(self, process: subprocess.Popen[bytes] | None) -> None:
         """Feed one process, in a thread of its own; put another in place of one that broke."""
         while True:
-            item = self._jobs.get()
+            item = self._tasks.get()
             if item is None or self._closed:
                 break
-            job, done = item
+            task, done = item
             late = threading.Event()
             try:
                 if process is None:
                     process = self._spawn()
-                result = _ask(process, job, late)
-            # a ValueError is what a stream says that `close` has closed meanwhile
-            except (OSError, EOFError, ValueError, pickle.PickleError, struct.error):
+                result = _ask(process, task, late)
+            # whatever it is, pickles that cannot be made or read too: it costs this task only
+            except Exception:
                 if process is not None:
                     self._processes.discard(process)
                     _end(process)
                 process = None
-                why = f"took longer than {job.seconds:g} s to read"
-                why = why if late.is_set() else "reading it failed (the process that read it ended)"
-                result = job.broken(why)
+                took = f"took longer than {task.seconds:g} s"
+                result = task.broken(took if late.is_set() else "the process that did it ended")
             if not self._closed:
                 done(result)
         if process is not None:
@@ -120,6 +119,8 @@ class Workers:
 
 def run_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
     """A child process of this Python, with pipes; it finds kbkit where this one has it.
+
+    It imports nothing from the working directory, where anybody's files may lie.
 
     Args:
         name: Module that it runs, as ``python -m`` does.
@@ -135,7 +136,7 @@ def run_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
     known = environment.get("PYTHONPATH")
     environment["PYTHONPATH"] = package + (os.pathsep + known if known else "")
     return subprocess.Popen(  # noqa: S603 - our own code
-        [sys.executable, "-m", name, *arguments],
+        [sys.executable, "-P", "-m", name, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -144,7 +145,7 @@ def run_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
     )
 
 
-def _ask(process: subprocess.Popen[bytes], job: Task, late: threading.Event) -> Any:
+def _ask(process: subprocess.Popen[bytes], task: Task, late: threading.Event) -> Any:
     assert process.stdin is not None
     assert process.stdout is not None
 
@@ -152,11 +153,11 @@ def _ask(process: subprocess.Popen[bytes], job: Task, late: threading.Event) -> 
         late.set()
         process.kill()
 
-    timer = threading.Timer(job.seconds, expire)
+    timer = threading.Timer(task.seconds, expire)
     timer.daemon = True
     timer.start()
     try:
-        _write(process.stdin, job)
+        _write(process.stdin, task)
         return _load(process.stdout)
     finally:
         timer.cancel()
@@ -210,12 +211,19 @@ def main(memory: int = 0, preload: str = "") -> None:
     incoming, outgoing = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     # nothing that a library prints may get between the answers
     os.dup2(2, 1)
+    tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(incoming, tasks.put), daemon=True).start()
     while True:
-        try:
-            job = _load(incoming)
-        except EOFError:
-            return
-        _write(outgoing, job.perform())
+        _write(outgoing, tasks.get().perform())
+
+
+def _receive(stream: IO[bytes], put: Callable[[Task], None]) -> None:
+    """Take tasks until the parent ends, and then end too, in the midst of a task if need be."""
+    try:
+        while True:
+            put(_load(stream))
+    finally:
+        os._exit(0)
 
 
 if __name__ == "__main__":
