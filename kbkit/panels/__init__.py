@@ -1,5 +1,18 @@
 """Panels: pieces of user interface for notebooks, made of ipywidgets.
 
+Each panel is a room of its own, which knows nothing of the others:
+
+- ``search``: searches as you type, shows cards, and stores stars;
+- ``documents``: the documents of a knowledge base as a tree, and each of them;
+- ``judging``: one passage at a time, judged blind, by the keyboard;
+- ``evaluation``: two ways to search, side by side;
+- ``ingest``: reads sources and uploads, with live counts.
+
+``dashboard`` shows them all in tabs. What they share lies beside it: `Panel` and `JobPanel`
+(``panel``), ``controls`` and the ``selector`` of a knowledge base, the ``view`` that an ES module
+of ``static`` draws, ``passages`` and ``render`` for what is shown of documents, and ``events``, by
+which panels hear of each other.
+
 The names are loaded when they are used, so that importing this package does not import
 ipywidgets.
 """
@@ -8,6 +21,8 @@ from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+from kbkit.extras import extra
 
 if TYPE_CHECKING:
     from kbkit.panels.dashboard import Dashboard
@@ -32,7 +47,8 @@ _MODULES = {
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"kbkit.panels.{_MODULES[name]}"), name)
+    with extra("panels", "ipywidgets and anywidget", f"{name} of kbkit.panels"):
+        return getattr(import_module(f"kbkit.panels.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 import ipywidgets as widgets
 from traitlets import Bunch
 
-from kbkit.panels import events, render
-from kbkit.panels.documents.open_document import button
+from kbkit.panels import render
+from kbkit.panels.controls import button, buttons, control, row, stylesheet
+from kbkit.panels.events import Topic
+from kbkit.panels.panel import Panel
+from kbkit.panels.selector import KnowledgeBaseSelector
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
@@ -53,21 +56,16 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             more: Further tabs, behind kbkit's own.
         """
         self._workspace = workspace
-        self._tabs = [*_own_tabs(workspace, base, rater), *more]
+        self._tabs = [*_tabs_of(workspace, base, rater), *more]
         self._panels: dict[int, Any] = {}
         self._kb = ""
         self.tabs = widgets.Tab(
             children=[widgets.VBox().add_class("kbkit-tab") for _ in self._tabs],
             titles=[title for title, _ in self._tabs],
         )
-        super().__init__(
-            [
-                widgets.HTML(render.stylesheet(), layout=widgets.Layout(display="none")),
-                self.tabs,
-            ]
-        )
+        super().__init__([stylesheet(), self.tabs])
         self.add_class("kbkit-dashboard")
-        self.tabs.observe(self._opened, "selected_index")
+        self.tabs.observe(self._on_tab, "selected_index")
         self.tabs.selected_index = 0
         self._make(0)
 
@@ -85,7 +83,7 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             raise KeyError(f"{title!r}: no such tab; there are {', '.join(titles)}")
         return self._make(titles.index(title))
 
-    def _opened(self, change: Bunch) -> None:
+    def _on_tab(self, change: Bunch) -> None:
         self._remember(change["old"])
         if change["new"] is not None:
             self._choose(self._make(change["new"]))
@@ -116,12 +114,12 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             box.value = self._kb
 
 
-class ChosenPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+class PanelLauncher(Panel):
     """A panel of one knowledge base, which is chosen above it, and made by a button.
 
     Attributes:
         kb_box: Which knowledge base.
-        asked_box: What else the panel needs: queries, or the path of a file with some.
+        input_box: What else the panel needs: queries, or the path of a file with some.
         open_button: Makes the panel.
         panel: The panel, or ``None``.
     """
@@ -130,7 +128,7 @@ class ChosenPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         self,
         workspace: Workspace,
         make: Callable[[KnowledgeBase, str], Any],
-        asked_box: Any,
+        input_box: Any,
         label: str,
         hint: str,
     ) -> None:
@@ -138,61 +136,39 @@ class ChosenPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
 
         Args:
             workspace: Where to choose.
-            make: Makes the panel of a knowledge base and of what was asked.
-            asked_box: Takes what is asked.
+            make: Makes the panel of a knowledge base and of what the box says.
+            input_box: Takes what else the panel needs.
             label: What the button says.
             hint: What to do, in a sentence.
         """
-        self._workspace = workspace
+        self._selector = KnowledgeBaseSelector(workspace)
         self._make = make
         self.panel: Any = None
-        self.asked_box = asked_box.add_class("kbkit-query")
-        auto = widgets.Layout(width="auto")
-        self.kb_box = widgets.Dropdown(
-            description="Knowledge base", options=list(workspace), layout=auto
-        )
+        self.input_box = input_box.add_class("kbkit-query")
+        self.kb_box = self._selector.box
         self.open_button = button(label, hint, self.open_panel).add_class("kbkit-primary")
-        self._status = widgets.HTML(render.status(hint))
-        self._content = widgets.VBox()
-        super().__init__(
-            [
-                widgets.VBox(
-                    [
-                        widgets.HTML(render.stylesheet(), layout=widgets.Layout(display="none")),
-                        widgets.HBox([self.kb_box, self.asked_box]).add_class("kbkit-controls"),
-                        widgets.HBox([self.open_button]).add_class("kbkit-buttons"),
-                        self._status,
-                    ]
-                ).add_class("kbkit-panel"),
-                self._content,
-            ]
-        )
-        events.listen(workspace.path, self._heard)
+        super().__init__(workspace.path, "launcher")
+        self._choice = [row(self.kb_box, self.input_box), buttons(self.open_button)]
+        self.fill([*self._choice, self.status_line])
+        self.say(hint)
 
     def open_panel(self) -> None:
         """Make the panel of what is chosen, in place of the one before."""
-        try:
-            if not self.kb_box.value:
-                self._heard("knowledge_bases")
-            panel = self._make(self._workspace[self.kb_box.value or ""], self.asked_box.value)
-        except Exception as error:  # as in `Dashboard`
-            self._status.value = render.problem(error)
-            return
-        if self.panel is not None:
-            self.panel.close()
-        self.panel = panel
-        self._content.children = (panel,)
-        self._status.value = render.status("")
+        with self.shown_errors():
+            self._selector.offer()
+            panel = self._make(self._selector.find(), self.input_box.value)
+            if self.panel is not None:
+                self.panel.close()
+            self.panel = panel
+            self.fill([*self._choice, self.status_line, panel])
+            self.say("")
 
-    def _heard(self, what: str) -> None:
-        names = list(self._workspace)
-        if what != "ratings" and list(self.kb_box.options) != names:
-            chosen = self.kb_box.value
-            self.kb_box.options = names
-            self.kb_box.value = chosen if chosen in names else next(iter(names), None)
+    def _update(self, topic: Topic) -> None:
+        if topic != "ratings":
+            self._selector.offer()
 
 
-def _own_tabs(workspace: Workspace, base: str | Path, rater: str) -> list[Tab]:
+def _tabs_of(workspace: Workspace, base: str | Path, rater: str) -> list[Tab]:
     def search() -> Any:
         from kbkit.panels import SearchPanel
 
@@ -208,35 +184,29 @@ def _own_tabs(workspace: Workspace, base: str | Path, rater: str) -> list[Tab]:
 
         return IngestPanel(workspace, base=base)
 
-    def judging(kb: KnowledgeBase, asked: str) -> Any:
+    def judging(kb: KnowledgeBase, text: str) -> Any:
         from kbkit.panels import JudgePanel
 
-        queries = [line.strip() for line in asked.splitlines() if line.strip()]
+        queries = [line.strip() for line in text.splitlines() if line.strip()]
         return JudgePanel(kb, queries or kb.feedback.judgements(), rater=rater)
 
-    def evaluation(kb: KnowledgeBase, asked: str) -> Any:
+    def evaluation(kb: KnowledgeBase, text: str) -> Any:
         from kbkit.panels import EvalPanel
 
-        path = asked.strip()
+        path = text.strip()
         return EvalPanel(kb, Path(base, path) if path else None)
 
     def judge() -> Any:
-        queries = widgets.Textarea(
-            description="Queries",
-            placeholder="One a line; without any, those that were rated before",
-            layout=widgets.Layout(width="auto"),
-        )
+        placeholder = "One a line; without any, those that were rated before"
+        queries = control(widgets.Textarea, "Queries", placeholder=placeholder)
         hint = "Write what people ask, then judge what search finds for it."
-        return ChosenPanel(workspace, judging, queries, "Judge", hint)
+        return PanelLauncher(workspace, judging, queries, "Judge", hint)
 
     def evaluate() -> Any:
-        path = widgets.Text(
-            description="Questions",
-            placeholder="Path of a file with questions; without, what ratings say",
-            layout=widgets.Layout(width="auto"),
-        )
+        placeholder = "Path of a file with questions; without, what ratings say"
+        path = control(widgets.Text, "Questions", placeholder=placeholder)
         hint = "Compare two ways to search by questions whose answers are known."
-        return ChosenPanel(workspace, evaluation, path, "Open", hint)
+        return PanelLauncher(workspace, evaluation, path, "Open", hint)
 
     return [
         ("Search", search),

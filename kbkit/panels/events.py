@@ -1,38 +1,42 @@
-"""In step: panels of one workspace in one process hear of what another one changed."""
+"""Events: panels of one workspace in one process hear of what another one changed."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
-_listening: dict[Path, list[weakref.WeakMethod[Callable[[str], None]]]] = {}
+Topic = Literal["ratings", "documents", "knowledge_bases"]
+"""What can change."""
+
+_subscribers: dict[Path, list[weakref.WeakMethod[Callable[[Topic], None]]]] = {}
 
 
-def listen(place: Path, heard: Callable[[str], None]) -> None:
-    """Call a bound method whenever a panel says that something in a workspace changed.
+def subscribe(folder: Path, callback: Callable[[Topic], None]) -> None:
+    """Call a bound method whenever a panel publishes that something in a workspace changed.
 
     Args:
-        place: The workspace's folder.
-        heard: A method of a panel, called with what changed: ``ratings``, ``documents`` or
-            ``knowledge_bases``. It is forgotten together with its panel, and must not raise.
+        folder: The workspace's.
+        callback: A method of a panel, called with what changed. It is forgotten together with its
+            panel, and must not raise.
     """
-    _listening.setdefault(place, []).append(weakref.WeakMethod(heard))
+    _subscribers.setdefault(folder, []).append(weakref.WeakMethod(callback))
 
 
-def tell(place: Path, what: str, *, but: object = None) -> None:
+def publish(folder: Path, topic: Topic, *, sender: object = None) -> None:
     """Say that something in a workspace changed.
 
     Args:
-        place: The workspace's folder.
-        what: ``ratings``, ``documents`` or ``knowledge_bases``.
-        but: The panel that did it, which knows already.
+        folder: The workspace's.
+        topic: What changed.
+        sender: The panel that did it, which knows already.
     """
     alive = []
-    for reference in _listening.get(place, []):
-        method = reference()
-        if method is not None:
+    for reference in _subscribers.get(folder, []):
+        callback = reference()
+        if callback is not None:
             alive.append(reference)
-            if getattr(method, "__self__", None) is not but:
-                method(what)
-    _listening[place] = alive
+            if getattr(callback, "__self__", None) is not sender:
+                callback(topic)
+    _subscribers[folder] = alive

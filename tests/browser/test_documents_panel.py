@@ -65,7 +65,7 @@ class Lab(Notebook):
 
     @property
     def text(self) -> sync_api.Locator:
-        return self.panel.locator(".kbkit-page .text")
+        return self.panel.locator(".kbkit-page > div")
 
     def item(self, name: str) -> sync_api.Locator:
         return self.tree.get_by_role("treeitem", name=name)
@@ -145,7 +145,7 @@ def test_hostile_documents_are_shown_harmlessly(lab: Lab):
     assert lab.text.locator("a").evaluate_all("links => links.map(link => link.protocol)") == [
         "https:"
     ]
-    title = lab.panel.locator(".kbkit-opened-title")
+    title = lab.panel.locator(".kbkit-article-title")
     assert title.locator("a, img, script").count() == 0
     assert lab.page.evaluate("window.pwned") is None
     assert lab.events == []

@@ -169,7 +169,7 @@ def test_everything_works_from_the_keyboard(lab: Lab):
     lab.panel.get_by_text("Taken back").wait_for()
     lab.keys("c")
     context = lab.cards.nth(1).locator(".kbkit-context")
-    context.locator(".kbkit-own p").first.wait_for()
+    context.locator(".kbkit-hit p").first.wait_for()
     assert context.locator(".kbkit-part").count() == 2
     lab.keys("c")
     context.wait_for(state="hidden")
@@ -228,7 +228,7 @@ def test_hostile_documents_are_shown_harmlessly(lab: Lab):
     card = lab.cards.first
     assert "<script>window.pwned = 1</script>" in card.inner_text()
     card.get_by_role("button", name="Context").click()
-    card.locator(".kbkit-own").wait_for()
+    card.locator(".kbkit-hit").wait_for()
     assert card.locator("script, img, svg, a[href]").count() == 0
     card.hover()
     card.click()
@@ -283,7 +283,7 @@ def test_it_fits_wide_and_narrow_columns(lab: Lab, theme: str):
     lab.cards.nth(1).get_by_role("button", name="4 stars").click()
     lab.panel.get_by_text("Stored: 4 stars").wait_for()
     lab.cards.first.get_by_role("button", name="Context").click()
-    lab.cards.first.locator(".kbkit-own").wait_for()
+    lab.cards.first.locator(".kbkit-hit").wait_for()
     assert violations(lab.page, ".kbkit-panel") == []
     lab.page.mouse.move(5, 300)
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)

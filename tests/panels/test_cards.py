@@ -1,12 +1,14 @@
 import json
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kbkit.models import Chunk, DocumentState, DocumentType, Hit, ScoreParts
-from kbkit.panels.search.cards import Context, Marking, card, score
-from kbkit.panels.search.earlier_ratings import OwnRating
+from kbkit.panels.search.cards import ContextWindow, ago, card, score
+from kbkit.panels.search.highlighting import Highlighter
+from kbkit.panels.search.rating_summary import RatingSummary
 from kbkit.text import analyzer
 
 ENGLISH = analyzer()
@@ -35,15 +37,15 @@ def make_hit(**changes):
 
 
 def drawn(hit, query="", **more):
-    marking = Marking(frozenset(ENGLISH.query_terms(query)), ENGLISH)
-    return card(hit, 1, marking, FETCHED + timedelta(days=3), **more)
+    highlight = Highlighter(frozenset(ENGLISH.query_terms(query)), ENGLISH)
+    return card(hit, 1, highlight, FETCHED + timedelta(days=3), **more)
 
 
 @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=200), st.text(max_size=50))
 def test_any_text_becomes_json_of_one_line_texts(title, text, uri, query):
     hit = make_hit(title=title, snippet=text, uri=uri, heading_path=(text, title), kb=title)
-    state = json.loads(json.dumps(drawn(hit, query, kb=True, own=OwnRating(None, text, 3))))
-    assert not {"\n", "\u202e", "\x00"} & set(state["name"] + state["path"] + state["rated"])
+    state = json.loads(json.dumps(drawn(hit, query, kb=True, ratings=RatingSummary(None, text, 3))))
+    assert not {"\n", "\u202e", "\x00"} & set(state["title"] + state["path"] + state["rated"])
     assert state["link"].startswith(("http://", "https://")) or state["link"] == ""
 
 
@@ -55,8 +57,8 @@ def test_huge_text_is_cut():
 
 def test_age_and_state_of_the_document_are_told():
     state = drawn(make_hit(state=DocumentState.STALE))
-    assert state["fresh"]["text"] == "fetched 3 days ago"
-    assert state["fresh"]["exact"] == "Fetched 2026-01-02 00:00 UTC"
+    assert state["age"]["text"] == "fetched 3 days ago"
+    assert state["age"]["exact"] == "Fetched 2026-01-02 00:00 UTC"
     assert [badge["text"] for badge in state["badges"]] == ["api spec", "stale"]
     assert state["link"] == "https://example.org/page#here"
 
@@ -67,7 +69,7 @@ def test_a_first_heading_that_repeats_the_title_is_left_out():
 
 def test_the_score_is_drawn_and_said():
     drawing = score(make_hit())
-    assert drawing["said"] == (
+    assert drawing["label"] == (
         "Score 0.75: 0.20 from meaning (cosine 0.60), 0.55 from words (BM25 8.2)"
     )
     assert [share["percent"] for share in drawing["shares"]] == [20, 55, 0, 0, 0, 0]
@@ -79,7 +81,7 @@ def test_the_score_shows_all_its_parts():
         rating=0.05,
     )  # fmt: skip
     drawing = score(make_hit(parts=parts, score=parts.total))
-    assert drawing["said"] == (
+    assert drawing["label"] == (
         "Score 0.95: 0.20 from meaning (cosine 0.60), 0.30 from words (BM25 8.2), "
         "0.20 from other passages of the document, 0.10 from words in its title, "
         "0.10 from words in the headings above it, 0.05 from ratings"
@@ -93,11 +95,11 @@ def test_the_bar_never_overflows():
 
 
 def test_what_else_was_said_is_mentioned():
-    own = OwnRating(None, "how to <b>", 4, average=3.5, raters=2)
-    assert drawn(make_hit(), own=own)["rated"] == (
+    ratings = RatingSummary(None, "how to <b>", 4, average=3.5, raters=2)
+    assert drawn(make_hit(), ratings=ratings)["rated"] == (
         "you: 4 of 5 for “how to <b>” · average 3.5 of 2 readers"
     )
-    assert drawn(make_hit(), own=OwnRating(5, average=5, raters=1))["rated"] == ""
+    assert drawn(make_hit(), ratings=RatingSummary(5, average=5, raters=1))["rated"] == ""
 
 
 def test_a_passage_in_context_is_rendered_and_sanitised():
@@ -105,12 +107,30 @@ def test_a_passage_in_context_is_rendered_and_sanitised():
     text = "first <script>boom()</script>[x](javascript:boom())"
     before = Chunk("c0", "d1", 0, 0, 4, text, ("Guide", "Start"), "", None)
     shown = "<p>first &lt;script&gt;boom()&lt;/script&gt;[x](javascript:boom())</p>\n"
-    state = drawn(hit, "text", context=Context(1, (before, hit.chunk), more=True))["context"]
+    state = drawn(hit, "text", context=ContextWindow(1, (before, hit.chunk), more=True))["context"]
     assert state == {
-        "reach": 1,
+        "radius": 1,
         "passages": [
-            {"html": shown, "own": False, "path": "Guide › Start"},
-            {"html": "<p>text</p>\n", "own": True, "path": "Guide › Files"},
+            {"html": shown, "hit": False, "path": "Guide › Start"},
+            {"html": "<p>text</p>\n", "hit": True, "path": "Guide › Files"},
         ],
         "more": True,
     }
+
+
+@pytest.mark.parametrize(
+    ("age", "said"),
+    [
+        (timedelta(seconds=-5), "just now"),
+        (timedelta(seconds=59), "just now"),
+        (timedelta(seconds=61), "1 minute ago"),
+        (timedelta(hours=5), "5 hours ago"),
+        (timedelta(days=6), "6 days ago"),
+        (timedelta(days=20), "2 weeks ago"),
+        (timedelta(days=70), "2 months ago"),
+        (timedelta(days=800), "2 years ago"),
+    ],
+)
+def test_ages_are_said_in_words(age, said):
+    now = datetime(2026, 5, 1, tzinfo=UTC)
+    assert ago(now - age, now) == said

@@ -53,22 +53,22 @@ def test_what_one_tab_changes_the_others_show(scratch):
     ingest.kb_box.value = "garden"
     ingest.add_files([("tulips.md", b"# Tulips\n\nBulbs.")])
     ingest.wait(60)
-    assert "garden: 2 documents" in documents._status.value
+    assert "garden: 2 documents" in documents.status_line.value
 
 
 def test_queries_are_judged_and_settings_compared(scratch):
     dashboard = Dashboard(scratch, rater="ann")
     judge = dashboard.panel("Judge")
     judge.open_button.click()
-    assert 'role="alert"' in judge._status.value  # nothing was rated yet
-    judge.asked_box.value = "roses\n\n water "
+    assert 'role="alert"' in judge.status_line.value  # nothing was rated yet
+    judge.input_box.value = "roses\n\n water "
     judge.open_button.click()
     assert list(judge.panel.judging.queries) == ["roses", "water"]
     evaluate = dashboard.panel("Evaluate")
-    evaluate.asked_box.value = "nowhere.tsv"
+    evaluate.input_box.value = "nowhere.tsv"
     evaluate.open_button.click()
-    assert "nowhere.tsv" in evaluate._status.value
-    evaluate.asked_box.value = ""
+    assert "nowhere.tsv" in evaluate.status_line.value
+    evaluate.input_box.value = ""
     evaluate.open_button.click()
     assert evaluate.panel is not None
 
@@ -93,4 +93,4 @@ def test_an_empty_workspace_has_a_dashboard(tmp_path):
         for title in dashboard.tabs.titles:
             assert open_tab(dashboard, title) is not None
         dashboard.panel("Evaluate").open_button.click()
-        assert 'role="alert"' in dashboard.panel("Evaluate")._status.value
+        assert 'role="alert"' in dashboard.panel("Evaluate").status_line.value

@@ -8,7 +8,7 @@ import pytest
 
 from kbkit.errors import KbkitError
 from kbkit.panels import DocumentsPanel
-from kbkit.panels.documents.reader import LONGEST
+from kbkit.panels.documents.rendering import LONGEST
 from kbkit.panels.documents.tree import MOST_FOUND, DocumentTree
 
 SITE = "https://docs.example.org/en/latest"
@@ -46,7 +46,7 @@ def text_of(markup):
 
 
 def status(panel):
-    return text_of(panel._status.value)
+    return text_of(panel.status_line.value)
 
 
 def names(rows):
@@ -59,12 +59,12 @@ def send(view, event, **content):
 
 
 def shown(panel):
-    return panel.shown._view.state
+    return panel.editor._view.state
 
 
 def test_the_tree_follows_paths(kb):
     tree = DocumentTree(kb.documents.list())
-    assert names(tree.top()) == [
+    assert names(tree.roots()) == [
         ("docs.example.org/en/latest", ["guide", "io"]),
         "javascript",
         "text",
@@ -75,22 +75,22 @@ def test_the_tree_follows_paths(kb):
     assert names(tree.rows(f"{folder}io/")) == ["CSV", "Open"]
     assert tree.rows("nowhere/") == []
     (csv,) = [each.id for each in tree.documents.values() if each.title == "CSV"]
-    assert tree.way(csv)[-2:] == [folder, f"{folder}io/"]
-    assert tree.way("nothing") == []
+    assert tree.ancestors(csv)[-2:] == [folder, f"{folder}io/"]
+    assert tree.ancestors("nothing") == []
 
 
 def test_a_folder_that_holds_most_is_open(kb):
     documents = [each for each in kb.documents.list() if each.uri.startswith(SITE)]
-    (top,) = DocumentTree(documents).top()
+    (top,) = DocumentTree(documents).roots()
     assert names([top]) == [("docs.example.org/en/latest", ["guide", ("io", ["CSV", "Open"])])]
-    assert DocumentTree(()).top() == []
+    assert DocumentTree(()).roots() == []
 
 
 def test_a_filter_finds_titles_and_addresses(kb):
     tree = DocumentTree(kb.documents.list())
-    rows, many = tree.found("IO html csv")
+    rows, many = tree.search("IO html csv")
     assert (names(rows), many) == ([("docs.example.org/en/latest/io", ["CSV"])], 1)
-    assert tree.found("zebra") == ([], 0)
+    assert tree.search("zebra") == ([], 0)
 
 
 def test_a_filter_shows_no_more_than_can_be_read(kb):
@@ -98,7 +98,7 @@ def test_a_filter_shows_no_more_than_can_be_read(kb):
     from dataclasses import replace
 
     many = [replace(one, id=str(n), uri=f"{SITE}/{n}") for n in range(MOST_FOUND + 7)]
-    rows, count = DocumentTree(many).found("csv")
+    rows, count = DocumentTree(many).search("csv")
     assert (len(rows[0]["rows"]), count) == (MOST_FOUND, MOST_FOUND + 7)
 
 
@@ -108,22 +108,22 @@ def test_a_document_is_opened_and_its_links_are_followed(kb):
     assert status(panel) == "garden: 5 documents"
     send(panel._view, "select", document=kb.documents[f"{SITE}/guide/start.html"].id)
     assert panel.document.title == shown(panel)["title"] == "Start"
-    assert panel._view.state["way"][-1].endswith("/guide/")
+    assert panel._view.state["ancestors"][-1].endswith("/guide/")
     html = shown(panel)["html"]
     assert '<span class="k">def</span>' in html
     assert "javascript" not in html
     assert 'href="https://elsewhere.example/"' in html
-    inner = shown(panel)["inner"]
+    inner = shown(panel)["links"]
     (opens,) = [href for href in inner if href.endswith("#modes")]
     (csv,) = [href for href in inner if kb.documents[f"{SITE}/io/csv.html"].id in href]
-    send(panel.shown._view, "follow", href=opens)
+    send(panel.editor._view, "follow", href=opens)
     assert (panel.document.title, shown(panel)["anchor"]) == ("Open", "modes")
     panel.back_button.click()
     assert panel.document.title == "Start"
     assert panel.back_button.disabled
-    send(panel.shown._view, "follow", href=csv)
+    send(panel.editor._view, "follow", href=csv)
     assert panel.document.title == "CSV"
-    send(panel.shown._view, "follow", href="#document-nothing")
+    send(panel.editor._view, "follow", href="#document-nothing")
     assert panel.document.title == "CSV"
 
 
@@ -144,7 +144,7 @@ def test_passages_are_shown(kb):
     panel = DocumentsPanel(kb)
     panel.show(f"{SITE}/guide/start.html")
     whole = text_of(shown(panel)["html"])
-    panel.shown.outline_box.value = True
+    panel.editor.outline_box.value = True
     html = shown(panel)["html"]
     chunks = list(kb.chunks.of(panel.document.id))
     assert html.count('<section class="chunk"') == len(chunks) > 0
@@ -156,12 +156,12 @@ def test_labels_are_stored_at_once_and_shown_elsewhere(scratch, kb):
     panel, other = DocumentsPanel(scratch), DocumentsPanel(kb)
     for each in (panel, other):
         each.show(f"{SITE}/io/csv.html")
-    panel.shown.type_box.value = "policy"
-    panel.shown.tags_box.value = " one, two ,, one"
+    panel.editor.type_box.value = "policy"
+    panel.editor.tags_box.value = " one, two ,, one"
     document = kb.documents[f"{SITE}/io/csv.html"]
     assert (document.document_type, document.tags) == ("policy", ("one", "two"))
     assert status(panel) == "Stored: policy; one, two"
-    assert panel.shown.tags_box.value == "one, two"
+    assert panel.editor.tags_box.value == "one, two"
     assert panel.document == document
     assert (other.shown.type_box.value, other.shown.tags_box.value) == ("policy", "one, two")
 
@@ -170,12 +170,12 @@ def test_stars_are_stored_and_taken_back(scratch, kb):
     panel = DocumentsPanel(scratch, rater="ann")
     panel.show(f"{SITE}/io/csv.html")
     kb.rate(panel.document.id, 2, rater="bob")
-    send(panel.shown._view, "rate", score=5)
+    send(panel.editor._view, "rate", score=5)
     assert (shown(panel)["stars"], shown(panel)["undo"]) == (5, True)
     assert shown(panel)["rated"] == "3.5 of 5 by 2"
-    send(panel.shown._view, "rate", score=9)
+    send(panel.editor._view, "rate", score=9)
     assert "score" in status(panel)
-    send(panel.shown._view, "undo")
+    send(panel.editor._view, "undo")
     assert (shown(panel)["stars"], shown(panel)["undo"]) == (0, False)
     assert kb.ratings.to_frame()["rater"].tolist() == ["bob"]
 
@@ -183,13 +183,13 @@ def test_stars_are_stored_and_taken_back(scratch, kb):
 def test_deletion_is_confirmed(kb):
     panel = DocumentsPanel(kb)
     panel.show(f"{SITE}/io/csv.html")
-    panel.shown.delete_button.click()
-    assert "CSV" in panel.shown._question.value
-    panel.shown.keep_button.click()
-    assert panel.shown._confirm.layout.display == "none"
+    panel.editor.delete_button.click()
+    assert "CSV" in panel.editor._question.value
+    panel.editor.keep_button.click()
+    assert panel.editor._confirm.layout.display == "none"
     assert panel.document is not None
-    panel.shown.delete_button.click()
-    panel.shown.sure_button.click()
+    panel.editor.delete_button.click()
+    panel.editor.confirm_button.click()
     assert panel.document is None
     assert shown(panel)["title"] == ""
     assert status(panel) == "Deleted: “CSV”"
@@ -217,12 +217,12 @@ def test_errors_are_one_line_and_keep_what_was_shown(kb):
     panel = DocumentsPanel(kb)
     panel.show("nothing")
     assert isinstance(panel.error, KbkitError)
-    assert 'role="alert"' in panel._status.value
+    assert 'role="alert"' in panel.status_line.value
     panel.show("text:Roses")
     kb.documents.delete("text:Roses")
-    panel.shown.tags_box.value = "thorny"
+    panel.editor.tags_box.value = "thorny"
     assert "no document" in status(panel)
-    assert panel.shown.tags_box.value == ""
+    assert panel.editor.tags_box.value == ""
 
 
 def test_an_empty_workspace_is_no_error(tmp_path):

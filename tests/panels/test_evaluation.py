@@ -43,7 +43,7 @@ def compared(panel: EvalPanel, **weights) -> EvalPanel:
     for name, value in weights.items():
         panel.forms["B"].weight_boxes[name].value = value
     panel.compare_button.click()
-    assert panel.wait(60) is not None, panel._status.value
+    assert panel.wait(60) is not None, panel.status_line.value
     return panel
 
 
@@ -96,8 +96,8 @@ def test_both_lists_say_what_moved_and_what_is_relevant(kb):
 def test_judgements_are_the_default_and_what_they_lack_is_said(kb):
     panel = EvalPanel(kb)
     panel.compare()
-    assert "no judgements" in panel._status.value or panel.wait(20) is None
-    assert "no judgements" in panel._status.value
+    assert "no judgements" in panel.status_line.value or panel.wait(20) is None
+    assert "no judgements" in panel.status_line.value
     for query in list(ASKED)[:3]:
         kb.rate(kb.search(query)[0].chunk.id, 5, query=query)
     kb.rate(kb.search("milk")[0].chunk.id, 1, query="nothing of use")
@@ -107,15 +107,15 @@ def test_judgements_are_the_default_and_what_they_lack_is_said(kb):
     assert "judge more" in notes
     assert "1 query is left out" in notes
     assert look(panel, 0)["A"][0]["gain"] == 3
-    panel._heard("ratings")
-    assert "compare again" in panel._status.value
+    panel._receive("ratings")
+    assert "compare again" in panel.status_line.value
 
 
 def test_settings_are_kept_only_when_somebody_says_so(kb):
     before = kb.spec.retrieval
     panel = EvalPanel(kb, QUESTIONS)
     panel.keep("B")
-    assert "compare before you keep" in panel._status.value
+    assert "compare before you keep" in panel.status_line.value
     compared(panel, dense_weight=0.9, title_weight=0.7)
     assert kb.spec.retrieval == before
     assert panel.keep_buttons["A"].disabled
@@ -123,7 +123,7 @@ def test_settings_are_kept_only_when_somebody_says_so(kb):
     panel.wait(60)
     kept = kb.spec.retrieval
     assert kept == before.model_copy(update={"dense_weight": 0.9, "title_weight": 0.7})
-    assert "dense_weight: 0.9" in panel._lines.value
+    assert "dense_weight: 0.9" in panel._recipe.value
     assert panel.keep_buttons["B"].disabled
     panel.keep_buttons["A"].click()  # the way back
     panel.wait(60)
@@ -149,7 +149,7 @@ def test_it_can_be_cancelled_and_what_was_there_stays(kb):
     panel.cancel_button.click()
     panel._thread.join(20)
     assert not panel.running
-    assert "Cancelled" in panel._status.value
+    assert "Cancelled" in panel.status_line.value
     assert panel.evaluation is first
     assert panel.view.state == shown
 
@@ -158,7 +158,7 @@ def test_what_goes_wrong_is_shown(kb, tmp_path):
     panel = EvalPanel(kb, [])
     panel.compare()
     panel.wait(20)
-    assert "there are no questions" in panel._status.value
+    assert "there are no questions" in panel.status_line.value
     assert isinstance(panel.error, ConfigError)
     assert not panel.compare_button.disabled
     with pytest.raises(RecipeError):
@@ -169,7 +169,7 @@ def test_questions_come_from_files(kb, tmp_path):
     lines = "\n".join(f"{text}\t{page}.html" for text, page in ASKED.items())
     (tmp_path / "q.tsv").write_text(lines)
     panel = compared(EvalPanel(kb, tmp_path / "q.tsv"))
-    assert "No difference" in panel._status.value
+    assert "No difference" in panel.status_line.value
     assert len(panel.comparison) == len(ASKED)
 
 

@@ -9,7 +9,8 @@ from html.parser import HTMLParser
 import pytest
 
 from kbkit.errors import ConfigError
-from kbkit.panels import IngestPanel, render
+from kbkit.panels import IngestPanel
+from kbkit.panels.ingest.report import MOST_PROBLEMS, problems
 from kbkit.panels.ingest.source_form import SourceForm, source_models
 
 
@@ -26,7 +27,7 @@ def text_of(markup: str) -> str:
 
 
 def status(panel: IngestPanel) -> str:
-    return text_of(panel._status.value)
+    return text_of(panel.status_line.value)
 
 
 def fill(panel: IngestPanel, kind: str, **values) -> None:
@@ -140,7 +141,7 @@ def test_wrong_fields_are_one_line(scratch, kind, values, says):
     assert not panel.running
     assert isinstance(panel.error, ConfigError)
     assert says in status(panel)
-    assert 'role="alert"' in panel._status.value
+    assert 'role="alert"' in panel.status_line.value
 
 
 @pytest.mark.parametrize("name", ["", "Not A Slug"])
@@ -184,5 +185,5 @@ def test_only_some_problems_are_shown():
     from kbkit.models import Problem
 
     many = [Problem(f"u{n}", "r") for n in range(500)]
-    assert render.problems(many, many).count("<li>") == render.PROBLEMS + 1
-    assert "900 more" in render.problems(many, many)
+    assert problems(many, many).count("<li>") == MOST_PROBLEMS + 1
+    assert "900 more" in problems(many, many)

@@ -25,7 +25,7 @@ def event(panel: JudgePanel, name: str, **values) -> None:
 
 
 def asked(panel: JudgePanel, place: int) -> list[dict]:
-    event(panel, "want", places=[place])
+    event(panel, "request", places=[place])
     assert panel.view.pool["place"] == place
     return panel.view.pool["passages"]
 
@@ -38,17 +38,17 @@ def test_what_is_judged_is_stored_counted_and_measured(kb):
     assert panel.view.state["counts"] == pooled
     target = passages[0]["id"]
     event(panel, "judge", place=0, id=target, score=4, by="a-1")
-    said = panel.view.state["said"]
+    said = panel.view.state["stored"]
     assert said == {"place": 0, "id": target, "score": 4, "by": "a-1"}
     assert panel.view.state["counts"][0][0] == 1
-    assert panel.view.state["standing"]["queries"] == 1
+    assert panel.view.state["interim"]["queries"] == 1
     stored = kb.ratings.to_frame().iloc[-1]
     assert (stored["score"], stored["query"], stored["rater"]) == (4, QUERIES[0], "ann")
     assert asked(panel, 0)[0]["score"] == 4
     event(panel, "judge", place=0, id=target, score=0, by="a-2")
-    assert panel.view.state["said"]["score"] is None
+    assert panel.view.state["stored"]["score"] is None
     assert kb.ratings.to_frame().empty
-    assert panel.view.state["standing"] is None
+    assert panel.view.state["interim"] is None
 
 
 def test_a_passage_tells_nothing_of_how_it_was_found(kb):
@@ -81,7 +81,7 @@ def test_raters_are_compared(kb):
         kb.rate(target, score, query=QUERIES[0], rater="bob")
         event(panel, "judge", place=0, id=target, score=score, by="x")
     assert panel.view.state["agreement"] is None  # nobody told it of bob yet
-    panel._heard("ratings")
+    panel._receive("ratings")
     assert panel.wait(20)
     assert panel.view.state["agreement"]["alpha"] == 1
     assert panel.view.state["agreement"]["raters"] == ["ann", "bob"]
@@ -113,8 +113,8 @@ def test_panels_of_one_workspace_hear_of_each_other(kb):
 def test_what_no_page_of_ours_says_is_left_aside(kb, message):
     panel = JudgePanel(kb, QUERIES)
     event(panel, "judge", **message)
-    event(panel, "want", places=message.get("place"))
-    event(panel, "want", places=[message.get("place")] * 3)
+    event(panel, "request", places=message.get("place"))
+    event(panel, "request", places=[message.get("place")] * 3)
     assert panel.error is None
     assert kb.ratings.to_frame().empty
 
@@ -124,7 +124,7 @@ def test_what_goes_wrong_is_said_and_nothing_is_marked(kb):
     target = asked(panel, 0)[0]["id"]
     event(panel, "judge", place=0, id=target, score=9, by="a")
     assert "1 to 5" in panel.view.state["problem"]
-    assert panel.view.state["said"] == {"place": 0, "id": target, "score": None, "by": "a"}
+    assert panel.view.state["stored"] == {"place": 0, "id": target, "score": None, "by": "a"}
     event(panel, "judge", place=0, id="gone", score=3, by="b")
     assert "has no chunk" in panel.view.state["problem"]
     event(panel, "judge", place=0, id=target, score=3, by="c")
@@ -135,7 +135,7 @@ def test_documents_that_change_make_new_pools(kb):
     panel = JudgePanel(kb, QUERIES)
     before = len(asked(panel, 0))
     kb.add("Bed 7", "To read a file in bed 7.", source="http://x.org/7")
-    panel._heard("documents")
+    panel._receive("documents")
     assert len(asked(panel, 0)) == before + 1
     assert panel.view.state["counts"][0][1] == before + 1
 
@@ -144,7 +144,7 @@ def test_a_search_that_fails_is_said_and_ends(kb, scratch):
     panel = JudgePanel(kb, QUERIES)
     assert panel.wait(20)
     scratch.delete("garden")
-    panel._heard("documents")
+    panel._receive("documents")
     assert panel.wait(20)
     assert "was deleted" in panel.view.state["problem"]
 

@@ -8,7 +8,7 @@ import pytest
 import kbkit
 from kbkit.models import Hits, Mode
 from kbkit.panels import SearchPanel
-from kbkit.panels.events import tell
+from kbkit.panels.events import publish
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import query_encoders
 
@@ -65,7 +65,7 @@ def test_the_status_line_says_what_was_done_instead(scratch):
 def test_typing_finds_cards_in_order(workspace):
     panel = SearchPanel(workspace["manual"])
     panel.query_box.value = "read a csv file"
-    assert [card["name"] for card in shown(panel)] == ["Reading CSV files", "Opening files"]
+    assert [card["title"] for card in shown(panel)] == ["Reading CSV files", "Opening files"]
     assert [card["rank"] for card in shown(panel)] == [1, 2]
     assert [hit.title for hit in panel.hits] == ["Reading CSV files", "Opening files"]
     assert panel.query == "read a csv file"
@@ -184,8 +184,8 @@ def test_nothing_found_says_so(workspace):
 def test_hostile_documents_stay_short_text_without_links(workspace):
     panel = SearchPanel(workspace["notes"])
     panel.search("read a file onerror script")
-    do(panel, "context", reach=1)
-    assert shown(panel)[0]["name"].startswith("<script>boom()</script>")
+    do(panel, "context", radius=1)
+    assert shown(panel)[0]["title"].startswith("<script>boom()</script>")
     assert shown(panel)[0]["link"] == ""
     assert len(json.dumps(shown(panel)[0])) < 40_000
 
@@ -278,7 +278,7 @@ def test_a_rating_that_cannot_be_stored_is_not_shown(scratch):
         {"event": "rate", "card": "no/such", "score": 3},
         {"event": "rate", "card": 7, "score": 3},
         {"event": "more", "card": None},
-        {"event": "context", "card": [1], "reach": 10**9},
+        {"event": "context", "card": [1], "radius": 10**9},
         "text",
     ],
 )
@@ -305,19 +305,19 @@ def test_a_result_is_shown_among_its_neighbours(scratch):
     panel = SearchPanel(scratch)
     panel.search("light for figs")
     assert panel.hits[0].chunk.heading_path[-1] == "Light"
-    do(panel, "context", reach=1)
+    do(panel, "context", radius=1)
     context = shown(panel)[0]["context"]
     headings = [">Water<", ">Light<", ">Frost<"]
     for passage, heading in zip(context["passages"], headings, strict=True):
         assert heading in passage["html"]
         assert passage["path"] == ""  # its own text says it
-    assert [passage["own"] for passage in context["passages"]] == [False, True, False]
+    assert [passage["hit"] for passage in context["passages"]] == [False, True, False]
     assert "Frost for figs" in context["passages"][2]["html"]
     assert context["more"]
-    do(panel, "context", reach=3)
+    do(panel, "context", radius=3)
     context = shown(panel)[0]["context"]
     assert (len(context["passages"]), context["more"]) == (5, False)
-    do(panel, "context", reach=0)
+    do(panel, "context", radius=0)
     assert shown(panel)[0]["context"] is None
 
 
@@ -326,17 +326,17 @@ def test_more_like_a_result_and_back(workspace):
     panel.search("read a csv file")
     do(panel, "more")
     assert panel.hits.query == "Reading CSV files › Reader"
-    assert shown(panel)[0]["name"] == "Opening files"
+    assert shown(panel)[0]["title"] == "Opening files"
     assert "1 hit like “Reading CSV files › Reader” in" in status(panel)
-    origin = panel.cards.state["origin"]
-    assert origin["back"] == "Back to “read a csv file”"
-    assert origin["like"] == "Passages like “Reading CSV files › Reader”"
+    crumb = panel.cards.state["breadcrumb"]
+    assert crumb["back"] == "Back to “read a csv file”"
+    assert crumb["label"] == "Passages like “Reading CSV files › Reader”"
     do(panel, "more")
-    assert panel.cards.state["origin"]["back"] == "Back"
+    assert panel.cards.state["breadcrumb"]["back"] == "Back"
     assert panel.cards.state["depth"] == 2
     do(panel, "back")
     do(panel, "back")
-    assert panel.cards.state["origin"] is None
+    assert panel.cards.state["breadcrumb"] is None
     assert panel.hits.query == "read a csv file"
     do(panel, "back")
     assert panel.error is None
@@ -423,7 +423,7 @@ def test_panels_of_one_workspace_stay_in_step(scratch):
     do(one, "rate", score=4)
     assert shown(two)[0]["stars"] == 4
     scratch.create("kitchen").add("Roses", "Roses taste well in jam.")
-    tell(scratch.path, "documents")
+    publish(scratch.path, "documents")
     assert {hit.kb for hit in one.hits} == {"garden", "kitchen"}
     assert {hit.kb for hit in two.hits} == {"garden"}
 
@@ -433,7 +433,7 @@ def test_what_another_thread_did_is_shown_in_the_thread_of_the_panel(scratch):
         panel = SearchPanel(scratch)
         panel.search("roses")
         scratch["garden"].add("Rose water", "Roses in water.")
-        await asyncio.to_thread(tell, scratch.path, "documents")
+        await asyncio.to_thread(publish, scratch.path, "documents")
         await asyncio.sleep(0.01)
         return len(panel.hits)
 

@@ -31,7 +31,7 @@ class _Folder:
     documents: list[Document] = field(default_factory=list)
     count: int = 0
 
-    def shown(self) -> _Folder:
+    def collapsed(self) -> _Folder:
         """The folder itself, or the one that it only leads to."""
         folder, name = self, self.name
         while len(folder.folders) == 1 and not folder.documents:
@@ -52,13 +52,13 @@ class DocumentTree:
         self.documents = {document.id: document for document in documents}
         self._root = _Folder("", "")
         self._folders = {"": self._root}
-        _fill(self._folders, self.documents.values())
+        _insert(self._folders, self.documents.values())
         self._words: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self.documents)
 
-    def top(self) -> list[Row]:
+    def roots(self) -> list[Row]:
         """The outermost lines; a folder that most documents lie in is open."""
         rows = inner = self.rows("")
         while inner:
@@ -75,12 +75,12 @@ class DocumentTree:
         folder = self._folders.get(key)
         return [] if folder is None else list(_rows(folder))
 
-    def way(self, document_id: str) -> list[str]:
+    def ancestors(self, document_id: str) -> list[str]:
         """The folders that a document lies in, outermost first."""
         document = self.documents.get(document_id)
-        return [] if document is None else _keys(uri_parts(document.uri)[0])
+        return [] if document is None else _ancestor_keys(uri_parts(document.uri)[0])
 
-    def found(self, text: str) -> tuple[list[Row], int]:
+    def search(self, text: str) -> tuple[list[Row], int]:
         """Documents whose title or URI has all words of a text, in their folders, all open.
 
         Returns:
@@ -88,55 +88,55 @@ class DocumentTree:
         """
         if not self._words:
             self._words = {
-                known_as: f"{document.title} {document.uri}".casefold()
-                for known_as, document in self.documents.items()
+                document_id: f"{document.title} {document.uri}".casefold()
+                for document_id, document in self.documents.items()
             }
-        wanted = text.casefold().split()
+        words = text.casefold().split()
         hits = [
-            known_as
-            for known_as, words in self._words.items()
-            if all(part in words for part in wanted)
+            document_id
+            for document_id, known in self._words.items()
+            if all(word in known for word in words)
         ]
         root = _Folder("", "")
-        _fill({"": root}, [self.documents[known_as] for known_as in hits[:MOST_FOUND]])
-        return _opened(root), len(hits)
+        _insert({"": root}, [self.documents[document_id] for document_id in hits[:MOST_FOUND]])
+        return _expanded(root), len(hits)
 
 
-def _fill(folders: dict[str, _Folder], documents: Iterable[Document]) -> None:
+def _insert(folders: dict[str, _Folder], documents: Iterable[Document]) -> None:
     """Put documents into folders, which are made where they are missing; `""` is the root."""
-    ways: dict[str, list[_Folder]] = {}
+    chains: dict[str, list[_Folder]] = {}
     for document in documents:
         # taking a URI apart costs more than all else, and most have company in their folder
         beside = document.uri.rpartition("/")[0]
         if "?" in document.uri or "#" in document.uri or beside.count("/") < 2:
             beside = document.uri
-        way = ways.get(beside)
-        if way is None:
-            way = ways[beside] = _way(folders, uri_parts(document.uri)[0])
-        for folder in way:
+        chain = chains.get(beside)
+        if chain is None:
+            chain = chains[beside] = _make_folders(folders, uri_parts(document.uri)[0])
+        for folder in chain:
             folder.count += 1
-        way[-1].documents.append(document)
+        chain[-1].documents.append(document)
 
 
-def _way(folders: dict[str, _Folder], parts: tuple[str, ...]) -> list[_Folder]:
-    way = [folders[""]]
-    for name, key in zip(parts, _keys(parts), strict=True):
+def _make_folders(folders: dict[str, _Folder], parts: tuple[str, ...]) -> list[_Folder]:
+    chain = [folders[""]]
+    for name, key in zip(parts, _ancestor_keys(parts), strict=True):
         if key not in folders:
-            folders[key] = way[-1].folders[key] = _Folder(key, name)
-        way.append(folders[key])
-    return way
+            folders[key] = chain[-1].folders[key] = _Folder(key, name)
+        chain.append(folders[key])
+    return chain
 
 
-def _keys(parts: tuple[str, ...]) -> list[str]:
-    """What identifies each folder on a way; equal in the next tree of the same documents."""
+def _ancestor_keys(parts: tuple[str, ...]) -> list[str]:
+    """What identifies the folders of a path; equal in the next tree of the same documents."""
     return ["/".join(parts[: depth + 1]) + "/" for depth in range(len(parts))]
 
 
 def _rows(folder: _Folder) -> Iterator[Row]:
-    for inner in sorted(folder.folders.values(), key=lambda found: natural_key(found.name)):
-        shown = inner.shown()
+    for inner in sorted(folder.folders.values(), key=lambda each: natural_key(each.name)):
+        shown = inner.collapsed()
         yield {"id": shown.key, "name": plain(shown.name, TITLE_LENGTH), "count": shown.count}
-    for document in sorted(folder.documents, key=lambda found: natural_key(found.uri)):
+    for document in sorted(folder.documents, key=lambda each: natural_key(each.uri)):
         name = plain(document.title, TITLE_LENGTH) or plain(document.uri, TITLE_LENGTH)
         row = {"id": document.id, "name": name or "Untitled"}
         if document.state is not DocumentState.CURRENT:
@@ -144,11 +144,11 @@ def _rows(folder: _Folder) -> Iterator[Row]:
         yield row
 
 
-def _opened(folder: _Folder) -> list[Row]:
+def _expanded(folder: _Folder) -> list[Row]:
     """The lines of a folder and of all in it."""
     rows = list(_rows(folder))
-    shown = {found.key: found for found in (each.shown() for each in folder.folders.values())}
+    shown = {found.key: found for found in (each.collapsed() for each in folder.folders.values())}
     for row in rows:
         if "count" in row:
-            row["rows"] = _opened(shown[row["id"]])
+            row["rows"] = _expanded(shown[row["id"]])
     return rows

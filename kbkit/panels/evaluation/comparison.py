@@ -14,8 +14,7 @@ from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.query_ids import fold_query
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Hit, Mode
-from kbkit.panels import render
-from kbkit.panels.judging import passages
+from kbkit.panels import passages, render
 from kbkit.recipes import Question, RetrievalSpec
 
 if TYPE_CHECKING:
@@ -23,14 +22,14 @@ if TYPE_CHECKING:
 
 DEPTH = 10
 """Places that lists show, as nDCG@10 reads them."""
-_LITTLE = 0.8
+_ENOUGH_JUDGED = 0.8
 """Share of the first ten that ought to be judged before a difference is believed."""
 _BINS = np.arange(-21, 22, 2) / 20
 """Edges of the bins that differences are counted in, each 0.1 wide, one around 0."""
 
 
-def drawn(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
-    """What is drawn of B (the evaluation) against A, and the order of queries in it.
+def state_of(evaluation: Evaluation) -> tuple[dict[str, Any], list[int]]:
+    """What a view draws of B (the evaluation) against A, and the order of queries in it.
 
     Args:
         evaluation: With another one to compare with.
@@ -102,7 +101,8 @@ def side_by_side(
               for side, found in lists.items()}  # fmt: skip
     return {
         side: [
-            passages.line(hit)
+            passages.heading(hit)
+            | {"snippet": render.plain(hit.snippet, render.SNIPPET_LENGTH // 2)}
             | {"gain": _gain(query, name, by_page), "other": places[other].get(name)}
             for name, hit in lists[side].items()
         ]
@@ -149,7 +149,7 @@ def _notes(evaluation: Evaluation) -> list[str]:
         assert evaluation.against is not None
         for side, one in (("A", evaluation.against), ("B", evaluation)):
             judged = float(np.mean([result.judged for result in one.results]))
-            if judged < _LITTLE:
+            if judged < _ENOUGH_JUDGED:
                 notes.append(
                     f"Only {judged:.0%} of what {side} finds first was judged, and the rest counts "
                     "as not relevant: judge more before you believe a difference."

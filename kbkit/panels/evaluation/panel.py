@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -15,11 +13,11 @@ from kbkit.feedback.evaluate import Evaluation
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.loading import GroundTruth, load_ground_truth
 from kbkit.models import Mode, Progress
-from kbkit.panels import render
+from kbkit.panels.controls import button, buttons
 from kbkit.panels.evaluation import comparison
-from kbkit.panels.evaluation.ranking_form import SettingsForm
-from kbkit.panels.events import listen
-from kbkit.panels.status_line import StatusLine, button
+from kbkit.panels.evaluation.ranking_form import RankingForm
+from kbkit.panels.events import Topic
+from kbkit.panels.panel import JobPanel
 from kbkit.panels.view import View
 from kbkit.recipes import Question, RetrievalSpec
 
@@ -28,8 +26,6 @@ if TYPE_CHECKING:
 
     from kbkit.knowledge_base import KnowledgeBase
 
-_EVERY = 0.2
-"""Seconds between two changes of the progress."""
 _SIDES = ("A", "B")
 
 
@@ -47,7 +43,7 @@ class _Cancelled(Exception):  # noqa: N818 - it ends work, and is no error
     """The reader wants no more of it."""
 
 
-class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+class EvalPanel(JobPanel):
     """Compares two ways to search by golden questions or judgements.
 
     ::
@@ -71,7 +67,6 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         view: What is drawn.
     """
 
-    running = traitlets.Bool(False, help="Whether work is under way.")
     evaluation = traitlets.Any(None, help="B's figures, with A's to compare with.")
 
     def __init__(
@@ -89,42 +84,31 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             ConfigError: Judgements cannot be read.
             RecipeError: A file of questions cannot be read or has a wrong line.
         """
-        self._cancel = threading.Event()
+        super().__init__(kb.path, "eval", "End the work")
         self._kb = kb
         self._questions = None if questions is None else load_ground_truth(questions)
         self._k = k
         self._asked: Sequence[Question] | Judgements = ()
         self._order: list[int] = []
         self._measured: dict[str, tuple[Mode, RetrievalSpec]] = {}
-        self._thread: threading.Thread | None = None
-        self._shown = 0.0
-        self.error: Exception | None = None
         present = kb.spec.retrieval
-        self.forms = {side: SettingsForm(side, present) for side in _SIDES}
+        self.forms = {side: RankingForm(side, present) for side in _SIDES}
         self.compare_button = button("Compare", "Measure both", self.compare)
         self.compare_button.add_class("kbkit-primary")
-        self.cancel_button = button("Cancel", "End the work", self.cancel)
-        self.cancel_button.disabled = True
         self.keep_buttons = {side: self._keep_button(side) for side in _SIDES}
-        self.view = EvalView({"look": self._looked})
-        self._lines = widgets.HTML()
-        self._status = StatusLine()
-        actions = [self.compare_button, self.cancel_button, *self.keep_buttons.values()]
-        super().__init__(
+        self.view = EvalView({"look": self._send_detail})
+        self._recipe = widgets.HTML()
+        self.fill(
             [
-                widgets.HTML(render.stylesheet(), layout=widgets.Layout(display="none")),
                 widgets.HBox(list(self.forms.values())).add_class("kbkit-sides"),
-                widgets.HBox(actions).add_class("kbkit-buttons"),
-                self._status,
-                self._lines,
+                buttons(self.compare_button, self.cancel_button, *self.keep_buttons.values()),
+                self.status_line,
+                self._recipe,
                 self.view,
             ]
         )
-        self.add_class("kbkit-panel")
-        self.add_class("kbkit-eval")
-        self._say("Change the settings of B, and compare.")
-        self._draw()
-        listen(kb.path, self._heard)
+        self.say("Change the settings of B, and compare.")
+        self._show_progress(None)
 
     @property
     def comparison(self) -> pd.DataFrame:
@@ -141,20 +125,10 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         """Measure both sides as they are set; returns at once."""
         if self.running:
             return
-        try:
+        with self.shown_errors():
             asked = self._kb.feedback.judgements() if self._questions is None else self._questions
             sides = {side: form.chosen() for side, form in self.forms.items()}
-        except Exception as error:  # a panel has nobody to raise to: it shows what is wrong
-            self._fail(error)
-            return
-        self._work(lambda: self._measure(asked, sides))
-
-    def cancel(self) -> None:
-        """End the work soon; the comparison before stays."""
-        if self.running:
-            self._cancel.set()
-            self.cancel_button.disabled = True
-            self._say("Stopping…")
+            self._start(lambda: self._measure(asked, sides))
 
     def keep(self, side: str) -> None:
         """Write the settings of a side, as measured, to the knowledge base; returns at once.
@@ -164,11 +138,11 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         """
         if self.running:
             return
-        if side not in self._measured:
-            self._fail(ConfigError(f"{side}: nothing was compared yet; compare before you keep"))
-            return
-        _, settings = self._measured[side]
-        self._work(lambda: self._keep(side, settings))
+        with self.shown_errors():
+            if side not in self._measured:
+                raise ConfigError(f"{side}: nothing was compared yet; compare before you keep")
+            _, settings = self._measured[side]
+            self._start(lambda: self._keep(side, settings))
 
     def wait(self, timeout: float | None = None) -> Evaluation | None:
         """Wait until the work is done; blocks the cell.
@@ -179,36 +153,22 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         Returns:
             The comparison, or ``None`` when there is none yet.
         """
-        if self._thread is not None:
-            self._thread.join(timeout)
+        self._join(timeout)
         found: Evaluation | None = self.evaluation
         return found
 
-    def close(self) -> None:
-        """Take the panel off the page; work under way ends."""
-        self._cancel.set()
-        super().close()
-
     # Work in the thread
 
-    def _work(self, job: Callable[[], None]) -> None:
-        self._cancel.clear()
-        self.error = None
-        self._set_running(True)
-        self._thread = threading.Thread(target=self._run, args=(job,), daemon=True)
-        self._thread.start()
-
     def _run(self, job: Callable[[], None]) -> None:
-        """Runs in the thread. Never raises."""
-        try:
-            job()
-        except _Cancelled:
-            self._say("Cancelled. The comparison before stays.")
-        except Exception as error:  # as in `compare`
-            self._fail(error)
-        finally:
-            self._draw(progress=None)
-            self._set_running(False)
+        def cancellable() -> None:
+            try:
+                job()
+            except _Cancelled:
+                self.say("Cancelled. The comparison before stays.")
+            finally:
+                self._show_progress(None)
+
+        super()._run(cancellable)
 
     def _measure(
         self,
@@ -224,63 +184,57 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
                 retrieval=settings,
                 against=found,
                 k=self._k,
-                on_progress=lambda progress, done=number: self._tell(progress, done),  # type: ignore[misc]
+                on_progress=lambda progress, done=number: self._on_progress(progress, done),  # type: ignore[misc]
             )
         assert found is not None
-        self._say("Working out how sure that is…")
-        drawn, order = comparison.drawn(found)
-        if self._cancel.is_set():
+        self.say("Working out how sure that is…")
+        state, order = comparison.state_of(found)
+        if self._cancelled.is_set():
             raise _Cancelled
         self._asked, self._order, self._measured = asked, order, dict(sides)
         self.evaluation = found
         self.view.detail = {}
-        self.view.state = drawn | {"serial": self.view.state.get("serial", 0) + 1}
-        self._say(comparison.summary(found))
+        self.view.state = state | {"serial": self.view.state.get("serial", 0) + 1}
+        self.say(comparison.summary(found))
 
-    def _tell(self, progress: Progress, done: int) -> None:
-        if self._cancel.is_set():
+    def _on_progress(self, progress: Progress, done: int) -> None:
+        if self._cancelled.is_set():
             raise _Cancelled
-        now = time.monotonic()
-        if now - self._shown >= _EVERY and progress.total:
-            self._shown = now
-            self._say(f"Asking {_SIDES[done]}: {progress.done} of {progress.total}")
-            self._draw(progress=(done + progress.done / progress.total) / len(_SIDES))
+        if progress.total and self._is_due():
+            self.say(f"Asking {_SIDES[done]}: {progress.done} of {progress.total}")
+            self._show_progress((done + progress.done / progress.total) / len(_SIDES))
 
     def _keep(self, side: str, settings: RetrievalSpec) -> None:
-        config = self._kb.spec
-        self._say(f"Writing the settings of {side}…")
-        self._kb.configure(config.model_copy(update={"retrieval": settings}))
-        self._lines.value = comparison.recipe_lines(settings)
-        self._say(f"The knowledge base has the settings of {side} now.")
+        spec = self._kb.spec
+        self.say(f"Writing the settings of {side}…")
+        self._kb.configure(spec.model_copy(update={"retrieval": settings}))
+        self._recipe.value = comparison.recipe_lines(settings)
+        self.say(f"The knowledge base has the settings of {side} now.")
 
     # What is shown
 
-    def _looked(self, message: Mapping[str, object]) -> None:
-        """The page asks what both sides found for a query."""
+    def _send_detail(self, message: Mapping[str, object]) -> None:
+        """Send what both sides found for a query that the page asks for."""
         place, evaluation = message.get("place"), self.evaluation
         if evaluation is None or type(place) is not int or not 0 <= place < len(self._order):
             return
-        try:
+        with self.shown_errors():
             number = self._order[place]
             lists = comparison.side_by_side(
                 self._kb, self._asked, evaluation.results[number], self._measured
             )
             serial = self.view.state.get("serial")
             self.view.detail = {"serial": serial, "place": place, **lists}
-        except Exception as error:  # as in `compare`
-            self._fail(error)
 
-    def _heard(self, what: str) -> None:
-        """Another panel of the workspace changed something."""
-        measured = what == "documents" or (what == "ratings" and self._questions is None)
-        if measured and self.evaluation is not None and not self.running:
-            self._say(f"Since this was measured, {what} changed: compare again.")
+    def _update(self, topic: Topic) -> None:
+        concerned = topic == "documents" or (topic == "ratings" and self._questions is None)
+        if concerned and self.evaluation is not None and not self.running:
+            self.say(f"Since this was measured, {topic} changed: compare again.")
 
     def _set_running(self, running: bool) -> None:
         for form in self.forms.values():
             form.enable(not running)
         self.compare_button.disabled = running
-        self.cancel_button.disabled = not running
         try:
             present = self._kb.spec.retrieval
         except KbkitError:  # it was deleted
@@ -288,7 +242,7 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         for side, keep in self.keep_buttons.items():
             settings = self._measured.get(side, (None, present))[1]
             keep.disabled = running or present is None or settings == present
-        self.running = running
+        super()._set_running(running)
 
     def _keep_button(self, side: str) -> widgets.Button:
         made = button(
@@ -299,13 +253,5 @@ class EvalPanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         made.disabled = True
         return made
 
-    def _draw(self, progress: float | None = None) -> None:
+    def _show_progress(self, progress: float | None) -> None:
         self.view.state = {**self.view.state, "progress": progress}
-
-    def _say(self, text: str) -> None:
-        self._status.say(text)
-
-    def _fail(self, error: Exception) -> None:
-        """Show an error in the status line; what was measured before stays."""
-        self.error = error
-        self._status.fail(error)

@@ -5,13 +5,9 @@ from __future__ import annotations
 import ipywidgets as widgets
 
 from kbkit.models import Mode
+from kbkit.panels.controls import control, mode_box, row
 from kbkit.recipes import RetrievalSpec
 
-MODES = (
-    ("Meaning and words", Mode.HYBRID.value),
-    ("Meaning", Mode.DENSE.value),
-    ("Words", Mode.LEXICAL.value),
-)
 _WEIGHTS = {
     "dense_weight": ("Meaning", 1.0),
     "document_weight": ("Document", 5.0),
@@ -22,7 +18,7 @@ _WEIGHTS = {
 _ENCODERS = (("The model", "model"), ("Fitted to the chunks", "fitted"))
 
 
-class SettingsForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+class RankingForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     """The settings of one side of a comparison.
 
     Attributes:
@@ -38,32 +34,27 @@ class SettingsForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
             side: What the side is called.
             present: The settings to begin with; what has no control stays as it is there.
         """
-        layout = widgets.Layout(width="auto")
         self._present = present
-        self.mode_box = widgets.Dropdown(
-            description="Search by", options=MODES, tooltip=f"{side}: search by", layout=layout
-        )
+        self.mode_box = mode_box(tooltip=f"{side}: search by")
         self.weight_boxes = {
-            name: widgets.BoundedFloatText(
-                description=label,
+            name: control(
+                widgets.BoundedFloatText,
+                label,
                 tooltip=f"{side}: weight of {label.lower()}, 0 to {most:g}",
                 min=0.0,
                 max=most,
                 step=0.05,
-                layout=layout,
             ).add_class("kbkit-weight")
             for name, (label, most) in _WEIGHTS.items()
         }
-        self.encoder_box = widgets.Dropdown(
-            description="Queries embedded by", options=_ENCODERS, layout=layout
-        )
+        self.encoder_box = control(widgets.Dropdown, "Queries embedded by", options=_ENCODERS)
         self.fill(present)
         name = f'<div class="kbkit-side-name" role="heading" aria-level="3">{side}</div>'
         super().__init__(
             [
                 widgets.HTML(name),
-                widgets.HBox([self.mode_box, self.encoder_box]).add_class("kbkit-controls"),
-                widgets.HBox(list(self.weight_boxes.values())).add_class("kbkit-controls"),
+                row(self.mode_box, self.encoder_box),
+                row(*self.weight_boxes.values()),
             ]
         )
         self.add_class("kbkit-side")
@@ -85,5 +76,5 @@ class SettingsForm(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no typ
 
     def enable(self, enabled: bool) -> None:
         """Let the controls be changed, or not."""
-        for control in (self.mode_box, self.encoder_box, *self.weight_boxes.values()):
-            control.disabled = not enabled
+        for box in (self.mode_box, self.encoder_box, *self.weight_boxes.values()):
+            box.disabled = not enabled

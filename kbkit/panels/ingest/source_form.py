@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from traitlets import Bunch
 
 from kbkit.errors import ConfigError
+from kbkit.panels.controls import control, row, show, toggle
 from kbkit.recipes import AnySource, SourceSpec, parse_source
 
 _PLACES = ("url", "path", "name", "base_url")
@@ -56,19 +57,16 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
         """
         self._model = model
         fields = {name: field for name, field in model.model_fields.items() if name != "type"}
-        self.controls = {name: _control(name, field) for name, field in fields.items()}
-        places = [control for name, control in self.controls.items() if name in _PLACES]
-        others = [control for name, control in self.controls.items() if name not in _PLACES]
-        for control in places:
-            control.add_class("kbkit-query")
-        self._others = widgets.HBox(others, layout=widgets.Layout(display="none"))
-        self._others.add_class("kbkit-controls")
-        self.more = widgets.ToggleButton(
-            value=False, description="More options", layout=widgets.Layout(width="auto")
-        ).add_class("kbkit-more")
-        self.more.observe(self._toggled, "value")
-        row = widgets.HBox([*places, self.more]).add_class("kbkit-controls")
-        super().__init__([row, self._others])
+        self.controls = {name: _make(name, field) for name, field in fields.items()}
+        places = [box for name, box in self.controls.items() if name in _PLACES]
+        others = [box for name, box in self.controls.items() if name not in _PLACES]
+        for box in places:
+            box.add_class("kbkit-query")
+        self._others = row(*others)
+        show(self._others, visible=False)
+        self.more = toggle("More options")
+        self.more.observe(self._on_toggle, "value")
+        super().__init__([row(*places, self.more), self._others])
 
     def source(self) -> Any:
         """The source that the form describes.
@@ -77,8 +75,8 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
             ConfigError: A field's value cannot work; the message names the field.
         """
         values: dict[str, Any] = {"type": self._model.model_fields["type"].default}
-        for name, control in self.controls.items():
-            value = control.value
+        for name, box in self.controls.items():
+            value = box.value
             if isinstance(value, str):
                 value = value.strip()
                 if not value:
@@ -92,39 +90,35 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
             found = error.errors()[0]
             name = next((str(part) for part in reversed(found["loc"]) if part in values or
                          part in self.controls), "")  # fmt: skip
-            said = found["msg"].removeprefix("Value error, ")
-            raise ConfigError(f"{_label(name)}: {said}" if name else said) from None
+            message = found["msg"].removeprefix("Value error, ")
+            raise ConfigError(f"{_label(name)}: {message}" if name else message) from None
 
     def enable(self, enabled: bool) -> None:
         """Let the controls be changed, or not."""
-        for control in self.controls.values():
-            control.disabled = not enabled
+        for box in self.controls.values():
+            box.disabled = not enabled
 
-    def _toggled(self, change: Bunch) -> None:
-        self._others.layout.display = None if change["new"] else "none"
+    def _on_toggle(self, change: Bunch) -> None:
+        show(self._others, visible=change["new"])
         self.more.description = "Fewer options" if change["new"] else "More options"
 
 
-def _control(name: str, field: FieldInfo) -> Any:
+def _make(name: str, field: FieldInfo) -> Any:
     label = _label(name)
     hint = " ".join((field.description or "").split())
-    layout = widgets.Layout(width="auto")
     choices = _choices(field.annotation)
     if field.annotation is bool:
-        return widgets.Checkbox(
-            value=bool(field.default), description=label, tooltip=hint, indent=False, layout=layout
-        ).add_class("kbkit-check")
+        on = bool(field.default)
+        box = control(widgets.Checkbox, label, value=on, tooltip=hint, indent=False)
+        return box.add_class("kbkit-check")
     if choices:
-        return widgets.Dropdown(
-            options=[("Detected" if name == "document_type" else "Default", ""),
-                     *((str(choice).replace("_", " "), str(choice)) for choice in choices
-                       if choice is not None)],
-            value="", description=label, tooltip=hint, layout=layout,
-        )  # fmt: skip
+        unset = ("Detected" if name == "document_type" else "Default", "")
+        named = [(str(one).replace("_", " "), str(one)) for one in choices if one is not None]
+        return control(widgets.Dropdown, label, options=[unset, *named], value="", tooltip=hint)
     default = "" if field.is_required() or field.default in (None, (), "") else str(field.default)
     if _is_list(field.annotation):
         default = "separated by commas"
-    return widgets.Text(description=label, placeholder=default, tooltip=hint, layout=layout)
+    return control(widgets.Text, label, placeholder=default, tooltip=hint)
 
 
 def _label(name: str) -> str:

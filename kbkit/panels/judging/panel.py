@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import ipywidgets as widgets
 import traitlets
 
-from kbkit.errors import KbkitError
-from kbkit.panels import render
-from kbkit.panels.events import listen, tell
-from kbkit.panels.judging import passages
+from kbkit.panels import passages, render
+from kbkit.panels.events import Topic
+from kbkit.panels.panel import Panel
 from kbkit.panels.view import View
 
 if TYPE_CHECKING:
@@ -22,9 +19,7 @@ if TYPE_CHECKING:
     from kbkit.feedback.loading import Queries
     from kbkit.knowledge_base import KnowledgeBase
 
-_log = logging.getLogger(__name__)
-
-_EVERY = 0.3
+_INTERVAL = 0.3
 """Seconds between two looks at how well search does."""
 
 
@@ -40,7 +35,7 @@ class JudgeView(View, module="judge.js"):
     pool = traitlets.Dict(help="The candidates of a query.").tag(sync=True)
 
 
-class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+class JudgePanel(Panel):
     """Judges how well passages answer queries: 1 to 5, one passage at a time.
 
     ::
@@ -48,7 +43,7 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         panel = JudgePanel(kb, ["how to read a file", "parse dates"])
         panel                            # at the end of a cell: shows it
         panel.judging.to_frame()         # in a later cell: what is judged, of how much
-        kb.feedback.evaluate()                    # and what search makes of it
+        kb.feedback.evaluate()           # and what search makes of it
 
     Passages come from every mode of search, and some from further down, in an order that tells
     nothing of that. Keys 1 to 5 judge and move on, arrows move, 0 or Backspace takes back, s skips,
@@ -71,7 +66,7 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         seed: int = 0,
         rater: str = "",
     ) -> None:
-        """Make a panel; the arguments are those of `KnowledgeBase.judging`.
+        """Make a panel; the arguments are those of `kb.feedback.judging`.
 
         Raises:
             ConfigError: There are no queries, or a number is out of range.
@@ -82,11 +77,10 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             queries, limit=limit, unshown=unshown, seed=seed, rater=rater
         )
         self._kb = kb
-        self.error: Exception | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
-        self._wanted: list[int] = []
-        self._surveyed = 0
+        self._requested: list[int] = []  # queries whose pools the page waits for
+        self._counted = 0
         self._due = True  # whether figures are to be made
         self._measured = 0.0  # when that was done last
         self._state: dict[str, object] = {
@@ -94,27 +88,20 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             "rater": self.judging.rater,
             "version": 0,
             "start": None,
-            "said": None,
-            "problem": "",
-            "standing": None,
+            "stored": None,
+            "interim": None,
             "agreement": None,
         }
         self.view = JudgeView(
-            {"judge": self._judged, "want": self._asked},
+            {"judge": self._judge, "request": self._request_pools},
             queries=[render.plain(query, 1000) for query in self.judging.queries],
         )
-        super().__init__(
-            [
-                widgets.HTML(render.stylesheet(), layout=widgets.Layout(display="none")),
-                self.view,
-            ]
-        )
-        self.add_class("kbkit-panel")
+        super().__init__(kb.path, "judge-panel")
+        self.fill([self.view])
         if not self.judging.scores(0):  # else it takes a look at pools to know where to go on
             self._state["start"] = 0
         self._show()
         self._wake()
-        listen(kb.path, self._heard)
 
     def wait(self, timeout: float = 60.0) -> bool:
         """Wait until all pools were counted and the figures are level; blocks the cell.
@@ -138,60 +125,54 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self._changed.notify_all()
         super().close()
 
-    # What the page says. It may be a stranger's, so nothing is taken for granted.
+    # What the page sends. It may be a stranger's, so nothing is taken for granted.
 
-    def _judged(self, message: Mapping[str, object]) -> None:
+    def _judge(self, message: Mapping[str, object]) -> None:
         place, chunk_id, score = (message.get(name) for name in ("place", "id", "score"))
         if not (self._is_place(place) and isinstance(chunk_id, str) and type(score) is int):
             return
         assert isinstance(place, int)
         assert isinstance(score, int)
-        try:
+        self.error = None
+        with self.shown_errors():
             if score:
                 self.judging.judge(place, chunk_id, score)
             else:
                 self.judging.unjudge(place, chunk_id)
-            self.error = None
-        except Exception as error:  # a panel has nobody to raise to: it shows what is wrong
-            self._note(error)
         with self._changed:
-            self._state["said"] = {
+            self._state["stored"] = {
                 "place": place,
                 "id": chunk_id,
                 "score": self.judging.scores(place).get(chunk_id),
                 "by": str(message.get("by"))[:40],
             }
-            self._state["problem"] = _told(self.error)
             self._due = True
             self._show()
         self._wake()
-        tell(self._kb.path, "ratings", but=self)
+        self.publish("ratings")
 
-    def _asked(self, message: Mapping[str, object]) -> None:
+    def _request_pools(self, message: Mapping[str, object]) -> None:
         places = message.get("places")
         if isinstance(places, list):
-            wanted = [place for place in places[:4] if self._is_place(place)]
+            new = [place for place in places[:4] if self._is_place(place)]
             with self._changed:
-                self._wanted = wanted + [one for one in self._wanted if one not in wanted][:4]
+                self._requested = new + [one for one in self._requested if one not in new][:4]
             self._wake()
 
     def _is_place(self, place: object) -> bool:
         return type(place) is int and 0 <= place < len(self.judging.queries)
 
-    def _heard(self, what: str) -> None:
-        """Another panel of the workspace changed something."""
-        if what not in ("ratings", "documents"):
+    def _update(self, topic: Topic) -> None:
+        if topic == "knowledge_bases":
             return
-        try:
-            self.judging.refresh(documents=what == "documents")
-        except Exception as error:  # as in `_judged`
-            self._note(error)
+        with self.shown_errors():
+            self.judging.refresh(documents=topic == "documents")
         with self._changed:
             version = self._state["version"]
             assert isinstance(version, int)
-            self._state |= {"version": version + 1, "problem": _told(self.error)}
-            if what == "documents":
-                self._surveyed = 0
+            self._state["version"] = version + 1
+            if topic == "documents":
+                self._counted = 0
             self._due = True
             self._show()
         self._wake()
@@ -217,9 +198,9 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
                     self._changed.notify_all()
                     return
             kind, place = job
-            try:
+            with self.shown_errors():
                 if kind == "pool":
-                    self._give(place)
+                    self._send_pool(place)
                 elif kind == "figures":
                     self._measure()
                     self._measured = time.monotonic()
@@ -228,36 +209,33 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
                 else:
                     with self._changed:
                         self._changed.wait(0.05)
-            except Exception as error:  # as in `_judged`
-                self._note(error)
-                with self._changed:
-                    self._state["problem"] = _told(error)
-            if kind != "count" or time.monotonic() - shown > _EVERY:
+            if kind != "count" or time.monotonic() - shown > _INTERVAL:
                 shown = time.monotonic()
                 self._show()
 
     def _next_job(self) -> tuple[str, int] | None:
         if self._closed:
             return None
-        if self._wanted:
-            return "pool", self._wanted.pop(0)
-        if self._due and time.monotonic() - self._measured >= _EVERY:
+        if self._requested:
+            return "pool", self._requested.pop(0)
+        if self._due and time.monotonic() - self._measured >= _INTERVAL:
             self._due = False
             return "figures", 0
-        if self._surveyed < len(self.judging.queries):
-            self._surveyed += 1
-            return "count", self._surveyed - 1
+        if self._counted < len(self.judging.queries):
+            self._counted += 1
+            return "count", self._counted - 1
         return ("pause", 0) if self._due else None
 
-    def _give(self, place: int) -> None:
-        """Give the page a pool that it asked for."""
-        found = self.judging.pool(place)
+    def _send_pool(self, place: int) -> None:
+        """Send the page a pool that it asked for."""
         scores = self.judging.scores(place)
         self.view.pool = {
             "place": place,
             "version": self._state["version"],
             "passages": [
-                passages.passage(one.hit) | {"score": scores.get(one.hit.chunk.id)} for one in found
+                passages.heading(hit)
+                | {"html": passages.html(hit.chunk), "score": scores.get(hit.chunk.id)}
+                for hit in (candidate.hit for candidate in self.judging.pool(place))
             ],
         }
 
@@ -270,9 +248,9 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self._state["start"] = -1  # nothing is left
 
     def _measure(self) -> None:
-        standing, agreement = self.judging.interim_score(), self.judging.agreement()
-        self._state["standing"] = None if standing is None else {
-            "ndcg": standing.ndcg, "judged": standing.judged, "queries": standing.queries
+        interim, agreement = self.judging.interim_score(), self.judging.agreement()
+        self._state["interim"] = None if interim is None else {
+            "ndcg": interim.ndcg, "judged": interim.judged, "queries": interim.queries
         }  # fmt: skip
         self._state["agreement"] = agreement.to_dict() if agreement.passages else None
 
@@ -282,13 +260,8 @@ class JudgePanel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             counts = [
                 [self.judging.judged(place), self.judging.pool_size(place)] for place in places
             ]
-            self.view.state = {**self._state, "counts": counts}
+            problem = "" if self.error is None else render.problem_line(self.error)
+            self.view.state = {**self._state, "counts": counts, "problem": problem}
 
-    def _note(self, error: Exception) -> None:
-        self.error = error
-        if not isinstance(error, KbkitError):
-            _log.debug("unexpected error in a judge panel", exc_info=error)
-
-
-def _told(error: Exception | None) -> str:
-    return "" if error is None else render.problem_line(error)
+    def _show_error(self, error: Exception) -> None:
+        self._show()

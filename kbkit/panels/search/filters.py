@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from traitlets import Bunch
 
 from kbkit.models import DocumentState, DocumentType, Filters, KnowledgeBaseInfo
 from kbkit.panels import render
+from kbkit.panels.controls import Muted, control, row, show, toggle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,53 +50,53 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     value = traitlets.Any(_NONE, help="What a document must be to be found.")
 
-    def __init__(self, bases: Callable[[], Sequence[KnowledgeBase]]) -> None:
+    def __init__(self, knowledge_bases: Callable[[], Sequence[KnowledgeBase]]) -> None:
         """Make filters that let all through.
 
         Args:
-            bases: Gives the knowledge bases that are searched.
+            knowledge_bases: Gives the knowledge bases that are searched.
         """
-        self._bases = bases
-        self._quiet = False
+        self._knowledge_bases = knowledge_bases
+        self._muted = Muted()
         self._age: timedelta | None = None
-        self.toggle = widgets.ToggleButton(
-            description="Filters",
-            tooltip="Only documents of a type, tag, folder, rating, age or state",
-            layout=widgets.Layout(width="auto"),
-        ).add_class("kbkit-more")
-        self.toggle.observe(self._toggled, "value")
-        self._row = widgets.HBox(layout=widgets.Layout(display="none")).add_class("kbkit-controls")
-        self._chips = widgets.HBox(layout=widgets.Layout(display="none")).add_class("kbkit-chips")
+        self.toggle = toggle(
+            "Filters", tooltip="Only documents of a type, tag, folder, rating, age or state"
+        )
+        self.toggle.observe(self._on_toggle, "value")
+        self._row = row()
+        self._chips = widgets.HBox().add_class("kbkit-chips")
+        for hidden in (self._row, self._chips):
+            show(hidden, visible=False)
         self.controls: dict[str, Any] = {}
         super().__init__([self._row, self._chips])
         self.add_class("kbkit-filters")
-        self.observe(self._changed, "value")
+        self.observe(self._on_value, "value")
 
     @traitlets.validate("value")
-    def _read(self, proposal: Bunch) -> Filters:
+    def _validate(self, proposal: Bunch) -> Filters:
         return Filters.of(proposal["value"])
 
     def offer(self) -> None:
         """Fill the controls with what the knowledge bases hold by now, if they are unfolded."""
         if not self.toggle.value:
             return
-        bases = self._bases()
+        bases = self._knowledge_bases()
         infos = [kb.info() for kb in bases]
-        with self._silence():
+        with self._muted:
             self.controls["document_type"].options = _type_options(infos)
             self.controls["state"].options = _state_options(infos)
-            self.controls["tags"].options = _most(kb.documents.tags() for kb in bases)
-            folders = _most(kb.documents.folders() for kb in bases)
+            self.controls["tags"].options = _commonest(kb.documents.tags() for kb in bases)
+            folders = _commonest(kb.documents.folders() for kb in bases)
             self.controls["path"].options = [f"{folder}/**" for folder in sorted(folders)]
-            self._mirror()
+            self._show_value()
 
-    def _toggled(self, change: Bunch) -> None:
+    def _on_toggle(self, change: Bunch) -> None:
         if change["new"] and not self.controls:
-            self._make()
+            self._make_controls()
         self.offer()
-        self._row.layout.display = None if change["new"] else "none"
+        show(self._row, visible=change["new"])
 
-    def _make(self) -> None:
+    def _make_controls(self) -> None:
         make: dict[str, tuple[Any, str, dict[str, Any]]] = {
             "document_type": (widgets.Dropdown, "Type", {"options": [("Any", ())]}),
             "tags": (widgets.Combobox, "Tag", {"placeholder": "Add a tag"}),
@@ -108,13 +108,12 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         for name, (kind, label, options) in make.items():
             if kind is widgets.Combobox:
                 options |= {"continuous_update": False}
-            control = kind(description=label, layout=widgets.Layout(width="auto"), **options)
-            control.observe(self._chosen, "value")
-            self.controls[name] = control
+            self.controls[name] = control(kind, label, **options)
+            self.controls[name].observe(self._on_choice, "value")
         self._row.children = tuple(self.controls.values())
 
-    def _chosen(self, change: Bunch) -> None:
-        if self._quiet:
+    def _on_choice(self, change: Bunch) -> None:
+        if self._muted:
             return
         name = next(name for name, box in self.controls.items() if box is change["owner"])
         value = change["new"]
@@ -129,20 +128,20 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self._age = value
             value = datetime.now(UTC).replace(second=0, microsecond=0) - value
         self.value = replace(self.value, **{name: value})
-        with self._silence():
-            self._mirror()
+        with self._muted:
+            self._show_value()
 
-    def _changed(self, _change: Bunch) -> None:
+    def _on_value(self, _change: Bunch) -> None:
         if self.value.after is None:
             self._age = None
-        if not self._quiet and self.controls:
-            with self._silence():
-                self._mirror()
-        chips = self._summary()
+        if not self._muted and self.controls:
+            with self._muted:
+                self._show_value()
+        chips = self._make_chips()
         self._chips.children = tuple(chips)
-        self._chips.layout.display = None if chips else "none"
+        show(self._chips, visible=bool(chips))
 
-    def _mirror(self) -> None:
+    def _show_value(self) -> None:
         """Let the controls say what the filters are, also where Python has set them."""
         value = self.value
         self.controls["tags"].value = ""
@@ -153,7 +152,7 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         after = value.after if self._age is None else self._age
         _choose(self.controls["after"], after, "since {:%Y-%m-%d}".format)
 
-    def _summary(self) -> list[Any]:
+    def _make_chips(self) -> list[Any]:
         """A button for each condition, that removes it."""
         value: Filters = self.value
         found: list[tuple[str, Filters]] = []
@@ -183,21 +182,10 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         return [self._chip(text, without) for text, without in found]
 
     def _chip(self, text: str, without: Filters) -> Any:
-        chip = widgets.Button(
-            description=f"{render.plain(text, 60)} ✕",
-            tooltip=f"Remove {render.plain(text, 200)}",
-            layout=widgets.Layout(width="auto"),
-        )
+        label, hint = f"{render.plain(text, 60)} ✕", f"Remove {render.plain(text, 200)}"
+        chip = control(widgets.Button, label, tooltip=hint)
         chip.on_click(lambda _button: setattr(self, "value", without))
         return chip
-
-    @contextmanager
-    def _silence(self) -> Iterator[None]:
-        quiet, self._quiet = self._quiet, True
-        try:
-            yield
-        finally:
-            self._quiet = quiet
 
 
 def _type_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
@@ -222,7 +210,7 @@ def _state_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
     ]
 
 
-def _most(counts: Iterator[dict[str, int]]) -> list[str]:
+def _commonest(counts: Iterator[dict[str, int]]) -> list[str]:
     """The names that most documents have."""
     total: Counter[str] = Counter()
     for found in counts:

@@ -1,34 +1,34 @@
 // The results of a search as cards, with keys to move between them, rate, select and open them.
-import { copied, drawn, focusIn, make, makeLink, marked, setText } from "./dom.js";
-import { makeRendered } from "./rendered.js";
+import { View, copyText, focusIn, make, makeLink, markSegments, setText, widgetOf } from "./dom.js";
+import { makePassage } from "./html.js";
 import { makeStars, showStars } from "./stars.js";
 
 /**
  * @typedef {import("./dom.js").Segments} Segments
- * @typedef {{html: string, own: boolean, path: string}} Passage  one chunk of a document, sanitised
+ * @typedef {{html: string, hit: boolean, path: string}} Passage  one chunk of a document, sanitised
  * @typedef {object} Hit  what a card shows
  * @property {string} id
  * @property {number} rank
- * @property {string} name  the title as plain text
- * @property {Segments} title
+ * @property {string} title
+ * @property {Segments} marked_title
  * @property {string} link  an address of the web, or ""
  * @property {{text: string, kind: string}[]} badges
  * @property {string} path  headings above the passage
  * @property {string} place  where the document comes from
- * @property {{text: string, exact: string}} fresh  when it was fetched
- * @property {{total: string, said: string, shares: {name: string, percent: number}[]}} score
+ * @property {{text: string, exact: string}} age  when it was fetched
+ * @property {{total: string, label: string, shares: {name: string, percent: number}[]}} score
  * @property {Segments} snippet
  * @property {number} stars  the reader's rating for this query, or 0
  * @property {string} rated  what else was said about it
  * @property {boolean} undo
  * @property {boolean} selected
  * @property {string} citation  Markdown
- * @property {{reach: number, passages: Passage[], more: boolean} | null} context
+ * @property {{radius: number, passages: Passage[], more: boolean} | null} context
  * @typedef {object} State
  * @property {number} serial  another one for each search
  * @property {string} status
  * @property {string} problem
- * @property {{like: string, back: string} | null} origin  what a passage the results are like
+ * @property {{label: string, back: string} | null} breadcrumb  the passage that the results are like
  * @property {number} depth  steps that lead back
  * @property {{title: string, text: string} | null} notice
  * @property {Hit[]} cards
@@ -43,21 +43,13 @@ const LOOK_PAUSE = 1000;
 /** @type {Record<string, number>} */
 const MOVES = { arrowdown: 1, j: 1, arrowup: -1, k: -1 };
 
-export default {
-  /** @param {import("./dom.js").Widget} widget */
-  render({ model, el }) {
-    const results = new Results(el);
-    const end = drawn(model, (state, send) => results.draw(state, send));
-    return () => {
-      end();
-      results.close();
-    };
-  },
-};
-
-class Results {
-  /** @param {HTMLElement} el */
-  constructor(el) {
+class CardsView extends View {
+  /**
+   * @param {import("./dom.js").Model} model
+   * @param {HTMLElement} el
+   */
+  constructor(model, el) {
+    super(model, el);
     /** @type {Card[]} */
     this.cards = [];
     this.current = 0;
@@ -65,13 +57,16 @@ class Results {
     this.looked = 0;
     /** @type {string[]} ids of the cards that led to other results */
     this.trail = [];
-    /** @type {import("./dom.js").Send} */
-    this.send = () => {};
     this.status = make("div", { class: "kbkit-status", role: "status" });
     this.problem = make("div", { class: "kbkit-status kbkit-problem", role: "alert" });
     this.back = make("button", { type: "button", onclick: () => this.send("back") });
-    this.like = make("bdi", { class: "kbkit-like" });
-    this.origin = make("div", { class: "kbkit-origin", hidden: true }, this.back, this.like);
+    this.label = make("bdi", { class: "kbkit-like" });
+    this.breadcrumb = make(
+      "div",
+      { class: "kbkit-breadcrumb", hidden: true },
+      this.back,
+      this.label,
+    );
     this.notice = make("div", { class: "kbkit-notice" });
     this.list = make("ol", { class: "kbkit-list", "aria-label": "Results" });
     this.scroller = make("div", { class: "kbkit-results" }, this.notice, this.list);
@@ -80,36 +75,26 @@ class Results {
     this.chosen = make("span", { class: "kbkit-chosen" }, this.count, this.clear);
     const foot = make("div", { class: "kbkit-foot" }, make("span", {}, KEYS), this.chosen);
     this.root = make("div", { class: "kbkit-cards" });
-    this.root.append(this.status, this.problem, this.origin, this.scroller, foot);
+    this.root.append(this.status, this.problem, this.breadcrumb, this.scroller, foot);
     el.replaceChildren(this.root);
-    this.ended = new AbortController();
+    this.onKey((event) => this.onKeydown(event));
     const { signal } = this.ended;
-    // Before the shortcuts of JupyterLab, which listens on the document: there x cuts a cell.
-    const early = { capture: true, signal };
-    window.addEventListener("keydown", (event) => this.pressed(event), early);
     window.addEventListener("focus", () => this.look(), { signal });
-    document.addEventListener("focusin", (event) => this.entered(event), { signal });
+    document.addEventListener("focusin", (event) => this.onFocus(event), { signal });
+    this.drawOn("state", () => this.draw(model.get("state")));
   }
 
-  close() {
-    this.ended.abort();
-  }
-
-  /**
-   * @param {State} state
-   * @param {import("./dom.js").Send} send
-   */
-  draw(state, send) {
-    this.send = send;
+  /** @param {State} state */
+  draw(state) {
     const focus = this.focused();
-    this.say(state.status);
+    this.showStatus(state.status);
     setText(this.problem, state.problem);
     this.problem.title = state.problem;
     this.status.hidden = Boolean(state.problem);
     this.problem.hidden = !state.problem;
-    this.origin.hidden = state.origin === null;
-    setText(this.back, state.origin ? `← ${state.origin.back}` : "");
-    setText(this.like, state.origin ? state.origin.like : "");
+    this.breadcrumb.hidden = state.breadcrumb === null;
+    setText(this.back, state.breadcrumb ? `← ${state.breadcrumb.back}` : "");
+    setText(this.label, state.breadcrumb?.label ?? "");
     this.notice.hidden = state.notice === null;
     const { title = "", text = "" } = state.notice ?? {};
     this.notice.replaceChildren(make("b", {}, title), make("span", {}, text));
@@ -119,14 +104,14 @@ class Results {
     if (state.serial !== this.serial) {
       this.serial = state.serial;
       this.scroller.scrollTop = 0;
-      this.renew(state, focus);
+      this.showFirst(state, focus);
     } else if (focus && !this.focused()) {
       this.go(Math.min(this.current, this.cards.length - 1));
     }
   }
 
   /** @param {string} text */
-  say(text) {
+  showStatus(text) {
     setText(this.status, text);
     this.status.title = text;
   }
@@ -149,7 +134,7 @@ class Results {
    * @param {State} state
    * @param {boolean} focus  whether the results had the focus
    */
-  renew(state, focus) {
+  showFirst(state, focus) {
     const from = this.trail.splice(state.depth)[0] ?? "";
     const place = Math.max(
       0,
@@ -200,7 +185,7 @@ class Results {
   }
 
   /** @param {KeyboardEvent} event */
-  pressed(event) {
+  onKeydown(event) {
     if (event.ctrlKey || event.altKey || event.metaKey || event.isComposing) {
       return;
     }
@@ -250,7 +235,7 @@ class Results {
   }
 
   /** @param {FocusEvent} event */
-  entered(event) {
+  onFocus(event) {
     const panel = this.panel();
     /** @type {(node: EventTarget | null) => boolean} */
     const inside = (node) => node instanceof Node && panel !== null && panel.contains(node);
@@ -278,18 +263,28 @@ class Results {
 /**
  * Parts of a hit that are drawn only when they change.
  *
- * @typedef {"title" | "link" | "badges" | "path" | "place" | "fresh" | "score" | "snippet" | "context"} Part
+ * @typedef {"marked_title" | "link" | "badges" | "path" | "place" | "age" | "score" | "snippet" | "context"} Part
  * @type {readonly Part[]}
  */
-const ALL = ["title", "link", "badges", "path", "place", "fresh", "score", "snippet", "context"];
+const ALL = [
+  "marked_title",
+  "link",
+  "badges",
+  "path",
+  "place",
+  "age",
+  "score",
+  "snippet",
+  "context",
+];
 
 class Card {
   /**
-   * @param {Results} results
+   * @param {CardsView} view
    * @param {Hit} hit
    */
-  constructor(results, hit) {
-    this.results = results;
+  constructor(view, hit) {
+    this.view = view;
     this.hit = hit;
     this.pick = make("input", { type: "checkbox", onchange: () => this.select() });
     this.rank = make("span", { class: "kbkit-rank" });
@@ -301,10 +296,10 @@ class Card {
     const { stars, group } = makeStars((score) => this.rate(score));
     this.stars = stars;
     this.undo = this.button("Undo", "u", "Take back the last change of this rating", () =>
-      this.tell("undo"),
+      this.send("undo"),
     );
     this.around = this.button("Context", "c", "Show what stands before and after", () =>
-      this.tell("context", { reach: this.hit.context ? 0 : 1 }),
+      this.send("context", { radius: this.hit.context ? 0 : 1 }),
     );
     this.like = this.button("More like this", "m", "Passages of the same meaning", () =>
       this.more(),
@@ -356,26 +351,28 @@ class Card {
    * @param {readonly Part[]} parts  those that have to be drawn again
    */
   write(hit, parts) {
-    const said = `Result ${hit.rank}: ${hit.name}`;
-    this.article.setAttribute("aria-label", said);
-    this.pick.setAttribute("aria-label", `Select ${said.toLowerCase()[0]}${said.slice(1)}`);
+    const label = `Result ${hit.rank}: ${hit.title}`;
+    this.article.setAttribute("aria-label", label);
+    this.pick.setAttribute("aria-label", `Select ${label.toLowerCase()[0]}${label.slice(1)}`);
     this.pick.checked = hit.selected;
     this.article.classList.toggle("kbkit-picked", hit.selected);
     setText(this.rank, String(hit.rank));
     /** @type {(...names: Part[]) => boolean} */
     const changed = (...names) => names.some((name) => parts.includes(name));
-    if (changed("title", "link")) {
-      this.title.replaceChildren(makeLink(hit.link, {}, make("bdi", {}, marked(hit.title))));
-      this.title.title = hit.name;
+    if (changed("marked_title", "link")) {
+      this.title.replaceChildren(
+        makeLink(hit.link, {}, make("bdi", {}, markSegments(hit.marked_title))),
+      );
+      this.title.title = hit.title;
     }
-    if (changed("badges", "path", "place", "fresh")) {
-      this.where.replaceChildren(...whereabouts(hit));
+    if (changed("badges", "path", "place", "age")) {
+      this.where.replaceChildren(...facts(hit));
     }
     if (changed("score")) {
       this.drawScore(hit.score);
     }
     if (changed("snippet")) {
-      this.snippet.replaceChildren(...marked(hit.snippet));
+      this.snippet.replaceChildren(...markSegments(hit.snippet));
     }
     if (changed("context")) {
       this.drawContext(hit.context);
@@ -384,14 +381,14 @@ class Card {
   }
 
   /** @param {Hit["score"]} score */
-  drawScore({ total, said, shares }) {
+  drawScore({ total, label, shares }) {
     const bar = make("span", { class: "kbkit-bar" });
     for (const { name, percent } of shares) {
       bar.append(make("span", { class: `kbkit-${name}`, style: { width: `${percent}%` } }));
     }
     this.score.replaceChildren(bar, make("span", {}, total));
-    this.score.setAttribute("aria-label", said);
-    this.score.title = said;
+    this.score.setAttribute("aria-label", label);
+    this.score.title = label;
   }
 
   /** @param {Hit} hit */
@@ -407,18 +404,18 @@ class Card {
     this.snippet.hidden = context !== null;
     this.context.hidden = context === null;
     this.around.setAttribute("aria-expanded", String(context !== null));
-    const passages = (context?.passages ?? []).map(({ html, own, path }) =>
+    const passages = (context?.passages ?? []).map(({ html, hit, path }) =>
       make(
         "div",
-        { class: own ? "kbkit-part kbkit-own" : "kbkit-part" },
+        { class: hit ? "kbkit-part kbkit-hit" : "kbkit-part" },
         path && make("bdi", { class: "kbkit-path" }, path),
-        makeRendered(html),
+        makePassage(html),
       ),
     );
     const held = this.context.contains(document.activeElement);
     this.context.replaceChildren(...passages);
     if (context?.more) {
-      const wider = () => this.tell("context", { reach: context.reach + 2 });
+      const wider = () => this.send("context", { radius: context.radius + 2 });
       const attributes = { class: "kbkit-act", type: "button", onclick: wider };
       this.context.append(make("button", attributes, "Show more"));
     }
@@ -435,22 +432,22 @@ class Card {
   }
 
   /** @param {string} event */
-  tell(event, more = {}) {
-    this.results.send(event, { card: this.hit.id, ...more });
+  send(event, values = {}) {
+    this.view.send(event, { card: this.hit.id, ...values });
   }
 
   /** @param {number} score */
   rate(score) {
-    this.tell("rate", { score });
+    this.send("rate", { score });
   }
 
   select() {
-    this.tell("select", { on: this.pick.checked });
+    this.send("select", { on: this.pick.checked });
   }
 
   more() {
-    this.results.trail.push(this.hit.id);
-    this.tell("more");
+    this.view.trail.push(this.hit.id);
+    this.send("more");
   }
 
   open() {
@@ -458,19 +455,23 @@ class Card {
   }
 
   async cite() {
-    const done = await copied(this.hit.citation);
-    const said = done ? `Copied the citation of “${this.hit.name}”` : "The browser did not copy it";
-    this.results.say(said);
+    const done = await copyText(this.hit.citation);
+    const status = done
+      ? `Copied the citation of “${this.hit.title}”`
+      : "The browser did not copy it";
+    this.view.showStatus(status);
     this.article.focus({ preventScroll: true });
   }
 }
 
 /** @param {Hit} hit */
-function whereabouts({ badges, path, place, fresh }) {
+function facts({ badges, path, place, age }) {
   return [
     ...badges.map(({ text, kind }) => make("span", { class: `kbkit-badge kbkit-${kind}` }, text)),
     ...(path ? [make("bdi", { class: "kbkit-path", title: path }, path)] : []),
     make("bdi", { class: "kbkit-place", title: place }, place),
-    make("span", { class: "kbkit-fetched", title: fresh.exact }, fresh.text),
+    make("span", { class: "kbkit-fetched", title: age.exact }, age.text),
   ];
 }
+
+export default widgetOf(CardsView);

@@ -4,13 +4,11 @@
 /**
  * @typedef {string | number | Node | null | undefined | false} Child
  * @typedef {Array<[string, boolean]>} Segments  pieces of text, and whether each is marked
- * @typedef {(event: string, more?: object) => void} Send  tells Python of an event
  * @typedef {object} Model  what anywidget gives a view to speak with Python
  * @property {(name: string) => any} get
- * @property {(name: string, heard: (message: any) => void) => void} on
- * @property {(name: string, heard: (message: any) => void) => void} off
+ * @property {(name: string, callback: (message: any) => void) => void} on
+ * @property {(name: string, callback: (message: any) => void) => void} off
  * @property {(message: object) => void} send
- * @typedef {{model: Model, el: HTMLElement}} Widget  what anywidget's `render` gets
  */
 
 const SAFE_ATTRIBUTES =
@@ -110,7 +108,7 @@ export function makeLink(address, attributes, ...children) {
  * @param {Segments} segments
  * @returns {(string | HTMLElement)[]}
  */
-export function marked(segments) {
+export function markSegments(segments) {
   return segments.map(([text, hit]) => (hit ? make("mark", {}, text) : text));
 }
 
@@ -141,7 +139,7 @@ export function focusIn(node) {
  * @param {string} text
  * @returns {Promise<boolean>} whether it was copied
  */
-export async function copied(text) {
+export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
@@ -157,49 +155,13 @@ export async function copied(text) {
 }
 
 /**
- * Draw a view now and whenever its state changes.
- *
- * @param {Model} model
- * @param {(state: any, send: Send) => void} draw
- * @returns {() => void} ends it; what anywidget's `render` is to return
- */
-export function drawn(model, draw) {
-  /** @type {Send} */
-  const send = (event, more = {}) => model.send({ ...more, event });
-  const update = () => draw(model.get("state"), send);
-  model.on("change:state", update);
-  update();
-  return () => model.off("change:state", update);
-}
-
-/**
- * Hear what changes, and keys before the notebook does: its own shortcuts listen on the document,
- * where 0 0 restarts the kernel.
- *
- * @param {Model} model
- * @param {Record<string, () => void>} changes  what to do, by the name of what changed
- * @param {(event: KeyboardEvent) => void} pressed
- * @returns {AbortController} ends it
- */
-export function listening(model, changes, pressed) {
-  const over = new AbortController();
-  const { signal } = over;
-  for (const [name, heard] of Object.entries(changes)) {
-    model.on(`change:${name}`, heard);
-    signal.addEventListener("abort", () => model.off(`change:${name}`, heard));
-  }
-  window.addEventListener("keydown", pressed, { capture: true, signal });
-  return over;
-}
-
-/**
  * Whether a key is for a view: it was pressed inside, and with no other that makes it a shortcut of
  * the browser. The notebook does not get it then.
  *
  * @param {KeyboardEvent} event
  * @param {Element} root
  */
-export function claimed(event, root) {
+export function claimKey(event, root) {
   if (!event.composedPath().includes(root) || event.ctrlKey || event.metaKey || event.altKey) {
     return false;
   }
@@ -209,18 +171,76 @@ export function claimed(event, root) {
   return true;
 }
 
-/**
- * Tell Python something.
- *
- * @param {Model} model
- * @param {object} message
- * @returns {boolean} whether it went out; not where the kernel that made the panel is gone
- */
-export function sent(model, message) {
-  try {
-    model.send(message);
-    return true;
-  } catch {
-    return false;
+/** What draws a widget: made for an element, it draws what a model says until the widget goes. */
+export class View {
+  /**
+   * @param {Model} model
+   * @param {HTMLElement} el
+   */
+  constructor(model, el) {
+    this.model = model;
+    this.el = el;
+    this.ended = new AbortController();
   }
+
+  /**
+   * Do something now, and whenever Python changes a value.
+   *
+   * @param {string} name  of the value
+   * @param {() => void} draw
+   */
+  drawOn(name, draw) {
+    this.on(`change:${name}`, draw);
+    draw();
+  }
+
+  /**
+   * @param {string} event  `change:` and a name, or `msg:custom`
+   * @param {(message: any) => void} callback
+   */
+  on(event, callback) {
+    this.model.on(event, callback);
+    this.ended.signal.addEventListener("abort", () => this.model.off(event, callback));
+  }
+
+  /**
+   * Hear keys before the notebook does: its own shortcuts listen on the document, where 0 0 restarts
+   * the kernel and x cuts a cell.
+   *
+   * @param {(event: KeyboardEvent) => void} callback
+   */
+  onKey(callback) {
+    window.addEventListener("keydown", callback, { capture: true, signal: this.ended.signal });
+  }
+
+  /**
+   * Tell Python of an event.
+   *
+   * @param {string} event
+   * @param {object} [values]
+   * @returns {boolean} whether it went out; not where the kernel that made the panel is gone
+   */
+  send(event, values = {}) {
+    try {
+      this.model.send({ ...values, event });
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/**
+ * What anywidget asks of a module, made of the class that draws.
+ *
+ * @param {new (model: Model, el: HTMLElement) => View} Drawing
+ */
+export function widgetOf(Drawing) {
+  return {
+    /** @param {{model: Model, el: HTMLElement}} widget */
+    render({ model, el }) {
+      const view = new Drawing(model, el);
+      return () => view.ended.abort();
+    },
+  };
 }

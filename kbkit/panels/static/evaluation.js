@@ -1,5 +1,5 @@
 // Two ways to search, query by query: figures, wins and losses, and what each found.
-import { claimed, focusIn, listening, make, makeLink, makeSvg, sent } from "./dom.js";
+import { View, claimKey, focusIn, make, makeLink, makeSvg, widgetOf } from "./dom.js";
 import { bars, signed, spread } from "./plots.js";
 
 /**
@@ -39,21 +39,13 @@ const STEPS = {
   PageDown: -10,
 };
 
-export default {
-  /** @param {import("./dom.js").Widget} widget */
-  render({ model, el }) {
-    const sheet = new Sheet(model, el);
-    return () => sheet.over.abort();
-  },
-};
-
-class Sheet {
+class EvaluationView extends View {
   /**
    * @param {import("./dom.js").Model} model
    * @param {HTMLElement} el
    */
   constructor(model, el) {
-    this.model = model;
+    super(model, el);
     this.serial = 0;
     this.at = 0;
     this.open = false;
@@ -86,13 +78,12 @@ class Sheet {
     this.root = make("div", { class: "kbkit-eval-sheet" }, this.progress, this.results);
     this.root.dataset.lmSuppressShortcuts = "true";
     el.replaceChildren(this.root);
-    const changes = { state: () => this.updated(), detail: () => this.detailCame() };
-    this.over = listening(model, changes, (event) => this.pressed(event));
-    this.over.signal.addEventListener("abort", () => clearTimeout(this.timer));
+    this.onKey((event) => this.onKeydown(event));
+    this.ended.signal.addEventListener("abort", () => clearTimeout(this.timer));
     this.plot.addEventListener("pointermove", (event) => this.show(this.under(event)));
     this.plot.addEventListener("click", (event) => this.openAt(this.under(event)));
-    this.updated();
-    this.detailCame();
+    this.drawOn("state", () => this.drawState());
+    this.drawOn("detail", () => this.addDetail());
   }
 
   /**
@@ -107,9 +98,9 @@ class Sheet {
   }
 
   /** @param {KeyboardEvent} event */
-  pressed(event) {
+  onKeydown(event) {
     const last = this.queries.length - 1;
-    if (!claimed(event, this.root) || event.composedPath()[0] !== this.plot || last < 0) {
+    if (!claimKey(event, this.root) || event.composedPath()[0] !== this.plot || last < 0) {
       return;
     }
     if (event.key in STEPS) {
@@ -129,7 +120,7 @@ class Sheet {
     return this.model.get("state").queries ?? [];
   }
 
-  updated() {
+  drawState() {
     /** @type {State} */
     const state = this.model.get("state");
     const running = typeof state.progress === "number";
@@ -157,7 +148,7 @@ class Sheet {
     this.show(0);
   }
 
-  detailCame() {
+  addDetail() {
     const { serial, place, A, B } = this.model.get("detail");
     if (place === undefined || serial !== this.serial) {
       return;
@@ -191,13 +182,13 @@ class Sheet {
     this.drawReadout();
     clearTimeout(this.timer);
     if (ask && !this.details.has(place)) {
-      this.timer = window.setTimeout(() => this.look(place), REST);
+      this.timer = window.setTimeout(() => this.requestDetail(place), REST);
     }
   }
 
   /** @param {number} place */
-  look(place) {
-    sent(this.model, { event: "look", place });
+  requestDetail(place) {
+    this.send("look", { place });
   }
 
   /**
@@ -210,7 +201,7 @@ class Sheet {
     this.opened = place;
     this.open = true;
     if (!this.details.has(place)) {
-      this.look(place);
+      this.requestDetail(place);
     }
     this.drawLists();
   }
@@ -342,3 +333,5 @@ function resultRow(row, rank, side) {
     make("div", { class: "kbkit-eval-snippet", dir: "auto" }, row.snippet),
   );
 }
+
+export default widgetOf(EvaluationView);

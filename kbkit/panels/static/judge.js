@@ -1,12 +1,12 @@
 // The looks and the keys of a round of judging.
-import { claimed, focusIn, listening, make, makeLink, sent, setText } from "./dom.js";
-import { makeRendered } from "./rendered.js";
-import { Round } from "./round.js";
+import { View, claimKey, focusIn, make, makeLink, setText, widgetOf } from "./dom.js";
+import { makePassage } from "./html.js";
+import { JudgingRound } from "./round.js";
 import { GRADES } from "./stars.js";
 
 /**
  * @typedef {import("./round.js").Candidate} Candidate
- * @typedef {(round: Round) => string} Action  what to do, which answers what to say about it
+ * @typedef {(round: JudgingRound) => string} Action  what to do, which answers what to say about it
  * @typedef {{button: HTMLButtonElement, score: HTMLElement}} Item  a line of the list
  */
 
@@ -18,22 +18,16 @@ const JUDGE_KEYS = [
   ["n p", "next, previous query"],
 ];
 
-export default {
-  /** @param {import("./dom.js").Widget} widget */
-  render({ model, el }) {
-    const board = new Board(model, el);
-    return () => board.over.abort();
-  },
-};
-
-class Board {
+class JudgeView extends View {
   /**
    * @param {import("./dom.js").Model} model
    * @param {HTMLElement} el
    */
   constructor(model, el) {
-    this.model = model;
-    this.round = new Round(model.get("queries"), (message) => sent(model, message));
+    super(model, el);
+    this.round = new JudgingRound(model.get("queries"), (event, values) =>
+      this.send(event, values),
+    );
     this.wasLate = false;
     this.drawnEnd = "";
     /** @type {Candidate | Candidate[] | null | undefined} what the passage shows */
@@ -84,12 +78,11 @@ class Board {
       ),
     );
     el.replaceChildren(this.root);
-    const changes = { state: () => this.updated(), pool: () => this.poolCame() };
-    this.over = listening(model, changes, (event) => this.pressed(event));
-    const timer = setInterval(() => this.tellLate(), 1000);
-    this.over.signal.addEventListener("abort", () => clearInterval(timer));
-    this.updated();
-    this.poolCame();
+    this.onKey((event) => this.onKeydown(event));
+    const timer = setInterval(() => this.showLate(), 1000);
+    this.ended.signal.addEventListener("abort", () => clearInterval(timer));
+    this.drawOn("state", () => this.drawState());
+    this.drawOn("pool", () => this.drawPool());
   }
 
   top() {
@@ -101,7 +94,7 @@ class Board {
           type: "button",
           title: label,
           "aria-label": label,
-          onclick: () => this.act((round) => round.step(by)),
+          onclick: () => this.act((round) => round.stepQuery(by)),
         },
         sign,
       );
@@ -149,7 +142,7 @@ class Board {
     );
   }
 
-  updated() {
+  drawState() {
     const state = this.model.get("state");
     this.round.update(state);
     this.problem.hidden = state.problem === "";
@@ -157,8 +150,8 @@ class Board {
     this.draw();
   }
 
-  poolCame() {
-    this.round.take(this.model.get("pool"));
+  drawPool() {
+    this.round.addPool(this.model.get("pool"));
     this.draw();
   }
 
@@ -168,14 +161,14 @@ class Board {
    * @param {Action} action
    */
   act(action) {
-    const said = action(this.round);
+    const status = action(this.round);
     this.draw();
-    this.status.textContent = said;
+    this.status.textContent = status;
   }
 
   /** @param {KeyboardEvent} event */
-  pressed(event) {
-    if (!claimed(event, this.root)) {
+  onKeydown(event) {
+    if (!claimKey(event, this.root)) {
       return;
     }
     const path = event.composedPath();
@@ -200,20 +193,20 @@ class Board {
     /** @type {Record<string, number>} */
     const by = { arrowright: 1, arrowleft: -1, ...(inList ? { arrowdown: 1, arrowup: -1 } : {}) };
     if (key in by) {
-      return (round) => round.move(by[key]);
+      return (round) => round.stepPassage(by[key]);
     }
     /** @type {Record<string, Action>} */
     const actions = {
       0: (round) => round.takeBack(),
       backspace: (round) => round.takeBack(),
       s: (round) => round.skip(),
-      n: (round) => round.step(1),
-      p: (round) => round.step(-1),
+      n: (round) => round.stepQuery(1),
+      p: (round) => round.stepQuery(-1),
     };
     return actions[key];
   }
 
-  tellLate() {
+  showLate() {
     const { late } = this.round;
     if (late) {
       this.status.textContent = `${late} not stored yet: the kernel is busy, or gone.`;
@@ -274,13 +267,13 @@ class Board {
   }
 
   drawFigures() {
-    const { standing, agreement, rater } = this.model.get("state");
+    const { interim, agreement, rater } = this.model.get("state");
     const figures = [];
-    if (standing) {
-      const noun = standing.queries === 1 ? "query" : "queries";
+    if (interim) {
+      const noun = interim.queries === 1 ? "query" : "queries";
       figures.push(
-        `Search now: nDCG@10 ${standing.ndcg.toFixed(2)} on ${standing.queries} ${noun}, ` +
-          `${Math.round(standing.judged * 100)} % of the first ten judged`,
+        `Search now: nDCG@10 ${interim.ndcg.toFixed(2)} on ${interim.queries} ${noun}, ` +
+          `${Math.round(interim.judged * 100)} % of the first ten judged`,
       );
     }
     if (agreement && agreement.alpha !== null) {
@@ -328,7 +321,7 @@ class Board {
     const score = make("span", { class: "kbkit-judge-score" });
     const button = make(
       "button",
-      { type: "button", onclick: () => this.act((round) => round.move(i - round.at)) },
+      { type: "button", onclick: () => this.act((round) => round.stepPassage(i - round.at)) },
       make("span", { class: "kbkit-judge-number" }, i + 1),
       make("bdi", {}, candidate.title),
       score,
@@ -359,7 +352,7 @@ class Board {
       this.passage.replaceChildren(
         make("h4", {}, makeLink(link, {}, make("bdi", {}, title))),
         make("div", { class: "kbkit-judge-path" }, make("bdi", {}, path || place)),
-        makeRendered(html),
+        makePassage(html),
       );
     } else {
       const text = pool ? "No passage was found for this query." : "Collecting passages…";
@@ -369,8 +362,8 @@ class Board {
   }
 
   drawEnd() {
-    const { kb, standing } = this.model.get("state");
-    const queries = standing?.queries ?? 0;
+    const { kb, interim } = this.model.get("state");
+    const queries = interim?.queries ?? 0;
     const { skips } = this.round;
     if (this.drawnEnd === `${queries} ${skips}`) {
       return; // its buttons may have the focus
@@ -416,3 +409,5 @@ function showIn(list, item) {
   list.scrollTop += Math.max(0, inner.bottom - outer.bottom) - Math.max(0, outer.top - inner.top);
   list.scrollLeft += Math.max(0, inner.right - outer.right) - Math.max(0, outer.left - inner.left);
 }
+
+export default widgetOf(JudgeView);

@@ -52,13 +52,13 @@ export function spread(bins, [mean, low, high]) {
       height: count / most,
     }),
   );
-  const said =
+  const label =
     `Differences of nDCG@10: mean ${signed(mean, 3)}, ` +
     `95 % confidence ${signed(low, 3)} to ${signed(high, 3)}`;
   const svg = makeSvg("svg", {
     viewBox: `0 0 ${bins.length} 1.15`,
     role: "img",
-    "aria-label": said,
+    "aria-label": label,
   });
   svg.setAttribute("preserveAspectRatio", "none");
   svg.append(

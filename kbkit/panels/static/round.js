@@ -14,12 +14,12 @@ import { GRADES } from "./stars.js";
  * @property {number | null} score
  * @typedef {{place: number, id: string, score: number | null, since: number}} Pending
  * @typedef {[number, number | null]} Count  judged and pooled; null while that is not known
- * @typedef {{by: string, place: number, id: string, score: number | null}} Said  what is stored now
+ * @typedef {{by: string, place: number, id: string, score: number | null}} Stored  what is stored now
  * @typedef {{place?: number, version?: number, passages?: Candidate[]}} Pool  empty before the first
  * @typedef {object} State  what Python tells of the round
  * @property {Count[]} counts
  * @property {number} version  another one when the judgements were changed elsewhere
- * @property {Said | null} [said]
+ * @property {Stored | null} [stored]
  * @property {number | null} start  the query to begin with
  */
 
@@ -27,10 +27,10 @@ const DEAD = "Not stored: the kernel was restarted. Run the cell again, it goes 
 /** Milliseconds after which a judgement that is not stored yet is worth a word. */
 const SLOW = 2000;
 
-export class Round {
+export class JudgingRound {
   /**
    * @param {string[]} queries
-   * @param {(message: object) => boolean} send  whether there is somebody who hears
+   * @param {(event: string, values: object) => boolean} send  whether it went out
    */
   constructor(queries, send) {
     this.queries = queries;
@@ -49,7 +49,7 @@ export class Round {
     /** @type {Set<number>} */
     this.asked = new Set();
     /** @type {Set<number>} */
-    this.old = new Set();
+    this.outdated = new Set();
     /** @type {Count[]} */
     this.counts = [];
     /** @type {number | null} */
@@ -67,19 +67,19 @@ export class Round {
     if (state.version !== this.version) {
       this.version = state.version;
       this.asked.clear();
-      this.old = new Set(this.pools.keys()); // shown until the new ones are here
+      this.outdated = new Set(this.pools.keys()); // shown until the new ones are here
     }
-    if (state.said) {
-      this.stored(state.said);
+    if (state.stored) {
+      this.confirm(state.stored);
     }
     if (this.place === null && state.start !== null) {
       this.place = state.start;
     }
-    this.want();
+    this.requestPools();
   }
 
-  /** @param {Said} said */
-  stored({ by, place, id, score }) {
+  /** @param {Stored} stored */
+  confirm({ by, place, id, score }) {
     this.pending.delete(by);
     const newer = [...this.pending.values()].some((one) => one.place === place && one.id === id);
     const candidate = this.pools.get(place)?.find((one) => one.id === id);
@@ -93,12 +93,12 @@ export class Round {
    *
    * @param {Pool} pool
    */
-  take({ place, version, passages }) {
+  addPool({ place, version, passages }) {
     if (place === undefined || passages === undefined || version !== this.version) {
       return;
     }
     this.pools.set(place, passages);
-    this.old.delete(place);
+    this.outdated.delete(place);
     for (const one of this.pending.values()) {
       const candidate = one.place === place && passages.find((other) => other.id === one.id);
       if (candidate) {
@@ -113,17 +113,17 @@ export class Round {
   }
 
   /** Ask for the pools that are shown now and next. */
-  want() {
+  requestPools() {
     if (this.place === null || this.place < 0) {
       return;
     }
     const near = [this.place, this.nextPlace(), (this.place + 1) % this.queries.length];
     const places = [...new Set(near)].filter(
-      (one) => one >= 0 && (!this.pools.has(one) || this.old.has(one)) && !this.asked.has(one),
+      (one) => one >= 0 && (!this.pools.has(one) || this.outdated.has(one)) && !this.asked.has(one),
     );
     if (places.length) {
       places.forEach((one) => this.asked.add(one));
-      this.send({ event: "want", places });
+      this.send("request", { places });
     }
   }
 
@@ -184,7 +184,7 @@ export class Round {
     this.skipped.get(this.here)?.delete(this.candidate.id);
     this.judged.push([this.here, this.candidate.id]);
     this.goOn();
-    return `${score}, ${GRADES[score - 1]}. ${this.where()}`;
+    return `${score}, ${GRADES[score - 1]}. ${this.position()}`;
   }
 
   skip() {
@@ -194,7 +194,7 @@ export class Round {
     const ids = this.skipped.get(this.here) ?? new Set();
     this.skipped.set(this.here, ids.add(this.candidate.id));
     this.goOn();
-    return `Skipped. ${this.where()}`;
+    return `Skipped. ${this.position()}`;
   }
 
   /** The judgement of the passage that is shown, or else the last one. */
@@ -213,22 +213,22 @@ export class Round {
       return DEAD;
     }
     this.judged = this.judged.filter(([, other]) => other !== taken?.id);
-    return `Taken back. ${this.where()}`;
+    return `Taken back. ${this.position()}`;
   }
 
   /**
    * @param {Candidate} candidate
    * @param {number | null} score
-   * @returns {boolean} whether somebody heard it
+   * @returns {boolean} whether it went out
    */
   store(candidate, score) {
     this.number += 1;
     const by = `${this.name}-${this.number}`;
-    const said = { place: this.here, id: candidate.id };
-    if (!this.send({ event: "judge", ...said, score: score ?? 0, by })) {
+    const target = { place: this.here, id: candidate.id };
+    if (!this.send("judge", { ...target, score: score ?? 0, by })) {
       return false;
     }
-    this.pending.set(by, { ...said, score, since: Date.now() });
+    this.pending.set(by, { ...target, score, since: Date.now() });
     candidate.score = score;
     return true;
   }
@@ -275,24 +275,24 @@ export class Round {
     this.place = place;
     this.at = Math.max(0, this.firstOpen());
     this.remember();
-    this.want();
-    return this.where();
+    this.requestPools();
+    return this.position();
   }
 
   /** @param {number} by */
-  step(by) {
+  stepQuery(by) {
     const total = this.queries.length;
     const from = this.here < 0 ? (by > 0 ? -1 : 0) : this.here;
     return this.goTo((from + by + total) % total);
   }
 
   /** @param {number} by */
-  move(by) {
+  stepPassage(by) {
     if (this.pool && this.at + by >= 0 && this.at + by < this.pool.length) {
       this.at += by;
       this.remember();
     }
-    return this.where();
+    return this.position();
   }
 
   unskip() {
@@ -305,7 +305,7 @@ export class Round {
     this.shown = this.candidate?.id ?? "";
   }
 
-  where() {
+  position() {
     if (this.place !== null && this.place < 0) {
       return "All is judged.";
     }

@@ -1,6 +1,6 @@
 // The documents of a knowledge base as a tree: lines are asked for when their folder is opened, and
 // only those in sight are elements, so that thousands cost no more than a few.
-import { drawn, make } from "./dom.js";
+import { View, make, widgetOf } from "./dom.js";
 
 /**
  * @typedef {object} Row  a line
@@ -18,8 +18,8 @@ import { drawn, make } from "./dom.js";
  * @property {Row[] | null} found  what a filter found, in its place
  * @property {string} empty  what to say where there are no lines
  * @property {string} selected  id of a document, or ""
- * @property {string[]} way  the folders that it lies in, outermost first
- * @property {number} shown  another one when the selected document is to be brought in sight
+ * @property {string[]} ancestors  the folders that it lies in, outermost first
+ * @property {number} reveals  another one when the selected document is to be brought in sight
  */
 
 const ROW_HEIGHT = 28;
@@ -28,25 +28,13 @@ const TYPING_PAUSE = 700;
 
 let trees = 0;
 
-export default {
-  /** @param {import("./dom.js").Widget} widget */
-  render({ model, el }) {
-    const tree = new Tree(el);
-    /** @param {{folder: string, rows: Row[]}} message */
-    const heard = (message) => tree.received(message);
-    model.on("msg:custom", heard);
-    const end = drawn(model, (state, send) => tree.draw(state, send));
-    return () => {
-      end();
-      model.off("msg:custom", heard);
-      tree.close();
-    };
-  },
-};
-
-class Tree {
-  /** @param {HTMLElement} el */
-  constructor(el) {
+class TreeView extends View {
+  /**
+   * @param {import("./dom.js").Model} model
+   * @param {HTMLElement} el
+   */
+  constructor(model, el) {
+    super(model, el);
     this.name = `kbkit-tree-${(trees += 1)}`;
     /** @type {State} */
     this.state = {
@@ -57,8 +45,8 @@ class Tree {
       found: null,
       empty: "",
       selected: "",
-      way: [],
-      shown: -1,
+      ancestors: [],
+      reveals: -1,
     };
     /** @type {Map<string, Row[]>} lines of folders that are known */
     this.known = new Map();
@@ -74,9 +62,7 @@ class Tree {
     this.typed = "";
     this.typedAt = 0;
     /** Whether the selected document is still to be brought in sight. */
-    this.seeking = false;
-    /** @type {import("./dom.js").Send} */
-    this.send = () => {};
+    this.revealing = false;
     this.body = make("div", { class: "kbkit-tree-body", role: "presentation" });
     this.note = make("p", { class: "kbkit-tree-note" });
     this.root = make("div", {
@@ -85,36 +71,31 @@ class Tree {
       tabindex: 0,
       // keeps the notebook's own keys out: there, d twice deletes a cell
       "data-lm-suppress-shortcuts": "true",
-      onkeydown: (/** @type {KeyboardEvent} */ event) => this.pressed(event),
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.onKeydown(event),
       onscroll: () => this.paint(),
-      onclick: (/** @type {MouseEvent} */ event) => this.clicked(event),
-      onfocus: () => this.focused(),
+      onclick: (/** @type {MouseEvent} */ event) => this.onClick(event),
+      onfocus: () => this.onFocus(),
     });
     this.root.append(this.body);
     el.replaceChildren(this.root, this.note);
-    this.sized = new ResizeObserver(() => this.paint());
-    this.sized.observe(this.root);
+    const sizes = new ResizeObserver(() => this.paint());
+    sizes.observe(this.root);
+    this.ended.signal.addEventListener("abort", () => sizes.disconnect());
+    this.on("msg:custom", (message) => this.receive(message));
+    this.drawOn("state", () => this.draw(model.get("state")));
   }
 
-  close() {
-    this.sized.disconnect();
-  }
-
-  /**
-   * @param {State} state
-   * @param {import("./dom.js").Send} send
-   */
-  draw(state, send) {
+  /** @param {State} state */
+  draw(state) {
     const before = this.state;
     this.state = state;
-    this.send = send;
     if (state.kb !== before.kb) {
       this.known.clear();
       this.open.clear();
       this.active = "";
     }
     if (state.version !== before.version) {
-      this.learn(state.rows);
+      this.addRows(state.rows);
       const known = [...this.open].filter((id) => this.known.has(id));
       known.forEach((folder) => this.send("children", { folder }));
     }
@@ -122,7 +103,7 @@ class Tree {
       this.closed.clear();
       this.root.scrollTop = 0;
     }
-    this.seeking ||= state.shown !== before.shown;
+    this.revealing ||= state.reveals !== before.reveals;
     this.root.setAttribute("aria-label", state.label);
     this.update();
   }
@@ -132,18 +113,18 @@ class Tree {
    *
    * @param {Row[]} rows
    */
-  learn(rows) {
+  addRows(rows) {
     for (const row of rows) {
       if (row.rows) {
         this.known.set(row.id, row.rows);
         this.open.add(row.id);
-        this.learn(row.rows);
+        this.addRows(row.rows);
       }
     }
   }
 
   /** @param {{folder: string, rows: Row[]}} message */
-  received({ folder, rows }) {
+  receive({ folder, rows }) {
     if (typeof folder === "string" && Array.isArray(rows)) {
       this.known.set(folder, rows);
       this.update();
@@ -151,7 +132,7 @@ class Tree {
   }
 
   update() {
-    this.seek();
+    this.reveal();
     this.lines = [];
     const { found, rows, selected } = this.state;
     this.list(found ?? rows, 1, -1);
@@ -164,25 +145,22 @@ class Tree {
     this.note.hidden = this.lines.length > 0;
     this.note.textContent = this.state.empty;
     this.body.style.height = `${this.lines.length * ROW_HEIGHT}px`;
-    if (this.seeking && !this.state.found && has(selected)) {
-      this.seeking = false;
+    if (this.revealing && !this.state.found && has(selected)) {
+      this.revealing = false;
       this.activate(this.lines.findIndex((line) => line.row.id === selected));
     }
     this.paint();
   }
 
   /** Open the folders of the selected document, as far as they are known. */
-  seek() {
-    if (!this.seeking || this.state.found) {
+  reveal() {
+    if (!this.revealing || this.state.found) {
       return;
     }
-    for (const folder of this.state.way) {
-      const shown = this.known.has(folder);
-      if (!this.open.has(folder) || !shown) {
-        this.open.add(folder);
-        if (!shown) {
-          this.send("children", { folder });
-        }
+    for (const folder of this.state.ancestors) {
+      this.open.add(folder);
+      if (!this.known.has(folder)) {
+        this.send("children", { folder });
       }
     }
   }
@@ -308,13 +286,13 @@ class Tree {
     this.paint();
   }
 
-  focused() {
+  onFocus() {
     this.send("look");
     this.paint();
   }
 
   /** @param {MouseEvent} event */
-  clicked(event) {
+  onClick(event) {
     const element = event.target instanceof Element && event.target.closest(".kbkit-line");
     const found = [...this.elements].find(([, each]) => each === element);
     const i = this.lines.findIndex((line) => line.row.id === found?.[0]);
@@ -350,7 +328,7 @@ class Tree {
   }
 
   /** @param {KeyboardEvent} event */
-  pressed(event) {
+  onKeydown(event) {
     const i = this.lines.findIndex((line) => line.row.id === this.active);
     if (i < 0 || event.ctrlKey || event.altKey || event.metaKey || event.isComposing) {
       return;
@@ -365,8 +343,8 @@ class Tree {
       PageUp: () => this.activate(i - page),
       Home: () => this.activate(0),
       End: () => this.activate(this.lines.length - 1),
-      ArrowRight: () => this.inwards(line, i),
-      ArrowLeft: () => this.outwards(line),
+      ArrowRight: () => this.expand(line, i),
+      ArrowLeft: () => this.collapse(line),
       Enter: () => this.choose(line.row),
       " ": () => (this.isTyping() ? this.typeAhead(" ", i) : this.choose(line.row)),
     };
@@ -385,7 +363,7 @@ class Tree {
    * @param {Line} line
    * @param {number} i
    */
-  inwards(line, i) {
+  expand(line, i) {
     if (isFolder(line.row) && !this.isOpen(line.row)) {
       this.setOpen(line.row, true);
     } else if (isFolder(line.row) && this.lines[i + 1]?.above === i) {
@@ -394,7 +372,7 @@ class Tree {
   }
 
   /** @param {Line} line */
-  outwards(line) {
+  collapse(line) {
     if (this.isOpen(line.row)) {
       this.setOpen(line.row, false);
     } else if (line.above >= 0) {
@@ -444,3 +422,5 @@ function parts(row, open) {
   const count = make("span", { class: "kbkit-line-count" }, row.count.toLocaleString("en"));
   return [twist, name, count];
 }
+
+export default widgetOf(TreeView);

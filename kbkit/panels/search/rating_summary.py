@@ -1,4 +1,4 @@
-"""What readers have said about results before."""
+"""What readers said about results before."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from kbkit.models import Rating
 
 
 @dataclass(frozen=True, slots=True)
-class OwnRating:
+class RatingSummary:
     """What a reader, and all readers together, said about one chunk.
 
     Attributes:
-        here: The reader's score of 1 to 5 for the query at hand, or ``None``.
+        score: The reader's score of 1 to 5 for the query at hand, or ``None``.
         other_query: Another query that the reader last rated the chunk for, or ``""``.
         other_score: The score given there, or ``None``.
         average: Mean of the last rating of each reader, or ``None`` where nobody rated it.
         raters: How many readers rated it.
     """
 
-    here: int | None = None
+    score: int | None = None
     other_query: str = ""
     other_score: int | None = None
     average: float | None = None
     raters: int = 0
 
 
-def own_ratings(ratings: Iterable[Rating], rater: str, query: str) -> dict[str, OwnRating]:
+def summarize(ratings: Iterable[Rating], rater: str, query: str) -> dict[str, RatingSummary]:
     """What was said about chunks, by their ids.
 
     Args:
@@ -36,18 +36,18 @@ def own_ratings(ratings: Iterable[Rating], rater: str, query: str) -> dict[str, 
         rater: Name of the reader.
         query: The query at hand; case and white space do not count.
     """
-    found: dict[str, OwnRating] = {}
-    last: dict[str, dict[str, int]] = {}
-    asked = fold_query(query)
+    summaries: dict[str, RatingSummary] = {}
+    latest: dict[str, dict[str, int]] = {}
+    key = fold_query(query)
     for rating in ratings:
-        last.setdefault(rating.target, {})[rating.rater] = rating.score
-        own = found.get(rating.target, OwnRating())
-        if rating.rater == rater and fold_query(rating.query) == asked:
-            own = replace(own, here=rating.score)
+        latest.setdefault(rating.target, {})[rating.rater] = rating.score
+        summary = summaries.get(rating.target, RatingSummary())
+        if rating.rater == rater and fold_query(rating.query) == key:
+            summary = replace(summary, score=rating.score)
         elif rating.rater == rater:
-            own = replace(own, other_query=rating.query, other_score=rating.score)
-        found[rating.target] = own
+            summary = replace(summary, other_query=rating.query, other_score=rating.score)
+        summaries[rating.target] = summary
     return {
-        target: replace(own, average=sum(said.values()) / len(said), raters=len(said))
-        for (target, own), said in zip(found.items(), last.values(), strict=True)
+        target: replace(summary, average=sum(scores.values()) / len(scores), raters=len(scores))
+        for (target, summary), scores in zip(summaries.items(), latest.values(), strict=True)
     }

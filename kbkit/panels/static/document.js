@@ -1,7 +1,7 @@
 // One document: what it is, stars, and its text. The text is HTML that Python has sanitised; it
 // stands in a shadow root, so that its styles and ids cannot reach the page.
-import { drawn, make, makeLink } from "./dom.js";
-import { fillRendered, sheltered } from "./rendered.js";
+import { View, make, makeLink, widgetOf } from "./dom.js";
+import { fillHtml, makeShadow } from "./html.js";
 import { makeStars, showStars } from "./stars.js";
 
 /**
@@ -15,77 +15,55 @@ import { makeStars, showStars } from "./stars.js";
  * @property {string} rated  what others said
  * @property {boolean} undo
  * @property {string} html  sanitised
- * @property {string[]} inner  addresses that lead to other documents of the knowledge base
+ * @property {string[]} links  addresses that lead to other documents of the knowledge base
  * @property {string} anchor  the place to begin at, or ""
  * @property {number} serial  another one for each document that is opened
  * @property {string} note  what is left out, or what to do where no document is open
  */
 
 /** Addresses that links of a document may have. */
-const LEADS = /^(#|https?:|mailto:)/i;
+const ALLOWED = /^(#|https?:|mailto:)/i;
 
-export default {
-  /** @param {import("./dom.js").Widget} widget */
-  render({ model, el }) {
-    const reader = new Reader(el, model.get("style"));
-    return drawn(model, (state, send) => reader.draw(state, send));
-  },
-};
-
-class Reader {
+class DocumentView extends View {
   /**
+   * @param {import("./dom.js").Model} model
    * @param {HTMLElement} el
-   * @param {string} style
    */
-  constructor(el, style) {
+  constructor(model, el) {
+    super(model, el);
     this.serial = -1;
     /** @type {string | null} */
     this.html = null;
-    /** @type {import("./dom.js").Send} */
-    this.send = () => {};
     /** @type {Set<string>} */
-    this.inner = new Set();
-    this.title = make("h3", { class: "kbkit-opened-title" });
+    this.links = new Set();
+    this.title = make("h3", { class: "kbkit-article-title" });
     this.facts = make("div", { class: "kbkit-where" });
     const { stars, group } = makeStars((score) => this.send("rate", { score }));
     this.stars = stars;
-    this.undo = make("button", {
-      class: "kbkit-act",
-      type: "button",
-      title: "Take back the rating",
-    });
-    this.undo.textContent = "Undo";
-    this.undo.addEventListener("click", () => this.send("undo"));
+    const undo = { class: "kbkit-act", type: "button", title: "Take back the rating" };
+    this.undo = make("button", { ...undo, onclick: () => this.send("undo") }, "Undo");
     this.rated = make("span", { class: "kbkit-rated" });
     const actions = make("div", { class: "kbkit-actions" }, group, this.undo, this.rated);
     this.header = make("header", {}, this.title, this.facts, actions);
     this.note = make("p", { class: "kbkit-tree-note" });
-    this.page = make("div", {
+    const page = makeShadow({
       class: "kbkit-page",
       role: "region",
       tabindex: 0,
       "data-lm-suppress-shortcuts": "true",
     });
-    this.text = sheltered(this.page, style);
-    this.text.className = "text";
-    this.text.addEventListener("click", (event) => this.clicked(event));
-    this.root = make(
-      "article",
-      { class: "kbkit-opened kbkit-cards" },
-      this.header,
-      this.note,
-      this.page,
-    );
-    el.replaceChildren(this.root);
+    this.page = page.host;
+    this.text = page.inside;
+    this.text.addEventListener("click", (event) => this.onClick(event));
+    const parts = [this.header, this.note, this.page];
+    el.replaceChildren(make("article", { class: "kbkit-article kbkit-cards" }, parts));
+    this.drawOn("state", () => this.draw());
   }
 
-  /**
-   * @param {State} state
-   * @param {import("./dom.js").Send} send
-   */
-  draw(state, send) {
-    this.send = send;
-    this.inner = new Set(state.inner);
+  draw() {
+    /** @type {State} */
+    const state = this.model.get("state");
+    this.links = new Set(state.links);
     const there = state.title !== "";
     this.header.hidden = !there;
     this.page.hidden = !there;
@@ -102,7 +80,7 @@ class Reader {
     this.page.setAttribute("aria-label", `Text of ${state.title}`);
     if (state.html !== this.html) {
       this.html = state.html;
-      fillRendered(this.text, state.html, LEADS);
+      fillHtml(this.text, state.html, ALLOWED);
     }
     if (state.serial !== this.serial) {
       this.serial = state.serial;
@@ -116,12 +94,12 @@ class Reader {
    *
    * @param {MouseEvent} event
    */
-  clicked(event) {
+  onClick(event) {
     const link = event.target instanceof Element && event.target.closest("a[href]");
     const href = (link && link.getAttribute("href")) || "";
     if (href.startsWith("#")) {
       event.preventDefault();
-      if (this.inner.has(href)) {
+      if (this.links.has(href)) {
         this.send("follow", { href });
       } else {
         this.go(href.slice(1));
@@ -144,3 +122,5 @@ class Reader {
     }
   }
 }
+
+export default widgetOf(DocumentView);

@@ -14,7 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 from kbkit.export.pages.links import LinkMap
 from kbkit.markdown.disarming import prepare
-from kbkit.markdown.rendering import render
+from kbkit.markdown.rendering import render as render_markdown
 from kbkit.models import Chunk, Document
 from kbkit.panels.render import PATH_LENGTH, plain
 
@@ -22,12 +22,12 @@ LONGEST = 200_000
 """Characters of a document that are shown; rendering more would keep the reader waiting."""
 
 _HREF = re.compile(r'<a href="([^"]+)"')
-_INNER = "#document-"
+_DOCUMENT = "#document-"
 _WEB = ("http", "https", "mailto")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class DocumentLink:
     """Where a link to a document leads.
 
     Attributes:
@@ -40,22 +40,22 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """What a reader shows.
+class RenderedDocument:
+    """A document as a panel shows it.
 
     Attributes:
         html: The document, sanitised.
-        inner: By address, the links that lead to other documents of the knowledge base.
+        links: By address, those that lead to other documents of the knowledge base.
         cut: How many characters at its end are left out.
     """
 
     html: str
-    inner: dict[str, Target]
+    links: dict[str, DocumentLink]
     cut: int = 0
 
 
-class Reader:
-    """Turns documents of one knowledge base into pages."""
+class DocumentRenderer:
+    """Renders the documents of one knowledge base."""
 
     def __init__(self, documents: Iterable[Document]) -> None:
         """Know which documents there are.
@@ -67,11 +67,11 @@ class Reader:
         self._ids = set(self._uris.values())
 
     @cached_property
-    def _links(self) -> LinkMap:
+    def _pages(self) -> LinkMap:
         return LinkMap(self._uris)
 
-    def page(self, document: Document, chunks: Sequence[Chunk] | None = None) -> Page:
-        """The page of a document.
+    def render(self, document: Document, chunks: Sequence[Chunk] | None = None) -> RenderedDocument:
+        """Render a document as HTML.
 
         Args:
             document: With its text.
@@ -81,11 +81,11 @@ class Reader:
             html = self._html(document, document.content[:LONGEST])
         else:
             html = "".join(self._pieces(document, chunks))
-        inner = {}
+        links = {}
         for found in set(_HREF.findall(html)):
-            if target := self._target(unescape(found)):
-                inner[unescape(found)] = target
-        return Page(html, inner, max(0, len(document.content) - LONGEST))
+            if link := self._link(unescape(found)):
+                links[unescape(found)] = link
+        return RenderedDocument(html, links, max(0, len(document.content) - LONGEST))
 
     def _pieces(self, document: Document, chunks: Sequence[Chunk]) -> Iterable[str]:
         end = 0
@@ -96,9 +96,9 @@ class Reader:
             end = max(end, chunk.end)
             path = plain(" › ".join(chunk.heading_path), PATH_LENGTH)
             page = f", page {chunk.page}" if chunk.page is not None else ""
-            said = f"Passage {number} of {len(chunks)}, {len(chunk.text):,} characters{page}"
+            label = f"Passage {number} of {len(chunks)}, {len(chunk.text):,} characters{page}"
             yield (
-                f'<section class="chunk" aria-label="{escape(said)}"><p class="chunk-of">'
+                f'<section class="chunk" aria-label="{escape(label)}"><p class="chunk-of">'
                 f"<b>{number}</b> <bdi>{escape(path)}</bdi> {len(chunk.text):,} characters{page}"
                 f"</p>{self._html(document, chunk.text)}</section>"
             )
@@ -108,13 +108,13 @@ class Reader:
         if not markdown.strip():
             return ""
 
-        def led(href: str) -> str | None:
-            return self._led(href, document)
+        def resolve(href: str) -> str | None:
+            return self._resolve(href, document)
 
-        prepared = prepare(markdown, title=document.title, rewrite=led)
-        return render(prepared.text, led).html
+        prepared = prepare(markdown, title=document.title, rewrite=resolve)
+        return render_markdown(prepared.text, resolve).html
 
-    def _led(self, href: str, document: Document) -> str | None:
+    def _resolve(self, href: str, document: Document) -> str | None:
         """Where a link of a document leads; to another document by its id."""
         if href.startswith("#"):
             return href
@@ -123,13 +123,13 @@ class Reader:
             scheme = urlsplit(address).scheme
         except ValueError:
             return None
-        known = self._links.page(address) or self._links.page(href)
+        known = self._pages.page(address) or self._pages.page(href)
         if known is not None:
-            return f"{_INNER}{known}#{address.partition('#')[2]}"
+            return f"{_DOCUMENT}{known}#{address.partition('#')[2]}"
         return address if scheme in _WEB else None
 
-    def _target(self, href: str) -> Target | None:
-        if not href.startswith(_INNER):
+    def _link(self, href: str) -> DocumentLink | None:
+        if not href.startswith(_DOCUMENT):
             return None
-        known, _, anchor = href.removeprefix(_INNER).partition("#")
-        return Target(known, anchor) if known in self._ids else None
+        known, _, anchor = href.removeprefix(_DOCUMENT).partition("#")
+        return DocumentLink(known, anchor) if known in self._ids else None

@@ -1,0 +1,100 @@
+"""Controls that panels are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ipywidgets as widgets
+
+from kbkit.models import Mode
+from kbkit.panels import render
+
+_MODES = (
+    ("Meaning and words", Mode.HYBRID.value),
+    ("Meaning", Mode.DENSE.value),
+    ("Words", Mode.LEXICAL.value),
+)
+
+
+def control(kind: Callable[..., Any], label: str, **options: Any) -> Any:
+    """A control of some kind with its label, as wide as its row makes it.
+
+    Args:
+        kind: A class of ipywidgets.
+        label: What it is called.
+        options: Values of its traits.
+    """
+    return kind(description=label, layout=widgets.Layout(width="auto"), **options)
+
+
+def button(label: str, tooltip: str, action: Callable[[], None]) -> widgets.Button:
+    """A button that does something when it is pressed."""
+    made = control(widgets.Button, label, tooltip=tooltip).add_class("kbkit-button")
+    made.on_click(lambda _button: action())
+    return made
+
+
+def toggle(label: str, **options: Any) -> widgets.ToggleButton:
+    """A button that shows more, or hides it again."""
+    return control(widgets.ToggleButton, label, **options).add_class("kbkit-more")
+
+
+def mode_box(**options: Any) -> widgets.Dropdown:
+    """A choice of how to search."""
+    return control(widgets.Dropdown, "Search by", options=_MODES, **options)
+
+
+def row(*controls: Any) -> widgets.HBox:
+    """Controls side by side, their labels above them; what is ``None`` is left out."""
+    present = [each for each in controls if each is not None]
+    return widgets.HBox(present).add_class("kbkit-controls")
+
+
+def buttons(*controls: Any) -> widgets.HBox:
+    """Buttons side by side."""
+    return widgets.HBox(list(controls)).add_class("kbkit-buttons")
+
+
+def stylesheet() -> widgets.HTML:
+    """The stylesheet of all panels, as a widget that shows nothing."""
+    return widgets.HTML(render.stylesheet(), layout=widgets.Layout(display="none"))
+
+
+def show(widget: Any, visible: bool) -> None:
+    """Show a widget, or take its room away."""
+    widget.layout.display = None if visible else "none"
+
+
+class StatusLine(widgets.HTML):  # type: ignore[misc]  # ipywidgets has no types
+    """One line that says what happened last; screen readers read it when it changes."""
+
+    def say(self, text: str) -> None:
+        """Show how things are."""
+        self.value = render.status(text)
+
+    def fail(self, error: Exception) -> None:
+        """Show an error."""
+        self.value = render.problem(error)
+
+
+class Muted:
+    """True while Python itself changes controls, so that their observers leave that aside.
+
+    ::
+
+        with self._muted:
+            self.box.value = "set by Python"
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        self._depth += 1
+
+    def __exit__(self, *_error: object) -> None:
+        self._depth -= 1
+
+    def __bool__(self) -> bool:
+        return self._depth > 0

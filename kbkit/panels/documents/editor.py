@@ -1,0 +1,248 @@
+"""The document that is open in a panel: its labels, its text, stars, and its deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as widgets
+from traitlets import Bunch
+
+from kbkit.models import Document, DocumentState, DocumentType, Rating
+from kbkit.panels import render
+from kbkit.panels.controls import Muted, button, control, row, show, toggle
+from kbkit.panels.documents.rendering import (
+    LONGEST,
+    DocumentLink,
+    DocumentRenderer,
+    RenderedDocument,
+)
+from kbkit.panels.events import Topic
+from kbkit.panels.panel import Panel
+from kbkit.panels.view import View
+
+if TYPE_CHECKING:
+    from kbkit.knowledge_base import KnowledgeBase
+
+_EMPTY: dict[str, Any] = {
+    "title": "", "link": "", "place": "", "badge": "", "facts": [], "stars": 0, "rated": "",
+    "undo": False, "html": "", "links": [], "anchor": "",
+    "note": "Choose a document: its text appears here.",
+}  # fmt: skip
+
+
+class DocumentView(View, module="document.js"):
+    """The text of a document and what is known of it."""
+
+
+class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """One document with controls to label, rate and delete it; empty where none is open.
+
+    Attributes:
+        document: What it shows, or ``None``.
+        type_box: Its type.
+        tags_box: Its tags, separated by commas.
+        outline_box: Whether it is divided into the passages that search reads.
+        delete_button: Asks whether to delete it; `confirm_button` does so, `keep_button` does not.
+    """
+
+    def __init__(
+        self,
+        panel: Panel,
+        find: Callable[[], KnowledgeBase],
+        rater: str,
+        back_button: widgets.Button,
+        *,
+        on_change: Callable[[Topic], None],
+        on_link: Callable[[DocumentLink], None],
+    ) -> None:
+        """Make it empty.
+
+        Args:
+            panel: Shows what was done, and what goes wrong.
+            find: Gives the knowledge base of the document.
+            rater: The name that stars are stored under.
+            back_button: Stands among the controls.
+            on_change: Called when the document, or a rating of it, was changed.
+            on_link: Called when the reader follows a link to another document.
+        """
+        self._panel = panel
+        self._find = find
+        self._rater = rater
+        self._on_change = on_change
+        self._on_link = on_link
+        self._renderer = DocumentRenderer(())
+        self._rendered = RenderedDocument("", {})
+        self._given: list[Rating] = []
+        self._serial = 0
+        self._muted = Muted()
+        self.document: Document | None = None
+        types = [(str(each).replace("_", " "), str(each)) for each in DocumentType]
+        self.type_box = control(widgets.Dropdown, "Type", options=types)
+        hint = "separated by commas"
+        self.tags_box = control(widgets.Text, "Tags", placeholder=hint, continuous_update=False)
+        for box in (self.type_box, self.tags_box):
+            box.observe(self._on_labels, "value")
+        self.outline_box = toggle("Passages", tooltip="Show the passages that search reads")
+        self.outline_box.observe(self._on_outline, "value")
+        self.delete_button = button("Delete…", "Delete this document", self._ask)
+        self.confirm_button = button("Delete it", "It cannot be undone", self.delete)
+        self.keep_button = button("Keep it", "Delete nothing", self._keep)
+        self._question = widgets.HTML()
+        self._confirm = widgets.HBox([self._question, self.confirm_button, self.keep_button])
+        self._confirm.add_class("kbkit-confirm")
+        self._labels = row(
+            self.type_box, self.tags_box, self.outline_box, back_button, self.delete_button
+        )
+        self._view = DocumentView(
+            {"follow": self._follow, "rate": self._rate, "undo": self._undo_rating}
+        )
+        super().__init__([self._labels, self._confirm, self._view])
+        self.show(None, self._renderer)
+
+    def show(self, document: Document | None, renderer: DocumentRenderer, anchor: str = "") -> None:
+        """Show a document, or nothing.
+
+        Args:
+            document: With its text.
+            renderer: Renders documents of its knowledge base.
+            anchor: The place in it to begin at.
+        """
+        before = None if self.document is None else self.document.id
+        self.document, self._renderer = document, renderer
+        if document is None or document.id != before or anchor:
+            self._serial += 1
+        if document is None or document.id != before:
+            self._given = []
+            self._keep()
+        self._labels.layout.visibility = "hidden" if document is None else "visible"
+        self._rendered = RenderedDocument("", {})
+        if document is not None:
+            self._show_labels(document)
+            outlined = self.outline_box.value and document.state is not DocumentState.GONE
+            chunks = list(self._find().chunks.of(document.id)) if outlined else None
+            self._rendered = renderer.render(document, chunks)
+        self.redraw(anchor)
+
+    def redraw(self, anchor: str = "") -> None:
+        """Draw what is known of the document, its ratings among it, anew."""
+        document, rendered = self.document, self._rendered
+        if document is None:
+            self._view.state = {**_EMPTY, "serial": self._serial}
+            return
+        current = document.state is DocumentState.CURRENT
+        cut = f"{rendered.cut:,} characters at the end are left out: {LONGEST:,} are shown."
+        self._view.state = {
+            "title": render.plain(document.title, render.TITLE_LENGTH) or "Untitled",
+            "link": render.web_address(document.uri),
+            "place": render.plain(document.uri, render.PATH_LENGTH),
+            "badge": "" if current else document.state.value,
+            "facts": [f"fetched {document.fetched_at:%Y-%m-%d}"],
+            **self._stars(document),
+            "html": rendered.html,
+            "links": sorted(rendered.links),
+            "anchor": anchor,
+            "serial": self._serial,
+            "note": cut if rendered.cut else "",
+        }
+
+    def delete(self) -> None:
+        """Delete the document with its passages; its ratings stay."""
+        document = self.document
+        if document is None:
+            return
+        with self._panel.shown_errors():
+            self._find().documents.delete(document.id)
+            self.show(None, self._renderer)
+            self._on_change("documents")
+            self._panel.say(f"Deleted: “{render.plain(document.title, 80)}”")
+
+    # Labels
+
+    def _show_labels(self, document: Document) -> None:
+        with self._muted:
+            self.type_box.value = document.document_type.value
+            self.tags_box.value = ", ".join(document.tags)
+
+    def _on_labels(self, _change: Bunch) -> None:
+        document = self.document
+        if self._muted or document is None:
+            return
+        tags = tuple(part for part in map(str.strip, self.tags_box.value.split(",")) if part)
+        kind = DocumentType(self.type_box.value)
+        if (kind, tags) == (document.document_type, document.tags):
+            return
+        self._panel.say("Storing…")
+        with self._panel.shown_errors():
+            try:
+                self._find().documents.update(
+                    document.id,
+                    document_type=None if kind is document.document_type else kind,
+                    tags=None if tags == document.tags else tags,
+                )
+                stored = self._find().documents[document.id]
+            except Exception:
+                self._show_labels(document)
+                raise
+            self.show(stored, self._renderer)
+            self._on_change("documents")
+            labels = render.plain(", ".join(stored.tags), 80) or "no tags"
+            kind_name = stored.document_type.value.replace("_", " ")
+            self._panel.say(f"Stored: {kind_name}; {labels}")
+
+    def _on_outline(self, _change: Bunch) -> None:
+        with self._panel.shown_errors():
+            self.show(self.document, self._renderer)
+
+    # Deletion
+
+    def _ask(self) -> None:
+        if self.document is not None:
+            title = escape(render.plain(self.document.title, 80))
+            self._question.value = (
+                f"Delete <bdi>“{title}”</bdi>? A source that still has it may bring it back."
+            )
+            show(self._confirm, visible=True)
+
+    def _keep(self) -> None:
+        show(self._confirm, visible=False)
+
+    # Stars and links
+
+    def _stars(self, document: Document) -> dict[str, Any]:
+        kb = self._find()
+        ratings = kb.ratings.of(document.id)
+        own = [rating.score for rating in ratings if rating.rater == self._rater]
+        total = kb.ratings.total(document.id)
+        others = total is not None and total.raters > bool(own)
+        return {
+            "stars": own[-1] if own else 0,
+            "rated": f"{total.average:.1f} of 5 by {total.raters}" if total and others else "",
+            "undo": bool(self._given),
+        }
+
+    def _rate(self, content: Mapping[str, Any]) -> None:
+        score = content.get("score")
+        if self.document is None or not isinstance(score, int):
+            return
+        with self._panel.shown_errors():
+            self._given.append(self._find().rate(self.document.id, score, rater=self._rater))
+            self._show_rating(f"Stored: {score} {'star' if score == 1 else 'stars'}")
+
+    def _undo_rating(self, _content: Mapping[str, Any]) -> None:
+        if not self._given:
+            return
+        with self._panel.shown_errors():
+            self._find().ratings.delete(self._given.pop().id)
+            self._show_rating("Taken back: the rating")
+
+    def _show_rating(self, status: str) -> None:
+        self.redraw()
+        self._on_change("ratings")
+        self._panel.say(status)
+
+    def _follow(self, content: Mapping[str, Any]) -> None:
+        link = self._rendered.links.get(str(content.get("href")))
+        if link is not None:
+            self._on_link(link)

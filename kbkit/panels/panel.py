@@ -1,0 +1,168 @@
+"""What all panels are: boxes that show their errors and hear what others changed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as widgets
+import traitlets
+
+from kbkit.errors import KbkitError
+from kbkit.panels import events
+from kbkit.panels.controls import StatusLine, button, stylesheet
+from kbkit.panels.events import Topic
+
+_log = logging.getLogger(__name__)
+
+_INTERVAL = 0.2
+"""Seconds between two changes of what a job shows."""
+
+
+class Panel(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
+    """A piece of user interface. What goes wrong is shown in it: it has nobody to raise to.
+
+    Attributes:
+        error: What went wrong last, or ``None``.
+        status_line: Says what happened last, where the panel has it among its children.
+    """
+
+    error: Exception | None = None
+
+    def __init__(self, folder: Path, name: str) -> None:
+        """Make an empty panel.
+
+        Args:
+            folder: Of the workspace whose changes it hears of.
+            name: Of its class in the stylesheet.
+        """
+        self._folder = folder
+        self._loop = _running_loop()
+        self.status_line = StatusLine()
+        super().__init__()
+        self.add_class("kbkit-panel").add_class(f"kbkit-{name}")
+        events.subscribe(folder, self._receive)
+
+    def fill(self, children: Sequence[Any]) -> None:
+        """Put widgets into the panel."""
+        self.children = (stylesheet(), *children)
+
+    def say(self, text: str) -> None:
+        """Tell the reader how things are."""
+        self.status_line.say(text)
+
+    def fail(self, error: Exception) -> None:
+        """Tell the reader what went wrong; all else stays as it is shown."""
+        self.error = error
+        if not isinstance(error, KbkitError):
+            _log.debug("unexpected error in a panel", exc_info=error)
+        self._show_error(error)
+
+    @contextmanager
+    def shown_errors(self) -> Iterator[None]:
+        """Show what goes wrong inside, instead of raising it."""
+        try:
+            yield
+        except Exception as error:
+            self.fail(error)
+
+    def publish(self, topic: Topic) -> None:
+        """Let the other panels of the workspace know that something was changed here."""
+        events.publish(self._folder, topic, sender=self)
+
+    def _show_error(self, error: Exception) -> None:
+        self.status_line.fail(error)
+
+    def _receive(self, topic: Topic) -> None:
+        """Hear of a change in the thread that the panel works in: others may be in their own."""
+        if self._loop is not None and self._loop is not _running_loop():
+            self._loop.call_soon_threadsafe(self._receive, topic)
+        else:
+            with self.shown_errors():
+                self._update(topic)
+
+    def _update(self, topic: Topic) -> None:
+        """Show what another panel of the workspace changed."""
+
+
+class JobPanel(Panel):
+    """A panel whose work runs in a thread of its own, so that cells and other panels go on.
+
+    Attributes:
+        running: Whether work is under way.
+        cancel_button: Ends it.
+    """
+
+    running = traitlets.Bool(False, help="Whether work is under way.")
+
+    def __init__(self, folder: Path, name: str, hint: str) -> None:
+        """Make an empty panel.
+
+        Args:
+            folder: Of the workspace whose changes it hears of.
+            name: Of its class in the stylesheet.
+            hint: What its cancel button says when a pointer rests on it.
+        """
+        self._cancelled = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._updated = 0.0
+        self.cancel_button = button("Cancel", hint, self.cancel)
+        self.cancel_button.disabled = True
+        super().__init__(folder, name)
+
+    def cancel(self) -> None:
+        """End the work soon and cleanly; what was done stays."""
+        if self.running:
+            self._cancelled.set()
+            self.cancel_button.disabled = True
+            self.say("Stopping…")
+
+    def close(self) -> None:
+        """Take the panel off the page; work under way ends."""
+        self._cancelled.set()
+        super().close()
+
+    def _start(self, job: Callable[[], None]) -> None:
+        """Run a job in the thread; returns at once."""
+        self._cancelled.clear()
+        self.error = None
+        self._set_running(True)
+        self._thread = threading.Thread(target=self._run, args=(job,), daemon=True)
+        self._thread.start()
+
+    def _run(self, job: Callable[[], None]) -> None:
+        """Runs in the thread. Never raises."""
+        with self.shown_errors():
+            job()
+        self._set_running(False)
+
+    def _join(self, timeout: float | None) -> None:
+        """Wait for the thread."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    def _set_running(self, running: bool) -> None:
+        """Enable and disable controls; a panel with more of them does so first."""
+        self.cancel_button.disabled = not running
+        self.running = running
+
+    def _is_due(self) -> bool:
+        """Whether it is time to show how far the work is."""
+        now = time.monotonic()
+        if now - self._updated < _INTERVAL:
+            return False
+        self._updated = now
+        return True
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

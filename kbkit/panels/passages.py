@@ -1,0 +1,39 @@
+"""Passages as panels show them: where they stand, and their text as sanitised HTML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kbkit.models import Chunk, Hit
+from kbkit.panels import render
+
+LONGEST = 20_000
+"""Most characters of a passage that are shown."""
+
+
+def heading(hit: Hit) -> dict[str, Any]:
+    """What stands above a passage: title, headings, and the address of a link or ``""``."""
+    title = render.plain(hit.title, render.TITLE_LENGTH) or render.place(hit.uri) or "Untitled"
+    return {
+        "id": hit.chunk.id,
+        "title": title,
+        "path": path(hit.chunk, title),
+        "link": render.web_address(hit.url),
+        "place": render.place(hit.uri),
+    }
+
+
+def path(chunk: Chunk, title: str) -> str:
+    """The headings above a chunk, without the title of its document, with which many begin."""
+    above = [render.plain(each, render.PATH_LENGTH) for each in chunk.heading_path]
+    return render.plain(" › ".join(above[above[:1] == [title] :]), render.PATH_LENGTH)
+
+
+def html(chunk: Chunk) -> str:
+    """The text of a chunk as sanitised HTML without images, its links to the web only."""
+    from kbkit.markdown.rendering import render as render_markdown  # not before somebody asks
+
+    cut = len(chunk.text) - LONGEST
+    more = f"\n\n… and {cut:,} characters more" if cut > 0 else ""
+    text = render.lines(chunk.text[:LONGEST], LONGEST) + more
+    return render_markdown(text, lambda _link: None).html

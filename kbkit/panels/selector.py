@@ -1,0 +1,114 @@
+"""The choice of a knowledge base, as all panels of a workspace have it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import ipywidgets as widgets
+
+from kbkit.errors import NotFoundError
+from kbkit.panels.controls import Muted, control
+
+if TYPE_CHECKING:
+    from kbkit.knowledge_base import KnowledgeBase
+    from kbkit.workspace import Workspace
+
+_ALL = ("All", "")  # not None, which would say that nothing is selected
+
+
+class KnowledgeBaseSelector:
+    """Which knowledge base a panel works on: the one it was made for, or one of a workspace.
+
+    Attributes:
+        workspace: Where to choose, or ``None``.
+        folder: The workspace's folder.
+        box: The control; ``None`` where there is but one knowledge base.
+    """
+
+    def __init__(
+        self,
+        target: Workspace | KnowledgeBase,
+        *,
+        on_change: Callable[[], None] | None = None,
+        offer_all: bool = False,
+        offer_new: bool = False,
+    ) -> None:
+        """Make a choice.
+
+        Args:
+            target: A knowledge base, or a workspace whose knowledge bases can be chosen.
+            on_change: Called when the reader chose another one.
+            offer_all: Whether all together can be chosen.
+            offer_new: Whether the name of a new one can be written.
+        """
+        from kbkit.workspace import Workspace
+
+        self._kb = None if isinstance(target, Workspace) else target
+        self.workspace = target if isinstance(target, Workspace) else None
+        self.folder: Path = target.path
+        self._offer_all = offer_all
+        self._muted = Muted()
+        self.box: widgets.Dropdown | widgets.Combobox | None = None
+        if self.workspace is not None:
+            hint = {"placeholder": "Choose one, or name a new one"} if offer_new else {}
+            kind = widgets.Combobox if offer_new else widgets.Dropdown
+            self.box = control(kind, "Knowledge base", **hint)
+            self.offer()
+            if offer_new:
+                self.box.value = next(iter(self.box.options), "")
+            if on_change is not None:
+                self.box.observe(lambda _change: self._muted or on_change(), "value")
+
+    @property
+    def name(self) -> str:
+        """The chosen one's name; ``""`` where none or all are chosen."""
+        if self._kb is not None:
+            return self._kb.name
+        assert self.box is not None
+        return (self.box.value or "").strip()
+
+    def offer(self) -> bool:
+        """Offer what the workspace holds by now.
+
+        Returns:
+            Whether another one is chosen now, since the one before is gone.
+        """
+        if self.workspace is None or self.box is None:
+            return False
+        names = list(self.workspace)
+        options = [_ALL, *((name, name) for name in names)] if self._offer_all else names
+        if list(self.box.options) == options:
+            return False
+        if isinstance(self.box, widgets.Combobox):  # which may say what is not there yet
+            self.box.options = options
+            return False
+        before = self.box.value
+        default = "" if self._offer_all else next(iter(names), None)
+        with self._muted:
+            self.box.options = options
+            self.box.value = before if before in names else default
+        return before not in names
+
+    def find(self, name: str = "") -> KnowledgeBase:
+        """A knowledge base.
+
+        Args:
+            name: Its name; by default of the one that is chosen.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        if self._kb is not None:
+            return self._kb
+        assert self.workspace is not None
+        if not (name := name or self.name):
+            raise NotFoundError(f"{self.folder}: has no knowledge base yet; make one first")
+        return self.workspace[name]
+
+    def chosen(self) -> list[KnowledgeBase]:
+        """The one that is chosen, or all."""
+        if self.workspace is None:
+            return [self.find()]
+        return [self.workspace[name] for name in self.workspace if self.name in ("", name)]

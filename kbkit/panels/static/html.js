@@ -1,0 +1,81 @@
+// Text of a document as HTML that Python sanitised, where it can touch nothing around it.
+import { make } from "./dom.js";
+
+/** All the styles there are inside; colours are custom properties of the panel. */
+const STYLE = `
+:host { display: block; line-height: 1.55; overflow-wrap: anywhere; }
+:host > div > :first-child { margin-top: 0; }
+:host > div > :last-child { margin-bottom: 0; }
+h1, h2, h3, h4, h5, h6 { margin: 1em 0 0.4em; font-size: 1em; line-height: 1.3; }
+h1 { font-size: 1.4em; }
+h2 { font-size: 1.25em; }
+h3 { font-size: 1.12em; }
+p, ul, ol, blockquote, pre, table { margin: 0 0 0.65em; }
+ul, ol { padding-inline-start: 1.6em; }
+a { color: var(--kb-link); }
+a:focus-visible, table:focus-visible { outline: 2px solid var(--kb-dense); }
+.headerlink { display: none; }
+blockquote { border-inline-start: 3px solid var(--kb-line); padding-inline-start: 12px; color: var(--kb-soft); }
+code, pre { font-family: var(--jp-code-font-family, ui-monospace, monospace); font-size: 0.94em; }
+code { border-radius: 3px; padding: 1px 4px; background: var(--kb-raised); }
+pre { border-radius: 6px; padding: 9px 12px; background: var(--kb-raised); white-space: pre-wrap; }
+pre code { padding: 0; background: none; font-size: 1em; }
+table { display: block; width: max-content; max-width: 100%; overflow: auto; border-collapse: collapse; overflow-wrap: normal; }
+th, td { border: 1px solid var(--kb-line); padding: 4px 9px; text-align: start; vertical-align: top; }
+th { background: var(--kb-raised); }
+hr { border: 0; border-top: 1px solid var(--kb-line); }
+.chunk { margin: 10px -8px; border: 1px solid var(--kb-dense); border-radius: 6px; padding: 0 8px 2px; }
+.chunk-of { margin: 0 -8px 4px; border-radius: 5px 5px 0 0; padding: 2px 8px; background: var(--kb-raised); color: var(--kb-soft); font-size: 0.86em; }
+.k, .kc, .kd, .kn, .kr, .kt, .ow { color: var(--kb-code-word); }
+.s, .s1, .s2, .sa, .sb, .sc, .sd, .se, .sh, .si, .sr, .ss, .sx, .dl { color: var(--kb-code-text); }
+.c, .c1, .ch, .cm, .cp, .cs, .go, .gp { color: var(--kb-code-note); }
+.m, .mb, .mf, .mh, .mi, .mo, .il, .na, .nb, .no { color: var(--kb-code-value); }
+.nf, .nc, .nd, .nt, .fm { color: var(--kb-code-name); }
+`;
+
+/**
+ * An element whose inside is a shadow root: neither its ids and classes nor the page's styles reach
+ * across.
+ *
+ * @param {Record<string, any>} attributes
+ */
+export function makeShadow(attributes) {
+  const host = make("div", { dir: "auto", ...attributes });
+  const inside = make("div", { dir: "auto" });
+  host.attachShadow({ mode: "open" }).append(make("style", {}, STYLE), inside);
+  return { host, inside };
+}
+
+/**
+ * Fill an element with sanitised HTML. Links open beside the notebook; those that lead nowhere are
+ * text.
+ *
+ * @param {HTMLElement} element
+ * @param {string} html  what nh3 let through
+ * @param {RegExp} allowed  addresses that a link may have; those of the page itself begin with `#`
+ */
+export function fillHtml(element, html, allowed = /^https?:\/\//i) {
+  element.innerHTML = html;
+  for (const link of element.querySelectorAll("a")) {
+    const href = link.getAttribute("href") ?? "";
+    if (!allowed.test(href)) {
+      link.removeAttribute("href");
+    } else if (!href.startsWith("#")) {
+      link.setAttribute("target", "_blank");
+      link.setAttribute("rel", "noopener noreferrer nofollow");
+    }
+  }
+  // wide tables scroll, so the keyboard has to reach them
+  element.querySelectorAll("table").forEach((table) => table.setAttribute("tabindex", "0"));
+}
+
+/**
+ * A passage as sanitised HTML.
+ *
+ * @param {string} html  what nh3 let through
+ */
+export function makePassage(html) {
+  const { host, inside } = makeShadow({ class: "kbkit-passage" });
+  fillHtml(inside, html);
+  return host;
+}
