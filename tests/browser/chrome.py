@@ -31,7 +31,7 @@ def launched(chromium: str) -> Iterator[Any]:
 
 @contextmanager
 def guarded(chrome: Any, address: str) -> Iterator[tuple[Any, list[str]]]:
-    """A page that may talk to this address only, and a list of what it tried."""
+    """A page that may talk to this address only, and a list of what it tried and what failed."""
     events: list[str] = []
 
     def guard(route: Any) -> None:
@@ -50,5 +50,7 @@ def guarded(chrome: Any, address: str) -> Iterator[tuple[Any, list[str]]]:
     page = context.new_page()
     page.set_default_timeout(60_000)
     page.on("dialog", note_dialog)
+    page.on("pageerror", lambda error: events.append(f"error {error}"))
+    page.on("console", lambda line: line.type == "error" and events.append(f"console {line.text}"))
     yield page, events
     context.close()

@@ -163,7 +163,7 @@ def test_labels_are_stored_at_once_and_shown_elsewhere(scratch, kb):
     assert status(panel) == "Stored: policy; one, two"
     assert panel.editor.tags_box.value == "one, two"
     assert panel.document == document
-    assert (other.shown.type_box.value, other.shown.tags_box.value) == ("policy", "one, two")
+    assert (other.editor.type_box.value, other.editor.tags_box.value) == ("policy", "one, two")
 
 
 def test_stars_are_stored_and_taken_back(scratch, kb):

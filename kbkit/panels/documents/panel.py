@@ -154,10 +154,7 @@ class DocumentsPanel(Panel):
     def _look(self, _content: Mapping[str, Any]) -> None:
         """The reader comes back to the tree: perhaps another process changed something."""
         with self.shown_errors():
-            if (
-                self._selector.name
-                and self._revision != handle_of(self._selector.find()).revision()
-            ):
+            if self._selector.name and self._revision != self._current_revision():
                 self.refresh()
 
     def _update(self, topic: Topic) -> None:
@@ -174,13 +171,16 @@ class DocumentsPanel(Panel):
         documents: list[Document] = []
         self._revision = None
         if name:
-            self._revision = handle_of(self._selector.find()).revision()
+            self._revision = self._current_revision()
             documents = self._selector.find().documents.list()
         self._tree = DocumentTree(documents)
         self._renderer = DocumentRenderer(documents)
         self._version += 1
         count = f"{len(documents):,} {'document' if len(documents) == 1 else 'documents'}"
         self.say(f"{name}: {count}" if name else "No knowledge base yet")
+
+    def _current_revision(self) -> object:
+        return handle_of(self._selector.find()).revision()
 
     def _show_document(self, document: Document | None, anchor: str = "") -> None:
         other = document is not None and (self.document is None or self.document.id != document.id)
