@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kbkit.feedback.evaluate import Evaluation
+from kbkit.frames import pairs_html
 from kbkit.models import IngestReport, KnowledgeBaseInfo, Progress
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import Question, Recipe, golden_questions, load_recipe
@@ -64,13 +65,12 @@ class BuildReport:
             ("fetched", f"{ingest.fetched:,}"),
         ]  # fmt: skip
         for label, problems in (("failed", ingest.failed), ("skipped", ingest.skipped)):
-            if problems:
-                reasons: dict[str, list[str]] = {}
-                for problem in problems:
-                    reasons.setdefault(problem.reason, []).append(problem.uri)
-                for reason, uris in reasons.items():
-                    more = f" and {len(uris) - 1:,} more" if len(uris) > 1 else ""
-                    lines.append((label, f"{reason}: {uris[0]}{more}"))
+            reasons: dict[str, list[str]] = {}
+            for problem in problems:
+                reasons.setdefault(problem.reason, []).append(problem.uri)
+            for reason, uris in reasons.items():
+                more = f" and {len(uris) - 1:,} more" if len(uris) > 1 else ""
+                lines.append((label, f"{reason}: {uris[0]}{more}"))
         if ingest.fidelity:
             lines.append(("read", _fidelity_line(ingest.fidelity)))
         for page in ingest.poorly_read[:_POOR_SHOWN]:
@@ -79,13 +79,9 @@ class BuildReport:
             lines.append(("poorly read", f"and {others:,} more pages"))
         if self.evaluation:
             figures = self.evaluation
-            lines.append(
-                (
-                    "questions",
-                    f"{len(figures.results)}: nDCG@10 {figures.ndcg:.3f}, "
-                    f"Recall@10 {figures.recall:.3f}, Hit@1 {figures.hit_at_1:.3f}",
-                )
-            )
+            scores = f"nDCG@10 {figures.ndcg:.3f}, Recall@10 {figures.recall:.3f}"
+            hits = f"Hit@1 {figures.hit_at_1:.3f}"
+            lines.append(("questions", f"{len(figures.results)}: {scores}, {hits}"))
         stages = ", ".join(f"{stage} {value:.1f}" for stage, value in self.seconds.items())
         lines.append(("seconds", stages))
         if self.site:
@@ -93,12 +89,7 @@ class BuildReport:
         return lines
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
-            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
-            for label, value in self.lines()
-        )
-        return f"<p>Built <b>{html.escape(self.info.name)}</b></p><table>{rows}</table>"
+        return f"<p>Built <b>{html.escape(self.info.name)}</b></p>{pairs_html(self.lines())}"
 
 
 def _fidelity_line(fidelity: Mapping[str, tuple[int, int]]) -> str:
@@ -183,7 +174,8 @@ def _build(
     if not report.interrupted:
         if questions:
             began = time.perf_counter()
-            _tell(on_progress, "evaluate", len(questions))
+            if on_progress is not None:
+                on_progress(Progress("evaluate", 0, len(questions)))
             evaluation = kb.feedback.evaluate(questions)
             seconds["evaluate"] = time.perf_counter() - began
         if site:
@@ -195,8 +187,3 @@ def _build(
     seconds["total"] = time.perf_counter() - start
     seconds = {stage: round(value, 2) for stage, value in seconds.items()}
     return BuildReport(kb.info(), report, evaluation, project, site_folder, seconds)
-
-
-def _tell(on_progress: OnProgress | None, stage: str, total: int) -> None:
-    if on_progress is not None:
-        on_progress(Progress(stage, 0, total))

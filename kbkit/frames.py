@@ -246,13 +246,15 @@ def info_html(info: KnowledgeBaseInfo) -> str:
         "embedder": info.embedder,
         "updated": f"{info.updated_at:%Y-%m-%d %H:%M} UTC ({age.days} days ago)",
     }
-    body = "".join(
-        f"<tr><th style='text-align:left'>{key}</th>"
+    about = f"<p><b>{html.escape(info.name)}</b> {html.escape(info.description)}</p>"
+    return about + pairs_html((key, value) for key, value in rows.items() if value)
+
+
+def pairs_html(pairs: Iterable[tuple[str, str]]) -> str:
+    """Labels and values as an HTML table."""
+    rows = (
+        f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
         f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
-        for key, value in rows.items()
-        if value
+        for label, value in pairs
     )
-    return (
-        f"<p><b>{html.escape(info.name)}</b> {html.escape(info.description)}</p>"
-        f"<table>{body}</table>"
-    )
+    return f"<table>{''.join(rows)}</table>"

@@ -74,29 +74,28 @@ def serve_panel(
 
     Raises:
         MissingExtraError: Voilà is not installed.
-        ConfigError: The port is taken, the theme is unknown, or others
-            can reach the host and there is no token, or a short one.
+        ConfigError: The port is taken, the theme is unknown, or others can reach the host and
+            there is no token, or a short one.
         WorkspaceError: The workspace cannot be opened.
     """
-    given = token or Settings.from_environment().panel_token
-    check(host, given, theme)
-    port = _free(host, port)
+    token = token or Settings.from_environment().panel_token
+    check_options(host, token, theme)
+    port = _free_port(host, port)
     with Workspace(workspace) as opened:
-        place = opened.path
-    known = given or secrets.token_urlsafe(24)
-    shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{port}/"
-    with tempfile.TemporaryDirectory(prefix="kbkit-panel-") as folder, _template(Path(folder)):
-        notebook = _notebook(Path(folder), place)
-        say(f"serving {place} at {address}?token={quote(known)} (Ctrl+C ends it)")
+        path = opened.path
+    token = token or secrets.token_urlsafe(24)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={quote(token)}"
+    with tempfile.TemporaryDirectory(prefix="kbkit-panel-") as folder, _page_template(Path(folder)):
+        notebook = _write_notebook(Path(folder), path)
+        say(f"serving {path} at {address} (Ctrl+C ends it)")
         if open_browser:
             import webbrowser
 
-            webbrowser.open(f"{address}?token={quote(known)}")
-        _voila(notebook, host, port, known, theme)
+            webbrowser.open(address)
+        _run_voila(notebook, host, port, token, theme)
 
 
-def check(host: str, token: str, theme: str) -> None:
+def check_options(host: str, token: str, theme: str) -> None:
     """Whether a dashboard may be served like this.
 
     Raises:
@@ -121,7 +120,7 @@ def check(host: str, token: str, theme: str) -> None:
         raise ConfigError(f"token: shorter than {_SHORTEST_TOKEN} characters; give a longer one")
 
 
-def _free(host: str, port: int) -> int:
+def _free_port(host: str, port: int) -> int:
     """The port itself, or a free one for 0.
 
     Raises:
@@ -140,7 +139,7 @@ def _free(host: str, port: int) -> int:
 
 
 @contextmanager
-def _template(folder: Path) -> Iterator[None]:
+def _page_template(folder: Path) -> Iterator[None]:
     """Let Voilà find kbkit's page template, and keep the user's settings of Voilà out."""
     place = folder / "voila" / "templates" / "kbkit"
     place.mkdir(parents=True)
@@ -158,7 +157,7 @@ def _template(folder: Path) -> Iterator[None]:
             os.environ["JUPYTER_PATH"] = before
 
 
-def _notebook(folder: Path, workspace: Path) -> Path:
+def _write_notebook(folder: Path, workspace: Path) -> Path:
     """A notebook of one cell that shows the dashboard."""
     code = (
         "import kbkit\nfrom kbkit.panels import Dashboard\n\n"
@@ -179,7 +178,7 @@ def _notebook(folder: Path, workspace: Path) -> Path:
     return path
 
 
-def _voila(notebook: Path, host: str, port: int, token: str, theme: str) -> None:
+def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> None:
     from traitlets.config import Config
     from voila.app import Voila
 

@@ -42,26 +42,25 @@ def watch(
         on_trouble: Called with what kept a change from being taken over; the next one is tried.
         stop: Asked at every look; true ends it.
     """
-    seen: tuple[str, object] | None = None
+    files = revision = None
     while not stop():
-        began = time.monotonic()
-        now = (stamp(kb), handle_of(kb).revision())
-        looked = time.monotonic() - began
-        if now != seen:
-            try:
-                if (seen is None or now[0] != seen[0]) and kb.sources.paths():
-                    kb.refresh(local=True)
-                    now = (now[0], handle_of(kb).revision())
-                if seen is None or now[1] != seen[1]:
-                    on_export(kb.export(folder=folder, build=build))
-            except KbkitError as error:
-                on_trouble(error)
-            seen = now
-        time.sleep(max(interval, SHARE * looked))
+        start = time.monotonic()
+        files_now, revision_now = file_fingerprint(kb), handle_of(kb).revision()
+        seconds = time.monotonic() - start
+        try:
+            if files_now != files and kb.sources.paths():
+                kb.refresh(local=True)
+                revision_now = handle_of(kb).revision()
+            if revision_now != revision:
+                on_export(kb.export(folder=folder, build=build))
+        except KbkitError as error:
+            on_trouble(error)
+        files, revision = files_now, revision_now
+        time.sleep(max(interval, SHARE * seconds))
 
 
-def stamp(kb: KnowledgeBase) -> str:
-    """Stands for the names, sizes and times of all files that its sources read."""
+def file_fingerprint(kb: KnowledgeBase) -> str:
+    """Identifies the names, sizes and times of all files that its sources read."""
     state = hashlib.blake2b(digest_size=16)
     for place, left_out in kb.sources.paths():
         for path in _files(place, left_out):

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from kbkit.errors import ConfigError
-from kbkit.serving import check, serve_panel
+from kbkit.serving import check_options, serve_panel
 
 LONG = "a-token-that-is-long-enough"
 
@@ -26,13 +26,13 @@ LONG = "a-token-that-is-long-enough"
 )
 def test_what_is_not_safe_is_refused(host, token, theme, says):
     with pytest.raises(ConfigError, match=says):
-        check(host, token, theme)
+        check_options(host, token, theme)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1"])
 def test_this_machine_needs_no_token_of_its_own(host):
-    check(host, "", "dark")
-    check("0.0.0.0", LONG, "dark")
+    check_options(host, "", "dark")
+    check_options("0.0.0.0", LONG, "dark")
 
 
 def test_a_port_that_is_taken_is_one_clear_error(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from kbkit import Workspace
 from kbkit.recipes import FilesSource
-from kbkit.watching import stamp, watch
+from kbkit.watching import file_fingerprint, watch
 
 
 @pytest.fixture
@@ -68,14 +68,14 @@ def test_what_goes_wrong_is_told_and_the_next_change_is_tried(tmp_path, notes):
     assert "index.md" in told[0]
 
 
-def test_a_stamp_knows_the_files_that_sources_read(tmp_path, notes):
+def test_a_fingerprint_knows_the_files_that_sources_read(tmp_path, notes):
     with Workspace(tmp_path / "kb") as workspace:
         kb = workspace.create("notes")
         kb.ingest(FilesSource(path=str(notes / "**/*.md"), exclude=("drafts/**",)))
-        before = stamp(kb)
+        before = file_fingerprint(kb)
         (notes / "drafts").mkdir()
         (notes / "drafts/x.md").write_text("x")
         (tmp_path / "elsewhere.md").write_text("x")
-        assert stamp(kb) == before
+        assert file_fingerprint(kb) == before
         (notes / "one.md").write_text("# One\n\nlonger than before\n")
-        assert stamp(kb) != before
+        assert file_fingerprint(kb) != before

@@ -65,9 +65,9 @@ def write_notebook(
     notebook = nbformat.reads(  # type: ignore[no-untyped-call]
         resources.files(__name__).joinpath(_TEMPLATE).read_text(encoding="utf-8"), as_version=4
     )
-    values = {"recipe": _seen_from(path.parent, recipe)}
+    values = {"recipe": _relative_to(path.parent, recipe)}
     if workspace is not None:
-        values["workspace"] = _seen_from(path.parent, workspace)
+        values["workspace"] = _relative_to(path.parent, workspace)
     _fill(notebook, loaded, values)
     _write(notebook, path)
     return path
@@ -95,10 +95,10 @@ def run_notebook(path: str | Path, *, on_progress: OnProgress | None = None) -> 
     except (OSError, ValueError) as error:
         raise NotebookError(f"{path}: cannot be read as a notebook: {error}") from error
     cells = [index for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
-    begun = [0]
+    current = [0]
 
     def tell(cell: Any, cell_index: int) -> None:
-        begun[0] = cell_index
+        current[0] = cell_index
         if on_progress is not None and cell_index in cells:
             first = (cell.source.strip().splitlines() or [""])[0]
             on_progress(Progress("notebook", cells.index(cell_index), len(cells), first))
@@ -115,7 +115,7 @@ def run_notebook(path: str | Path, *, on_progress: OnProgress | None = None) -> 
     try:
         client.execute()
     except nbclient.exceptions.CellExecutionError as error:
-        raise NotebookError(_failure(path, begun[0], error.ename, error.evalue)) from error
+        raise NotebookError(_failure(path, current[0], error.ename, error.evalue)) from error
     except (nbclient.exceptions.DeadKernelError, NoSuchKernel) as error:
         raise NotebookError(f"{path}: its kernel is gone: {error}; run it again") from error
     finally:
@@ -146,7 +146,7 @@ def _plain(text: str) -> str:
     return _MARKUP.sub(lambda match: f"\\{match[0]}", " ".join(text.split()))
 
 
-def _seen_from(folder: Path, path: str | Path) -> str:
+def _relative_to(folder: Path, path: str | Path) -> str:
     try:
         return Path(os.path.relpath(path, folder)).as_posix()
     except ValueError:  # on another drive
