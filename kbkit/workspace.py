@@ -91,15 +91,15 @@ class Workspace:
             raise InvalidNameError(str(error)) from None
         spec = spec or KnowledgeBaseSpec()
         analyzer(spec.language)
-        with self._stores.database.read() as connection:
-            if name in knowledge_bases.names(connection):
+        with self._stores.database.read() as transaction:
+            if name in knowledge_bases.names(transaction):
                 raise ConflictError(
                     f"a knowledge base named {name!r} exists; choose another name, or delete it"
                 )
         embedder = self._embedder(spec.embedding)
-        with self._stores.database.write() as connection:
+        with self._stores.database.write() as transaction:
             row = knowledge_bases.create(
-                connection,
+                transaction,
                 name,
                 description=description,
                 config=spec.model_dump(mode="json"),
@@ -114,26 +114,26 @@ class Workspace:
         Raises:
             NotFoundError: There is none; the message names those there are.
         """
-        with self._stores.database.read() as connection:
-            row = knowledge_bases.get(connection, name)
+        with self._stores.database.read() as transaction:
+            row = knowledge_bases.get(transaction, name)
         return self._knowledge_base(row)
 
     def __contains__(self, name: object) -> bool:
-        with self._stores.database.read() as connection:
-            return name in knowledge_bases.names(connection)
+        with self._stores.database.read() as transaction:
+            return name in knowledge_bases.names(transaction)
 
     def __iter__(self) -> Iterator[str]:
-        with self._stores.database.read() as connection:
-            return iter(knowledge_bases.names(connection))
+        with self._stores.database.read() as transaction:
+            return iter(knowledge_bases.names(transaction))
 
     def __len__(self) -> int:
-        with self._stores.database.read() as connection:
-            return len(knowledge_bases.names(connection))
+        with self._stores.database.read() as transaction:
+            return len(knowledge_bases.names(transaction))
 
     def list(self) -> list[KnowledgeBaseInfo]:
         """Figures of all knowledge bases, in order of name."""
-        with self._stores.database.read() as connection:
-            return knowledge_bases.describe_all(connection)
+        with self._stores.database.read() as transaction:
+            return knowledge_bases.describe_all(transaction)
 
     def to_frame(self) -> pd.DataFrame:
         """Figures of all knowledge bases as a DataFrame, indexed by name."""
@@ -145,9 +145,9 @@ class Workspace:
         Raises:
             NotFoundError: There is none of that name.
         """
-        with self._stores.database.write() as connection:
-            row = knowledge_bases.get(connection, name)
-            knowledge_bases.delete(connection, row.id)
+        with self._stores.database.write() as transaction:
+            row = knowledge_bases.get(transaction, name)
+            knowledge_bases.delete(transaction, row.id)
         self._knowledge_bases.pop(row.id, None)
         self._stores.snapshots.drop(row.id)
         self._stores.vectors.sweep()

@@ -169,11 +169,11 @@ def test_the_catalog_is_what_the_schema_says(tmp_path):
 
     from kbkit.stores.catalog.schema import metadata
     from kbkit.stores.locks import FolderLocks
-    from kbkit.stores.sqlite.database import Database
+    from kbkit.stores.sqlite.database import SqliteDatabase
 
-    database = Database(tmp_path / "catalog.db", FolderLocks(tmp_path / "locks"))
+    database = SqliteDatabase(tmp_path / "catalog.db", FolderLocks(tmp_path / "locks"))
     with database.read() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+        assert compare_metadata(MigrationContext.configure(connection._connection), metadata) == []
     database.close()
 
 

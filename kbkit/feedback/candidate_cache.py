@@ -18,7 +18,7 @@ from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.fusion import Features, Weights, discounts, fuse, normalise
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.ranking import CandidatePool, mark_duplicates
-from kbkit.stores.catalog import reading
+from kbkit.stores.catalog import corpus
 
 Rows = NDArray[np.int64]
 
@@ -177,8 +177,8 @@ def _has_duplicates(vectors: Matrix, threshold: float) -> bool:
 
 
 def _by_chunk(kb: Searchable, seqs: Rows, query: EvaluationQuery) -> Values:
-    with kb.retriever.stores.database.read() as connection:
-        known = reading.seqs_by_id(connection, list(query.gains))
+    with kb.retriever.stores.database.read() as transaction:
+        known = corpus.seqs_by_id(transaction, list(query.gains))
     worth = {seq: float(query.gains[chunk_id]) for chunk_id, seq in known.items()}
     return np.array([worth.get(seq, 0.0) for seq in seqs.tolist()])
 

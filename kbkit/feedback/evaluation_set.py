@@ -11,7 +11,7 @@ from kbkit.feedback.judgements import Judgements
 from kbkit.models import Hits, Mode
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec
 from kbkit.retrieval.retriever import Retriever
-from kbkit.stores.catalog import reading
+from kbkit.stores.catalog import corpus
 
 Unit = Literal["page", "chunk"]
 
@@ -128,8 +128,8 @@ def _by_chunk(kb: Searchable, judgements: Judgements) -> EvaluationSet:
             "for, or give golden questions"
         )
     ids = list({judgement.chunk_id for judgement in judgements})
-    with kb.retriever.stores.database.read() as connection:
-        there = reading.seqs_by_id(connection, ids)
+    with kb.retriever.stores.database.read() as transaction:
+        there = corpus.seqs_by_id(transaction, ids)
     known = [
         EvaluationQuery(text, {name: grade for name, grade in grades.items() if name in there})
         for text, grades in judgements.grades.items()

@@ -6,9 +6,9 @@ from kbkit.errors import NotFoundError
 from kbkit.feedback.judgements import Judgements
 from kbkit.models import Rating
 from kbkit.retrieval.query import MAX_QUERY_LENGTH
-from kbkit.stores.catalog import knowledge_bases, ratings, reading
+from kbkit.stores.catalog import corpus, knowledge_bases, ratings, reading
+from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.ratings import Total
-from kbkit.stores.sqlite.database import Database
 from kbkit.validation import check_integer, check_text, is_integer
 
 _LARGEST_ID = 2**63 - 1
@@ -35,13 +35,13 @@ def rate(
     target = check_text("target", target)
     query = check_text("query", query)[:MAX_QUERY_LENGTH]  # as search reads it
     rater, note = check_text("rater", rater), check_text("note", note)
-    with database.write() as connection:
-        row = knowledge_bases.get_by_id(connection, kb_id)
-        kind = reading.kind_of(connection, kb_id, target)
+    with database.write() as transaction:
+        row = knowledge_bases.get_by_id(transaction, kb_id)
+        kind = reading.kind_of(transaction, kb_id, target)
         if kind is None:
             raise _unknown(row.name, target)
         return ratings.add(
-            connection,
+            transaction,
             kb_id,
             target=target,
             target_type=kind,
@@ -58,10 +58,10 @@ def unrate(database: Database, kb_id: str, rating_id: int) -> None:
     Raises:
         NotFoundError: There is no such rating.
     """
-    with database.write() as connection:
-        row = knowledge_bases.get_by_id(connection, kb_id)
+    with database.write() as transaction:
+        row = knowledge_bases.get_by_id(transaction, kb_id)
         known = is_integer(rating_id, 1, _LARGEST_ID)
-        if not known or not ratings.remove(connection, kb_id, int(rating_id)):
+        if not known or not ratings.remove(transaction, kb_id, int(rating_id)):
             raise NotFoundError(f"{row.name}: has no rating with id {rating_id!r}")
 
 
@@ -72,19 +72,19 @@ def rating_of(database: Database, kb_id: str, target: str) -> Total | None:
         NotFoundError: There is and was no such chunk or document.
     """
     target = check_text("target", target)
-    with database.read() as connection:
-        row = knowledge_bases.get_by_id(connection, kb_id)
-        total = ratings.total(connection, kb_id, target)
-        if total is None and reading.kind_of(connection, kb_id, target) is None:
+    with database.read() as transaction:
+        row = knowledge_bases.get_by_id(transaction, kb_id)
+        total = ratings.total(transaction, kb_id, target)
+        if total is None and reading.kind_of(transaction, kb_id, target) is None:
             raise _unknown(row.name, target)
         return total
 
 
 def judgements_of(database: Database, kb_id: str) -> Judgements:
     """What a knowledge base's ratings say of its chunks."""
-    with database.read() as connection:
-        given = ratings.listed(connection, kb_id)
-        there = reading.seqs_by_id(connection, [rating.target for rating in given])
+    with database.read() as transaction:
+        given = ratings.listed(transaction, kb_id)
+        there = corpus.seqs_by_id(transaction, [rating.target for rating in given])
     return Judgements.from_ratings(given, there)
 
 

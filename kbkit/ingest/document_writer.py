@@ -16,8 +16,6 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-import sqlalchemy as sa
-
 from kbkit.embedding.base import Embedder
 from kbkit.errors import ConflictError
 from kbkit.ingest.chunking import chunk, embedded_text
@@ -28,10 +26,10 @@ from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.sources.base import SourceEvent
 from kbkit.sources.doctype import detect
 from kbkit.stores.catalog import knowledge_bases, pending_vectors, runs, writing
+from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.runs import Visited
-from kbkit.stores.catalog.writing import Known, NewChunk, NewDocument, Touch
+from kbkit.stores.catalog.writing import NewChunk, NewDocument, StoredVersion, Touch
 from kbkit.stores.index_writer import IndexWriter
-from kbkit.stores.sqlite.database import Database
 from kbkit.text import REVISION, analyzer
 
 _CHARACTERS = 200_000
@@ -133,14 +131,14 @@ class Storing:
         waiting, self._waiting = self._waiting, {}
         self._characters = 0
         while waiting:
-            with self._place.database.read() as connection:
-                before = writing.known_documents(connection, waiting)
+            with self._place.database.read() as transaction:
+                before = writing.stored_versions(transaction, waiting)
             same, new = self._told_apart(waiting, before)
             if self._store(same, new, before):
                 break  # else somebody has said something of them meanwhile
 
     def _told_apart(
-        self, waiting: Mapping[str, _Waiting], before: Mapping[str, Known]
+        self, waiting: Mapping[str, _Waiting], before: Mapping[str, StoredVersion]
     ) -> tuple[list[tuple[Document, Origin]], list[tuple[Document, Origin]]]:
         """Documents that are as they were, and those that have to be stored."""
         same, new = [], []
@@ -162,7 +160,7 @@ class Storing:
         self,
         same: list[tuple[Document, Origin]],
         new: list[tuple[Document, Origin]],
-        before: Mapping[str, Known],
+        before: Mapping[str, StoredVersion],
     ) -> bool:
         """Whether they were stored; not so where what was known of them no longer holds."""
         database, kb_id, embedder = self._place.database, self._place.kb_id, self._place.embedder
@@ -181,19 +179,19 @@ class Storing:
         with self._tally.timed("embed"):
             vectors = vectors_of(database, kb_id, embedder, texts)
         self._tally.counts["chunks_embedded"] += vectors.new
-        with self._tally.timed("store"), database.write() as connection:
+        with self._tally.timed("store"), database.write() as transaction:
             if cut:
-                _check_embedder(connection, kb_id, embedder)
+                _check_embedder(transaction, kb_id, embedder)
                 ids = [document.id for document, _ in new]
-                now = writing.known_documents(connection, ids)
+                now = writing.stored_versions(transaction, ids)
                 if any(now.get(known_as) != before.get(known_as) for known_as in ids):
                     return False
-            changes = writing.replace_documents(connection, kb_id, cut, vectors.packed)
+            changes = writing.replace_documents(transaction, kb_id, cut, vectors.packed)
             if vectors.waiting:
-                pending_vectors.remove(connection, kb_id, embedder.fingerprint, texts)
+                pending_vectors.remove(transaction, kb_id, embedder.fingerprint, texts)
             for run_id, touches in _by_run(same).items():
-                writing.touch_documents(connection, touches, run_id=run_id)
-            _record(connection, [origin for _, origin in (*same, *new)])
+                writing.touch_documents(transaction, touches, run_id=run_id)
+            _record(transaction, [origin for _, origin in (*same, *new)])
         self._tally.counts["same"] += len(same)
         for document, _ in new:
             known = before.get(document.id)
@@ -278,8 +276,8 @@ def _chunk(document: Document, span: ChunkSpan, text: str, position: int, occurr
     )
 
 
-def _check_embedder(connection: sa.Connection, kb_id: str, embedder: Embedder) -> None:
-    row = knowledge_bases.get_by_id(connection, kb_id)
+def _check_embedder(transaction: Transaction, kb_id: str, embedder: Embedder) -> None:
+    row = knowledge_bases.get_by_id(transaction, kb_id)
     if row.embedder != embedder.fingerprint:
         raise ConflictError(
             f"{row.name}: another process has changed its embedder to {row.embedder}; "
@@ -295,7 +293,7 @@ def _by_run(same: list[tuple[Document, Origin]]) -> dict[int | None, list[Touch]
     return touches
 
 
-def _record(connection: sa.Connection, origins: list[Origin]) -> None:
+def _record(transaction: Transaction, origins: list[Origin]) -> None:
     """Remember visits of pages along with what became of their documents."""
     visits: dict[tuple[str, int], list[Visited]] = {}
     for origin in origins:
@@ -307,4 +305,4 @@ def _record(connection: sa.Connection, origins: list[Origin]) -> None:
         visited = Visited(event.record, event.outcome.value, event.reason, datetime.now(UTC))
         visits.setdefault((origin.source_id, origin.run_id), []).append(visited)
     for (source_id, run_id), found in visits.items():
-        runs.record_visits(connection, source_id, run_id, found)
+        runs.record_visits(transaction, source_id, run_id, found)

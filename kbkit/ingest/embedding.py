@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kbkit.embedding.base import Embedder, batch_size
-from kbkit.stores.catalog import pending_vectors, reading
-from kbkit.stores.sqlite.database import Database
+from kbkit.stores.catalog import packing, pending_vectors
+from kbkit.stores.catalog.database import Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ def vectors_of(
     Raises:
         EmbedderError: The embedder failed; the batches before that are kept.
     """
-    with database.read() as connection:
-        packed = pending_vectors.known(connection, kb_id, texts)
+    with database.read() as transaction:
+        packed = pending_vectors.known(transaction, kb_id, texts)
         missing = [key for key in texts if key not in packed]
-        waited = pending_vectors.waiting(connection, kb_id, embedder.fingerprint, missing)
+        waited = pending_vectors.waiting(transaction, kb_id, embedder.fingerprint, missing)
     packed |= waited
     missing = [key for key in missing if key not in waited]
     size = batch_size(embedder)
@@ -51,8 +51,8 @@ def vectors_of(
         made = embed(embedder, {key: texts[key] for key in keys})
         packed |= made
         if start + size < len(missing):  # a later batch may fail
-            with database.write() as connection:
-                pending_vectors.add(connection, kb_id, embedder.fingerprint, made)
+            with database.write() as transaction:
+                pending_vectors.add(transaction, kb_id, embedder.fingerprint, made)
     return Vectors(packed, len(missing), bool(waited) or len(missing) > size)
 
 
@@ -63,4 +63,4 @@ def embed(embedder: Embedder, texts: Mapping[str, str]) -> dict[str, bytes]:
         EmbedderError: The embedder failed.
     """
     matrix = embedder.embed_passages(list(texts.values()))
-    return dict(zip(texts, reading.pack(matrix), strict=True))
+    return dict(zip(texts, packing.pack(matrix), strict=True))

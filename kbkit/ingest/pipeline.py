@@ -119,16 +119,16 @@ class Pipeline:
     ) -> IngestReport:
         """Cut and index all stored documents again, after a change of chunking or language."""
         tally = Tally()
-        with self.stores.database.read() as connection:
-            ids = writing.document_ids(connection, self.kb_id)
+        with self.stores.database.read() as transaction:
+            ids = writing.document_ids(transaction, self.kb_id)
         with self._follower() as follower, self._storing(tally, follower) as storing:
             for done, known in enumerate(ids, 1):
                 if stop():
                     tally.interrupted = True
                     break
-                with self.stores.database.read() as connection:
-                    document = reading.get_document(connection, self.kb_id, known)
-                    source_id, run_id = writing.origin(connection, known)
+                with self.stores.database.read() as transaction:
+                    document = reading.get_document(transaction, self.kb_id, known)
+                    source_id, run_id = writing.origin(transaction, known)
                 source_document = SourceDocument(
                     document.uri, document.title, document.content, document.document_type,
                     document.tags, document.metadata,
@@ -141,8 +141,8 @@ class Pipeline:
 
     def _run_source(self, row: SourceRow, source: SourceReader, run: _Run) -> None:
         tally = run.tally
-        with self.stores.database.write() as connection:
-            run_id, _ = runs.begin_run(connection, row)
+        with self.stores.database.write() as transaction:
+            run_id, _ = runs.begin_run(transaction, row)
         context = SourceContext(
             memory=runs.RunMemory(self.stores.database, row.id, run_id),
             stop=run.stop,
@@ -178,14 +178,14 @@ class Pipeline:
             return
         if source.exhaustive:
             self._retire_unseen(row, run_id, tally)
-        with self.stores.database.write() as connection:
+        with self.stores.database.write() as transaction:
             report = replace(tally.report(), fidelity=tally.fidelity(before))
-            runs.end_run(connection, run_id, report.to_dict())
+            runs.end_run(transaction, run_id, report.to_dict())
 
     def _retire_unseen(self, row: SourceRow, run_id: int, tally: Tally) -> None:
-        with tally.timed("store"), self.stores.database.write() as connection:
-            for document_id in writing.unseen_documents(connection, row.id, run_id):
-                changes = writing.retire_document(connection, self.kb_id, document_id)
+        with tally.timed("store"), self.stores.database.write() as transaction:
+            for document_id in writing.unseen_documents(transaction, row.id, run_id):
+                changes = writing.retire_document(transaction, self.kb_id, document_id)
                 tally.counts["gone"] += 1
                 tally.counts["chunks_removed"] += changes.removed
 

@@ -17,8 +17,8 @@ from kbkit.ingest.run_log import Tally
 from kbkit.models import IngestReport, Progress
 from kbkit.progress import OnProgress
 from kbkit.stores.catalog import knowledge_bases, pending_vectors, reading
+from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.stores import Stores
-from kbkit.stores.vector_index import restart
 
 
 def reembed(
@@ -68,13 +68,13 @@ def _embed(
     """Embed what has no vector of the new embedder; false when it was stopped."""
     database, kb_id, embedder = place.database, place.kb_id, place.embedder
     fingerprint, size = embedder.fingerprint, batch_size(embedder)
-    with database.read() as connection:
-        total = pending_vectors.count_without(connection, kb_id, fingerprint)
+    with database.read() as transaction:
+        total = pending_vectors.count_without(transaction, kb_id, fingerprint)
     done = last = 0
     while not stop():
-        with database.read() as connection:
-            rows = pending_vectors.without(connection, kb_id, fingerprint, after=last, limit=size)
-            found = reading.get_chunks(connection.exec_driver_sql, [row.seq for row in rows])
+        with database.read() as transaction:
+            rows = pending_vectors.without(transaction, kb_id, fingerprint, after=last, limit=size)
+            found = reading.get_chunks(transaction, [row.seq for row in rows])
         if not rows:
             return True
         texts = {}
@@ -83,9 +83,9 @@ def _embed(
             texts[row.embed_hash] = embedded_text(document.title, chunk.heading_path, chunk.text)
         with tally.timed("embed"):
             made = embed(embedder, texts)
-        with database.write() as connection:
-            knowledge_bases.get_by_id(connection, kb_id)
-            pending_vectors.add(connection, kb_id, fingerprint, made)
+        with database.write() as transaction:
+            knowledge_bases.get_by_id(transaction, kb_id)
+            pending_vectors.add(transaction, kb_id, fingerprint, made)
         tally.counts["chunks_embedded"] += len(made)
         last = rows[-1].seq
         done += len(rows)
@@ -96,17 +96,17 @@ def _embed(
 def _taken_over(place: Place) -> bool:
     """Take the vectors over if there is one for every chunk; documents may have come meanwhile."""
     kb_id, embedder = place.kb_id, place.embedder
-    with place.database.write() as connection:
-        row = knowledge_bases.get_by_id(connection, kb_id)
-        if pending_vectors.without(connection, kb_id, embedder.fingerprint, after=0, limit=1):
+    with place.database.write() as transaction:
+        row = knowledge_bases.get_by_id(transaction, kb_id)
+        if pending_vectors.without(transaction, kb_id, embedder.fingerprint, after=0, limit=1):
             return False
-        pending_vectors.take_over(connection, row, embedder.fingerprint, embedder.dimensions)
+        pending_vectors.take_over(transaction, row, embedder.fingerprint, embedder.dimensions)
         spec = place.config.embedding.model_dump(mode="json")
         knowledge_bases.update(
-            connection,
+            transaction,
             kb_id,
             description=row.description,
             config={**row.config, "embedding": spec},
         )
-        restart(connection, row)
+        restart(transaction, row)
     return True

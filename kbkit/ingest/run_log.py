@@ -12,15 +12,13 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-import sqlalchemy as sa
-
 from kbkit.models import DocumentState, IngestReport, Problem, SourceDocument
 from kbkit.models.fidelity import POOR, fidelity_score
 from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.stores.catalog import runs, writing
+from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.runs import Visited
 from kbkit.stores.catalog.writing import Touch
-from kbkit.stores.sqlite.database import Database
 
 _TOGETHER = 200
 _SECONDS = 0.5
@@ -135,12 +133,12 @@ class QuietEvents:
         events, self._waiting = self._waiting, []
         if not events:
             return
-        with self._tally.timed("store"), self._database.write() as connection:
-            self._store(connection, events)
+        with self._tally.timed("store"), self._database.write() as transaction:
+            self._store(transaction, events)
 
-    def _store(self, connection: sa.Connection, events: list[tuple[SourceEvent, datetime]]) -> None:
+    def _store(self, transaction: Transaction, events: list[tuple[SourceEvent, datetime]]) -> None:
         ids = [document_id(self._kb_id, _uri(event)) for event, _ in events]
-        states = writing.states(connection, ids)
+        states = writing.states(transaction, ids)
         touched: dict[str, Touch] = {}
         visits = []
         for (event, at), found in zip(events, ids, strict=True):
@@ -156,7 +154,7 @@ class QuietEvents:
                 case Outcome.SKIPPED:
                     self._tally.skipped.append(Problem(event.uri, event.reason))
                 case Outcome.GONE if there:
-                    changes = writing.retire_document(connection, self._kb_id, found)
+                    changes = writing.retire_document(transaction, self._kb_id, found)
                     self._tally.counts["gone"] += 1
                     self._tally.counts["chunks_removed"] += changes.removed
                     states[found] = DocumentState.GONE
@@ -165,8 +163,8 @@ class QuietEvents:
                     self._tally.failed.append(Problem(event.uri, event.reason))
             if event.record is not None:
                 visits.append(Visited(event.record, event.outcome.value, event.reason, at))
-        writing.touch_documents(connection, touched.values(), run_id=self._run_id)
-        runs.record_visits(connection, self._source_id, self._run_id, visits)
+        writing.touch_documents(transaction, touched.values(), run_id=self._run_id)
+        runs.record_visits(transaction, self._source_id, self._run_id, visits)
 
 
 def document_id(kb_id: str, uri: str) -> str:

@@ -10,8 +10,7 @@ from kbkit.errors import ConfigError, NotFoundError
 from kbkit.frames import chunks_frame, map_frame, rows_html
 from kbkit.knowledge_base.handle import Handle
 from kbkit.models import Chunk
-from kbkit.stores.catalog import knowledge_bases, reading
-from kbkit.stores.catalog.sampling import sample
+from kbkit.stores.catalog import corpus, knowledge_bases, reading
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +30,8 @@ class Chunks:
         self._database = handle.stores.database
 
     def __iter__(self) -> Iterator[Chunk]:
-        with self._database.read() as connection:
-            yield from reading.iter_chunks(connection, self._handle.id)
+        with self._database.read() as transaction:
+            yield from reading.iter_chunks(transaction, self._handle.id)
 
     def __len__(self) -> int:
         return self._handle.info().chunks
@@ -43,8 +42,8 @@ class Chunks:
         Raises:
             NotFoundError: There is none.
         """
-        with self._database.read() as connection:
-            (chunk,) = reading.neighbours(connection, self._handle.id, str(chunk_id), 0, 0)
+        with self._database.read() as transaction:
+            (chunk,) = reading.neighbours(transaction, self._handle.id, str(chunk_id), 0, 0)
         return chunk
 
     def __contains__(self, chunk_id: object) -> bool:
@@ -63,8 +62,8 @@ class Chunks:
             NotFoundError: There is no such document.
         """
         document_id = self._handle.document(document).id
-        with self._database.read() as connection:
-            return list(reading.iter_chunks(connection, self._handle.id, document_id))
+        with self._database.read() as transaction:
+            return list(reading.iter_chunks(transaction, self._handle.id, document_id))
 
     def to_frame(self) -> pd.DataFrame:
         """All chunks as a DataFrame, indexed by id."""
@@ -87,10 +86,10 @@ class Chunks:
         """
         if not 1 <= limit <= _MOST_POINTS:
             raise ConfigError(f"limit={limit}: give 1 to {_MOST_POINTS:,} chunks")
-        with self._database.read() as connection:
-            row = knowledge_bases.get_by_id(connection, self._handle.id)
-            found, vectors = sample(connection, row.id, row.dimensions, limit, seed)
-            chunks = knowledge_bases.describe(connection, row).chunks
+        with self._database.read() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self._handle.id)
+            found, vectors = corpus.sample(transaction, row.id, row.dimensions, limit, seed)
+            chunks = knowledge_bases.describe(transaction, row).chunks
         frame = map_frame(found, vectors)
         frame.attrs["chunks"] = chunks
         return frame

@@ -13,7 +13,6 @@ from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import Document, DocumentInfo, DocumentType, Labels, SourceDocument
 from kbkit.stores.catalog import reading, writing
-from kbkit.stores.catalog.listing import iter_listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,8 +34,8 @@ class Documents:
         self._database = handle.stores.database
 
     def __iter__(self) -> Iterator[Document]:
-        with self._database.read() as connection:
-            yield from reading.iter_documents(connection, self._handle.id)
+        with self._database.read() as transaction:
+            yield from reading.iter_documents(transaction, self._handle.id)
 
     def __len__(self) -> int:
         return sum(self._handle.info().states.values())
@@ -52,17 +51,17 @@ class Documents:
     def __contains__(self, document: object) -> bool:
         if not isinstance(document, str):
             return False
-        with self._database.read() as connection:
+        with self._database.read() as transaction:
             try:
-                reading.get_document(connection, self._handle.id, document)
+                reading.get_document(transaction, self._handle.id, document)
             except NotFoundError:
                 return False
         return True
 
     def list(self) -> list[Document]:
         """All documents in order of URI, quickly: the ``content`` of each is left empty."""
-        with self._database.read() as connection:
-            return list(iter_listed(connection, self._handle.id))
+        with self._database.read() as transaction:
+            return list(reading.iter_listed(transaction, self._handle.id))
 
     def add(
         self,
@@ -99,8 +98,8 @@ class Documents:
             tags=tuple(tags or ()),
             metadata=metadata or {},
         )
-        with self._database.read() as connection:
-            said = writing.labels(connection, self._handle.id, document.uri)
+        with self._database.read() as transaction:
+            said = writing.labels(transaction, self._handle.id, document.uri)
         labels = Labels(
             said.document_type if document_type is None else None,
             said.tags if tags is None else None,
@@ -161,14 +160,14 @@ class Documents:
             NotFoundError: There is no such document.
         """
         found = self[document]
-        with self._database.write() as connection:
-            writing.delete_document(connection, self._handle.id, found.id)
+        with self._database.write() as transaction:
+            writing.delete_document(transaction, self._handle.id, found.id)
         self._handle.stores.vectors.apply(self._handle.id)
 
     def tags(self) -> dict[str, int]:
         """How many of its documents have each tag, the most used first."""
-        with self._database.read() as connection:
-            return reading.tag_counts(connection, self._handle.id)
+        with self._database.read() as transaction:
+            return reading.tag_counts(transaction, self._handle.id)
 
     def folders(self, *, depth: int = 2) -> dict[str, int]:
         """How many of its documents lie in each folder of their URIs' paths, sorted by folder.
@@ -176,8 +175,8 @@ class Documents:
         Args:
             depth: Folders within folders that are counted apart.
         """
-        with self._database.read() as connection:
-            return reading.folder_counts(connection, self._handle.id, depth)
+        with self._database.read() as transaction:
+            return reading.folder_counts(transaction, self._handle.id, depth)
 
     def to_frame(self) -> pd.DataFrame:
         """All documents as a DataFrame, indexed by id; ``content`` is the Markdown."""
@@ -195,9 +194,9 @@ class Documents:
 
     def _origin(self, old: Document, given: Labels, stored: Document | None) -> Origin:
         """Where a stored document comes from, and what is said of it now."""
-        with self._database.read() as connection:
-            said = writing.labels(connection, self._handle.id, old.uri)
-            source_id, run_id = writing.origin(connection, old.id)
+        with self._database.read() as transaction:
+            said = writing.labels(transaction, self._handle.id, old.uri)
+            source_id, run_id = writing.origin(transaction, old.id)
         labels = Labels(
             given.document_type or said.document_type,
             said.tags if given.tags is None else given.tags,
@@ -211,9 +210,9 @@ class Documents:
         document_id, report = self._ingestion.pipeline().store(document, origin)
         if not (report.new or report.changed or report.same):
             return None
-        with self._database.read() as connection:
-            stored = reading.get_document(connection, self._handle.id, document_id)
-            chunks = sum(1 for _ in reading.iter_chunks(connection, self._handle.id, stored.id))
+        with self._database.read() as transaction:
+            stored = reading.get_document(transaction, self._handle.id, document_id)
+            chunks = sum(1 for _ in reading.iter_chunks(transaction, self._handle.id, stored.id))
         return DocumentInfo.of(stored, chunks)
 
 

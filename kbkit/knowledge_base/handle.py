@@ -26,7 +26,6 @@ from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever, search
 from kbkit.stores.catalog import knowledge_bases, ratings, reading
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.catalog.listing import iter_listed
 from kbkit.validation import check_text
 
 if TYPE_CHECKING:
@@ -57,8 +56,8 @@ class Handle:
         Raises:
             NotFoundError: It was deleted.
         """
-        with self.stores.database.read() as connection:
-            return knowledge_bases.get_by_id(connection, self.id)
+        with self.stores.database.read() as transaction:
+            return knowledge_bases.get_by_id(transaction, self.id)
 
     @property
     def spec(self) -> KnowledgeBaseSpec:
@@ -67,18 +66,18 @@ class Handle:
 
     def info(self) -> KnowledgeBaseInfo:
         """Its figures."""
-        with self.stores.database.read() as connection:
+        with self.stores.database.read() as transaction:
             return knowledge_bases.describe(
-                connection, knowledge_bases.get_by_id(connection, self.id)
+                transaction, knowledge_bases.get_by_id(transaction, self.id)
             )
 
     def revision(self) -> tuple[int, int, int]:
         """Numbers that change when its documents or ratings change, whoever changes them."""
         changes = self.stores.database.changes()  # before looking, lest one be missed
         if self._revision is None or self._revision[0] != changes:
-            with self.stores.database.read() as connection:
-                version = knowledge_bases.get_by_id(connection, self.id).version
-                found = (version, *ratings.extent(connection, self.id))
+            with self.stores.database.read() as transaction:
+                version = knowledge_bases.get_by_id(transaction, self.id).version
+                found = (version, *ratings.extent(transaction, self.id))
             self._revision = (changes, found)
         return self._revision[1]
 
@@ -93,8 +92,8 @@ class Handle:
         Raises:
             NotFoundError: There is none; the message names one that is written alike.
         """
-        with self.stores.database.read() as connection, suppress(NotFoundError):
-            return reading.get_document(connection, self.id, str(document))
+        with self.stores.database.read() as transaction, suppress(NotFoundError):
+            return reading.get_document(transaction, self.id, str(document))
         raise self._missing("document with id or URI", document)
 
     def target(self, target: str | Target, *, rated: bool = False) -> Target:
@@ -108,14 +107,14 @@ class Handle:
             NotFoundError: There is none.
         """
         known = target.id if isinstance(target, Target) else check_text("target", target)
-        with self.stores.database.read() as connection:
-            kind = reading.kind_of(connection, self.id, known)
+        with self.stores.database.read() as transaction:
+            kind = reading.kind_of(transaction, self.id, known)
             if kind is None and rated:
-                given = ratings.listed(connection, self.id, ratings.of_targets([known]))
+                given = ratings.listed(transaction, self.id, [known])
                 kind = given[-1].target_type if given else None
             if kind is None:
                 with suppress(NotFoundError):
-                    known, kind = reading.get_document(connection, self.id, known).id, "document"
+                    known, kind = reading.get_document(transaction, self.id, known).id, "document"
         found = Target(TargetKind(kind), known) if kind is not None else None
         if found is None or (isinstance(target, Target) and found != target):
             raise self._missing("chunk or document with id or URI", known)
@@ -123,12 +122,12 @@ class Handle:
 
     def ratings_of(self, targets: Sequence[str]) -> list[Rating]:
         """The ratings of some chunks and documents, given by id, oldest first."""
-        with self.stores.database.read() as connection:
-            return ratings.listed(connection, self.id, ratings.of_targets(targets))
+        with self.stores.database.read() as transaction:
+            return ratings.listed(transaction, self.id, targets)
 
     def _missing(self, what: str, given: str) -> NotFoundError:
-        with self.stores.database.read() as connection:
-            uris = [listed.uri for listed in iter_listed(connection, self.id)]
+        with self.stores.database.read() as transaction:
+            uris = [listed.uri for listed in reading.iter_listed(transaction, self.id)]
         near = get_close_matches(str(given), uris, 1)
         meant = (
             f"did you mean {near[0]!r}?"

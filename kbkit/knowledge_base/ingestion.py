@@ -26,8 +26,8 @@ from kbkit.recipes import (
 from kbkit.sources import open_reader
 from kbkit.sources.base import SourceEvent
 from kbkit.stores.catalog import knowledge_bases, runs, writing
+from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.catalog.runs import SourceRow
-from kbkit.stores.vector_index import restart
 from kbkit.text import REVISION
 
 if TYPE_CHECKING:
@@ -126,15 +126,15 @@ class Ingestion:
             )
             if report.interrupted:
                 return report
-        with self._stores.database.write() as connection:
+        with self._stores.database.write() as transaction:
             knowledge_bases.update(
-                connection,
+                transaction,
                 self.id,
                 description=before.description if description is None else description,
                 config=spec.model_dump(mode="json"),
             )
             if old.storage != spec.storage:
-                restart(connection, knowledge_bases.get_by_id(connection, self.id))
+                restart(transaction, knowledge_bases.get_by_id(transaction, self.id))
         self._stores.vectors.apply(self.id)
         return self._with_encoder(report)
 
@@ -142,8 +142,8 @@ class Ingestion:
         """Fit the query encoder if that is due; the report tells how long it took."""
         from kbkit.retrieval.encoder_fitting import is_due
 
-        with self._stores.database.read() as connection:
-            due = is_due(connection, knowledge_bases.get_by_id(connection, self.id))
+        with self._stores.database.read() as transaction:
+            due = is_due(transaction, knowledge_bases.get_by_id(transaction, self.id))
         if not due or report.interrupted:
             return report
         start = time.perf_counter()
@@ -180,16 +180,16 @@ class Ingestion:
 
     def sources(self) -> list[SourceRow]:
         """Its sources, oldest first."""
-        with self._stores.database.read() as connection:
-            return runs.list_sources(connection, self.id)
+        with self._stores.database.read() as transaction:
+            return runs.list_sources(transaction, self.id)
 
     def _save_source(self, source: AnySource, base: str | Path, *, from_recipe: bool) -> SourceRow:
         spec = source.model_dump(mode="json")
         key = runs.source_key(spec, _PLACE[source.type])
-        with self._stores.database.write() as connection:
-            knowledge_bases.get_by_id(connection, self.id)
+        with self._stores.database.write() as transaction:
+            knowledge_bases.get_by_id(transaction, self.id)
             return runs.save_source(
-                connection,
+                transaction,
                 self.id,
                 key,
                 spec,
@@ -199,10 +199,10 @@ class Ingestion:
 
     def drop_source(self, source_id: str) -> None:
         """Forget a source and delete its documents."""
-        with self._stores.database.write() as connection:
-            for document_id in writing.document_ids(connection, self.id, source_id):
-                writing.delete_document(connection, self.id, document_id)
-            runs.delete_source(connection, source_id)
+        with self._stores.database.write() as transaction:
+            for document_id in writing.document_ids(transaction, self.id, source_id):
+                writing.delete_document(transaction, self.id, document_id)
+            runs.delete_source(transaction, source_id)
 
     def _reindex(self, on_progress: OnProgress | None, stop: Stop) -> None:
         """Cut and index all documents again where an older kbkit made the terms."""
@@ -211,8 +211,8 @@ class Ingestion:
         with progress_bar(on_progress) as tell:
             report = self.pipeline().renew(on_progress=tell, stop=stop)
         if not report.interrupted:
-            with self._stores.database.write() as connection:
-                knowledge_bases.set_analyzer(connection, self.id)
+            with self._stores.database.write() as transaction:
+                knowledge_bases.set_analyzer(transaction, self.id)
 
     def _run(
         self,

@@ -247,8 +247,8 @@ class KnowledgeBase:
         for name, number in given.items():
             if not isinstance(number, int) or number < 0:
                 raise ConfigError(f"{name}={number!r}: give a whole number, 0 or more")
-        with self._handle.stores.database.read() as connection:
-            return reading.neighbours(connection, self._handle.id, chunk_id, before, after)
+        with self._handle.stores.database.read() as transaction:
+            return reading.neighbours(transaction, self._handle.id, chunk_id, before, after)
 
     def add(
         self,

@@ -30,12 +30,12 @@ class Ratings:
         self._database = handle.stores.database
 
     def __iter__(self) -> Iterator[Rating]:
-        with self._database.read() as connection:
-            yield from ratings.listed(connection, self._handle.id)
+        with self._database.read() as transaction:
+            yield from ratings.listed(transaction, self._handle.id)
 
     def __len__(self) -> int:
-        with self._database.read() as connection:
-            return ratings.extent(connection, self._handle.id)[1]
+        with self._database.read() as transaction:
+            return ratings.extent(transaction, self._handle.id)[1]
 
     def __getitem__(self, rating_id: int) -> Rating:
         """The rating of that id.

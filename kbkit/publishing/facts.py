@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from kbkit.export.facts import Facts, Related, SourceFacts
 from kbkit.models import Document
 from kbkit.stores.catalog import ratings, reading, runs
-from kbkit.stores.catalog.schema import chunks
-from kbkit.stores.catalog.schema import runs as runs_table
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.snapshots.snapshot import Snapshot
 
 NEIGHBOURS = 4
@@ -26,22 +24,21 @@ _PLACES = ("url", "path", "name")
 """Options of a source that say where it reads."""
 
 
-def gather_facts(connection: sa.Connection, kb_id: str, snapshot: Snapshot) -> Facts:
+def gather_facts(transaction: Transaction, kb_id: str, snapshot: Snapshot) -> Facts:
     """Gather all of it in one reading transaction.
 
     Args:
-        connection: The transaction.
+        transaction: The transaction.
         kb_id: Of the knowledge base.
         snapshot: Of the version that the transaction sees.
     """
-    scores = {(r.target, r.rater, r.query): r.score for r in ratings.listed(connection, kb_id)}
-    query = sa.select(chunks.c.end - chunks.c.start).where(chunks.c.kb_id == kb_id)
+    scores = {(r.target, r.rater, r.query): r.score for r in ratings.listed(transaction, kb_id)}
     return Facts(
-        related=related_passages(connection, snapshot),
-        ratings=_ratings(ratings.totals(connection, kb_id), snapshot),
+        related=related_passages(transaction, snapshot),
+        ratings=_ratings(ratings.totals(transaction, kb_id), snapshot),
         scores=Counter(scores.values()),
-        lengths=list(connection.execute(query).scalars()),
-        sources=[_source(connection, row) for row in runs.list_sources(connection, kb_id)],
+        lengths=reading.chunk_lengths(transaction, kb_id),
+        sources=[_source(transaction, row) for row in runs.list_sources(transaction, kb_id)],
     )
 
 
@@ -51,16 +48,16 @@ class StoredDocuments:
     They are read as they are asked for, so that a large knowledge base is never held whole.
     """
 
-    def __init__(self, connection: sa.Connection, kb_id: str) -> None:
-        self._connection = connection
+    def __init__(self, transaction: Transaction, kb_id: str) -> None:
+        self._transaction = transaction
         self._kb_id = kb_id
 
     def __iter__(self) -> Iterator[Document]:
-        return reading.iter_documents(self._connection, self._kb_id, gone=False)
+        return reading.iter_documents(self._transaction, self._kb_id, gone=False)
 
 
 def related_passages(
-    connection: sa.Connection, snapshot: Snapshot
+    transaction: Transaction, snapshot: Snapshot
 ) -> dict[str, tuple[Related, ...]]:
     """The passages of other documents that are nearest to each document, by its id.
 
@@ -83,7 +80,7 @@ def related_passages(
         # the mean of all would take the same off each of them
         best = int((vectors[starts[other] : starts[other + 1]] @ means[number]).argmax())
         chosen.append((int(held[number]), int(held[other]), int(rows[starts[other] + best])))
-    return _passages(connection, snapshot, chosen)
+    return _passages(transaction, snapshot, chosen)
 
 
 def _nearest(means: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
@@ -107,14 +104,11 @@ def _nearest(means: NDArray[np.float32]) -> Iterator[tuple[int, int]]:
 
 
 def _passages(
-    connection: sa.Connection, snapshot: Snapshot, chosen: list[tuple[int, int, int]]
+    transaction: Transaction, snapshot: Snapshot, chosen: list[tuple[int, int, int]]
 ) -> dict[str, tuple[Related, ...]]:
     seqs = sorted({int(snapshot.seqs[row]) for _, _, row in chosen})
-    anchors: dict[int, str] = {}
-    for part in reading.in_parts(seqs):
-        query = sa.select(chunks.c.seq, chunks.c.anchor).where(chunks.c.seq.in_(part))
-        anchors.update((row.seq, row.anchor) for row in connection.execute(query))
-    uris = reading.uris_of(connection, {snapshot.document_ids[other] for _, other, _ in chosen})
+    anchors = reading.anchors_of(transaction, seqs)
+    uris = reading.uris_of(transaction, {snapshot.document_ids[other] for _, other, _ in chosen})
     headings = list(snapshot.heading_texts)
     found: dict[str, list[Related]] = {}
     for number, other, row in chosen:
@@ -144,16 +138,11 @@ def _ratings(given: ratings.Totals, snapshot: Snapshot) -> dict[str, tuple[float
     }
 
 
-def _source(connection: sa.Connection, row: runs.SourceRow) -> SourceFacts:
-    query = (
-        sa.select(runs_table.c.finished_at, runs_table.c.report)
-        .where(runs_table.c.source_id == row.id, runs_table.c.finished_at.is_not(None))
-        .order_by(runs_table.c.id.desc())
-    )
-    reports = connection.execute(query).all()
+def _source(transaction: Transaction, row: runs.SourceRow) -> SourceFacts:
+    ended = runs.finished_runs(transaction, row.id)
     # A refresh measures changed pages only, so the run counts that measured most
     measured: Mapping[str, tuple[int, int]] = max(
-        ((r.report or {}).get("fidelity") or {} for r in reports),
+        (report.get("fidelity") or {} for _, report in ended),
         key=lambda fidelity: fidelity.get("pages", (0, 0))[1],
         default={},
     )
@@ -161,6 +150,6 @@ def _source(connection: sa.Connection, row: runs.SourceRow) -> SourceFacts:
     return SourceFacts(
         type=row.type,
         place=place,
-        day=reports[0].finished_at.date().isoformat() if reports else "",
+        day=ended[0][0].date().isoformat() if ended else "",
         fidelity={kind: (int(kept), int(wanted)) for kind, (kept, wanted) in measured.items()},
     )

@@ -10,7 +10,6 @@ from importlib.metadata import version
 from itertools import groupby
 
 import numpy as np
-import sqlalchemy as sa
 
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.export.index import IndexContent, IndexedChunk, IndexedDocument
@@ -21,7 +20,6 @@ from kbkit.retrieval.fusion import rating_prior
 from kbkit.retrieval.snippet import plain_text
 from kbkit.stores.catalog import knowledge_bases, query_encoders, ratings, reading
 from kbkit.stores.catalog.reading import heading_text
-from kbkit.stores.catalog.schema import documents
 from kbkit.stores.stores import Stores
 from kbkit.text import analyzer
 
@@ -38,17 +36,18 @@ def index_state(stores: Stores, kb_id: str, pages: Mapping[str, str], title: str
         pages: The page of each document's URI; what has none is left out.
         title: What it is called on the site.
     """
-    with stores.database.read() as connection:
-        row = knowledge_bases.get_by_id(connection, kb_id)
-        encoder = query_encoders.state(connection, kb_id)
-        totals = ratings.totals(connection, kb_id)
+    with stores.database.read() as transaction:
+        row = knowledge_bases.get_by_id(transaction, kb_id)
+        encoder = query_encoders.state(transaction, kb_id)
+        totals = ratings.totals(transaction, kb_id)
         # when documents were fetched changes no version
-        query = sa.select(documents.c.id, documents.c.fetched_at, documents.c.state)
-        fetched = connection.execute(query.where(documents.c.kb_id == kb_id)).all()
+        listed = list(reading.iter_listed(transaction, kb_id))
     parts: list[object] = [version("kbkit"), row.id, row.name, row.version, row.embedder]
     parts += [row.config, encoder and encoder.fitted_at.isoformat(), title, sorted(pages.items())]
     parts += [sorted(totals.chunks.items()), sorted(totals.documents.items())]
-    parts += sorted((known, at.date().isoformat(), state) for known, at, state in fetched)
+    parts += sorted(
+        (each.id, each.fetched_at.date().isoformat(), str(each.state)) for each in listed
+    )
     return hashlib.blake2b(repr(parts).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
@@ -66,20 +65,20 @@ def index_content(
     Returns:
         ``None`` where no chunk is left.
     """
-    with stores.database.read() as connection:
-        row = knowledge_bases.get_by_id(connection, kb_id)
-        snapshot = stores.snapshots.made(connection, row)
-        stored = query_encoders.load(connection, kb_id)
-        totals = ratings.totals(connection, kb_id)
+    with stores.database.read() as transaction:
+        row = knowledge_bases.get_by_id(transaction, kb_id)
+        snapshot = stores.snapshots.made(transaction, row)
+        stored = query_encoders.load(transaction, kb_id)
+        totals = ratings.totals(transaction, kb_id)
         of_documents = {
             document.id: _document(document, pages, totals.documents.get(document.id, _NONE))
-            for document in reading.iter_documents(connection, kb_id, gone=False)
+            for document in reading.iter_documents(transaction, kb_id, gone=False)
             if document.uri in pages
         }
         ids: list[str] = []
         chunks: list[IndexedChunk] = []
         owners: list[str] = []
-        for chunk in reading.iter_chunks(connection, kb_id):
+        for chunk in reading.iter_chunks(transaction, kb_id):
             if chunk.document_id in of_documents:
                 ids.append(chunk.id)
                 owners.append(chunk.document_id)

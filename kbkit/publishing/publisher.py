@@ -90,20 +90,20 @@ class Publisher:
         self, folder: Path, on_progress: OnProgress | None, *, project: Path | None = None
     ) -> ExportReport:
         check_stemmers()  # before the work is done
-        with self.stores.database.read() as connection:
-            row = knowledge_bases.get_by_id(connection, self.kb_id)
-            info = knowledge_bases.describe(connection, row)
+        with self.stores.database.read() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self.kb_id)
+            info = knowledge_bases.describe(transaction, row)
             site = KnowledgeBaseSpec.model_validate(row.config).site
             if project is not None:
                 write_project(project, info, site)
             report = export_pages(
                 info,
-                StoredDocuments(connection, self.kb_id),
+                StoredDocuments(transaction, self.kb_id),
                 folder,
                 site,
                 on_progress,
                 facts=gather_facts(
-                    connection, self.kb_id, self.stores.snapshots.made(connection, row)
+                    transaction, self.kb_id, self.stores.snapshots.made(transaction, row)
                 ),
             )
         _tell(on_progress, "index", 0, "search index")
@@ -117,8 +117,8 @@ class Publisher:
         Returns:
             The seconds of stage ``fit``, if it was.
         """
-        with self.stores.database.read() as connection:
-            if not is_outdated(connection, knowledge_bases.get_by_id(connection, self.kb_id)):
+        with self.stores.database.read() as transaction:
+            if not is_outdated(transaction, knowledge_bases.get_by_id(transaction, self.kb_id)):
                 return {}
         start = time.perf_counter()
         with suppress(EmbedderError):  # no chunk has a word: it is searched by nothing then

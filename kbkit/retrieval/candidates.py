@@ -11,17 +11,16 @@ from dataclasses import dataclass
 from itertools import chain, zip_longest
 
 import numpy as np
-import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.models import Filters, Mode
 from kbkit.retrieval.bm25 import CorpusStatistics, impacts
-from kbkit.stores.catalog import reading
+from kbkit.stores.catalog import corpus
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.ratings import Totals
 from kbkit.stores.snapshots.snapshot import Snapshot
-from kbkit.stores.sqlite import lexical
 from kbkit.stores.vector_index import Answer, VectorIndex
 from kbkit.text import analyzer
 
@@ -95,23 +94,23 @@ class Candidates:
 
 
 def catalog_candidates(
-    connection: sa.Connection, query: EncodedQuery, row: KnowledgeBaseRow, vectors: VectorIndex
+    transaction: Transaction, query: EncodedQuery, row: KnowledgeBaseRow, vectors: VectorIndex
 ) -> Candidates:
     """Candidates out of the catalog; filters are not heeded."""
-    chunks, length = reading.corpus_size(connection, row.id)
+    chunks, length = corpus.corpus_size(transaction, row.id)
     size, most = query.sizes(chunks)
-    frequencies = lexical.document_frequencies(connection, row.id, query.terms)
+    frequencies = transaction.lexical.document_frequencies(row.id, query.terms)
     dense: list[int] = []
     if query.vector is not None:
-        dense = vectors.nearest(connection, row, query.vector, size)
+        dense = vectors.nearest(transaction, row, query.vector, size)
     if query.vector is not None and most > size:  # apart, so that those before stay the same
-        dense += vectors.nearest(connection, row, query.vector, most)
+        dense += vectors.nearest(transaction, row, query.vector, most)
     found: list[int] = []
     if query.mode is not Mode.DENSE:
-        found = lexical.candidates(connection, row.id, frequencies, most)
+        found = transaction.lexical.candidates(row.id, frequencies, most)
     seqs, ranked = merge_legs(np.array(dense, np.int64), np.array(found, np.int64), size)
-    rows = reading.candidates(connection, row.id, row.dimensions, seqs.tolist())
-    sizes = reading.sizes_of(connection, {c.document_id for c in rows})
+    rows = corpus.candidates(transaction, row.id, row.dimensions, seqs.tolist())
+    sizes = corpus.sizes_of(transaction, {c.document_id for c in rows})
     return Candidates(
         seqs=np.array([c.seq for c in rows], np.int64),
         ranked=ranked,
@@ -179,7 +178,7 @@ def snapshot_candidates(
 
 
 def filter_mask(
-    connection: sa.Connection,
+    transaction: Transaction,
     row: KnowledgeBaseRow,
     snapshot: Snapshot,
     filters: Filters,
@@ -188,7 +187,7 @@ def filter_mask(
     """Which rows of a snapshot filters let through; ``None`` where there are no filters."""
     if not filters:
         return None
-    matching = reading.matching_documents(connection, row.id, filters)
+    matching = corpus.matching_documents(transaction, row.id, filters)
     documents = np.array([known in matching for known in snapshot.document_ids], np.bool_)
     mask = documents[snapshot.owners] if len(documents) else np.zeros(0, np.bool_)
     least = filters.min_rating

@@ -7,8 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import sqlalchemy as sa
-
 from kbkit.embedding.base import Embedder, Matrix, Vector
 from kbkit.embedding.fitted import FIT_REVISION, PRIOR_BELOW, fit
 from kbkit.embedding.regression import MAX_TERMS
@@ -16,10 +14,9 @@ from kbkit.embedding.static import StaticEmbedder
 from kbkit.embedding.term_vectors import term_vectors
 from kbkit.errors import ConfigError, EmbedderError
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores.catalog import knowledge_bases, query_encoders, reading
+from kbkit.stores.catalog import corpus, knowledge_bases, packing, query_encoders, reading
+from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.catalog.schema import chunks, documents, vectors
-from kbkit.stores.sqlite.database import Database
 from kbkit.text import REVISION, analyzer
 
 _MADE_BY = f"{FIT_REVISION}.{REVISION}"
@@ -30,11 +27,9 @@ _LOCAL = ("static", "onnx")
 """Embedders that may be asked for the vectors of single words: it costs nobody money."""
 _REMOTE = ("llama-index",)
 """Embedders that may not answer one day, so that an encoder is kept ready to stand in."""
-_AT_ONCE = 2_000
-"""Chunks read at once."""
 
 
-def is_due(connection: sa.Connection, row: KnowledgeBaseRow) -> bool:
+def is_due(transaction: Transaction, row: KnowledgeBaseRow) -> bool:
     """Whether a knowledge base is to have an encoder, and has none that knows what it holds.
 
     It is to have one where its recipe says ``query_encoder: fitted``, or its embedder may use the
@@ -42,33 +37,31 @@ def is_due(connection: sa.Connection, row: KnowledgeBaseRow) -> bool:
     update of kbkit that fits it better.
 
     Args:
-        connection: A reading transaction.
+        transaction: A reading transaction.
         row: The knowledge base in it.
     """
     config = KnowledgeBaseSpec.model_validate(row.config)
     wanted = config.retrieval.query_encoder == "fitted" or config.embedding.type in _REMOTE
-    return wanted and is_outdated(connection, row)
+    return wanted and is_outdated(transaction, row)
 
 
-def is_outdated(connection: sa.Connection, row: KnowledgeBaseRow) -> bool:
+def is_outdated(transaction: Transaction, row: KnowledgeBaseRow) -> bool:
     """Whether a fit would be another one than that which is stored, if there is any.
 
     Args:
-        connection: A reading transaction.
+        transaction: A reading transaction.
         row: The knowledge base in it.
     """
-    now, _ = reading.corpus_size(connection, row.id)
+    now, _ = corpus.corpus_size(transaction, row.id)
     if not now:
         return False
-    state = query_encoders.state(connection, row.id)
+    state = query_encoders.state(transaction, row.id)
     if state is None or state.embedder != row.embedder:
         return True
     if state.report.get("made_by") != _MADE_BY:
         return True
     last = int(state.report.get("last_seq", 0))
-    came = connection.execute(
-        sa.select(sa.func.count()).where(chunks.c.kb_id == row.id, chunks.c.seq > last)
-    ).scalar_one()
+    came = corpus.count_chunks(transaction, row.id, after=last)
     went = state.chunks + came - now
     return max(came, went) > _CHANGED * state.chunks
 
@@ -92,10 +85,10 @@ def fit_encoder(
         EmbedderError: No chunk has any term.
         NotFoundError: The knowledge base was deleted.
     """
-    with database.read() as connection:
-        row = knowledge_bases.get_by_id(connection, kb_id)
+    with database.read() as transaction:
+        row = knowledge_bases.get_by_id(transaction, kb_id)
         config = KnowledgeBaseSpec.model_validate(row.config)
-        corpus = _read(connection, row, analyzer(config.language).terms)
+        corpus = _read(transaction, row, analyzer(config.language).terms)
     if not corpus.terms:
         raise ConfigError(f"{row.name}: has no chunks to fit a query encoder to; add documents")
     prior = words = None
@@ -114,10 +107,10 @@ def fit_encoder(
         words=words,
     )
     report = {**fitted.report, "last_seq": corpus.last_seq, "made_by": _MADE_BY}
-    with database.write() as connection:
-        knowledge_bases.get_by_id(connection, kb_id)
+    with database.write() as transaction:
+        knowledge_bases.get_by_id(transaction, kb_id)
         query_encoders.save(
-            connection,
+            transaction,
             kb_id,
             embedder=row.embedder,
             version=row.version,
@@ -140,7 +133,7 @@ class _Corpus:
 
 
 def _read(
-    connection: sa.Connection, row: KnowledgeBaseRow, terms_of: Callable[[str], Sequence[str]]
+    transaction: Transaction, row: KnowledgeBaseRow, terms_of: Callable[[str], Sequence[str]]
 ) -> _Corpus:
     """All chunks of a knowledge base. Equal terms are one object, since there are millions."""
     known: dict[str, str] = {}
@@ -149,16 +142,7 @@ def _read(
     terms: list[list[str]] = []
     headings: list[Sequence[str]] = []
     last = 0
-    query = (
-        sa.select(
-            chunks.c.seq, chunks.c.terms, chunks.c.heading_path, documents.c.title, vectors.c.vector
-        )
-        .join(documents, documents.c.id == chunks.c.document_id)
-        .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
-        .where(chunks.c.kb_id == row.id)
-        .order_by(chunks.c.seq)
-    )
-    for chunk in connection.execute(query).yield_per(_AT_ONCE):
+    for chunk in corpus.iter_indexed(transaction, row.id):
         held = chunk.terms.split(" ", MAX_TERMS)[:MAX_TERMS] if chunk.terms else []
         terms.append(list(map(known.setdefault, held, held)))
         heading = f"{chunk.title}\n{reading.heading_text(chunk.title, chunk.heading_path)}"
@@ -167,12 +151,12 @@ def _read(
         headings.append(above[heading])
         packed.append(chunk.vector)
         last = chunk.seq
-    return _Corpus(reading.unpack(packed, row.dimensions), terms, headings, last)
+    return _Corpus(packing.unpack(packed, row.dimensions), terms, headings, last)
 
 
 def _term_vectors(
     database: Database, row: KnowledgeBaseRow, config: KnowledgeBaseSpec, embedder: Embedder
 ) -> dict[str, Vector]:
-    with database.read() as connection:
-        texts = (chunk.text for chunk in reading.iter_chunks(connection, row.id))
+    with database.read() as transaction:
+        texts = (chunk.text for chunk in reading.iter_chunks(transaction, row.id))
         return term_vectors(embedder, texts, analyzer(config.language).terms)

@@ -11,25 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import sqlalchemy as sa
-
 from kbkit.embedding.base import Embedder, Vector
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.errors import ConfigError, EmbedderError, EmbedderUnreachableError, KbkitError
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.stores.catalog import query_encoders
+from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.catalog.schema import query_encoders as encoder_table
-from kbkit.stores.sqlite.database import Database
 
 _AGAIN = 30.0
 """Seconds after which a model that could not be reached is asked again."""
-
-# built once, and without what stands behind the table: SQLite would have to walk through that
-_THERE = sa.select(encoder_table.c.embedder, encoder_table.c.fitted_at).where(
-    encoder_table.c.kb_id == sa.bindparam("kb_id")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +118,14 @@ class QueryEncoder:
         return self._checked[2]
 
     def _read(self, row: KnowledgeBaseRow) -> FittedEncoder | None:
-        with self.database.read() as connection:
-            there = connection.execute(_THERE, {"kb_id": row.id}).one_or_none()
-            if there is None or there.embedder != row.embedder:
+        with self.database.read() as transaction:
+            there = query_encoders.fitted_to(transaction, row.id)
+            if there is None or there[0] != row.embedder:
                 return None
             held = self._fitted
-            if held is not None and held[0] == there.fitted_at:
+            if held is not None and held[0] == there[1]:
                 return held[1]
-            stored = query_encoders.load(connection, row.id)
+            stored = query_encoders.load(transaction, row.id)
         if stored is None:
             return None
         state = stored.state

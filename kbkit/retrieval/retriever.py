@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import sqlalchemy as sa
 
 from kbkit.embedding.base import Embedder, Vector
 from kbkit.errors import EmbedderError, NotFoundError
@@ -28,7 +27,8 @@ from kbkit.retrieval.query import Query
 from kbkit.retrieval.query_vectors import QueryEncoder, QueryVector
 from kbkit.retrieval.ranking import CandidatePool, RankedCandidate, rank, with_joint_statistics
 from kbkit.retrieval.snippet import LazySnippet
-from kbkit.stores.catalog import knowledge_bases, ratings, reading
+from kbkit.stores.catalog import corpus, knowledge_bases, ratings
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.ratings import Total, Totals
 from kbkit.stores.stores import Stores
@@ -98,11 +98,11 @@ class Retriever:
                     note,
                     snapshot_candidates(snapshot, encoded, now.row, self.stores.vectors),
                 )
-            with self.stores.database.read() as connection:
-                now = self._read_state(connection, now.changes)
+            with self.stores.database.read() as transaction:
+                now = self._read_state(transaction, now.changes)
                 if now.encodes_like(seen):
                     return _pool(
-                        now, query, encoded, note, self._candidates(connection, now, encoded)
+                        now, query, encoded, note, self._candidates(transaction, now, encoded)
                     )
 
     def neighbour_pool(self, chunk_id: str, query: Query) -> CandidatePool:
@@ -115,10 +115,10 @@ class Retriever:
         Raises:
             NotFoundError: There is no such chunk, or the knowledge base was deleted.
         """
-        with self.stores.database.read() as connection:
-            now = self._read_state(connection, self.stores.database.changes())
-            seqs = list(reading.seqs_by_id(connection, [chunk_id]).values())
-            found = reading.candidates(connection, self.kb_id, now.row.dimensions, seqs)
+        with self.stores.database.read() as transaction:
+            now = self._read_state(transaction, self.stores.database.changes())
+            seqs = list(corpus.seqs_by_id(transaction, [chunk_id]).values())
+            found = corpus.candidates(transaction, self.kb_id, now.row.dimensions, seqs)
             if not found:
                 raise NotFoundError(f"no chunk with id {chunk_id!r}")
             language = now.spec.language
@@ -131,11 +131,11 @@ class Retriever:
                 limit=query.limit + 1,
                 filters=query.filters,
             )
-            return _pool(now, query, encoded, "", self._candidates(connection, now, encoded))
+            return _pool(now, query, encoded, "", self._candidates(transaction, now, encoded))
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
         """Chunks with their documents, by ``seq``; those that have gone meanwhile are missing."""
-        return reading.get_chunks(self.stores.database.fetch, seqs)
+        return self.stores.database.chunks(seqs)
 
     def _state(self) -> _State:
         """The knowledge base as it is now; next to nothing is done where nothing has changed."""
@@ -143,16 +143,16 @@ class Retriever:
         changes = self.stores.database.changes()
         seen = self._known
         if seen is None or seen.changes != changes:
-            with self.stores.database.read() as connection:
-                seen = self._known = self._read_state(connection, changes)
+            with self.stores.database.read() as transaction:
+                seen = self._known = self._read_state(transaction, changes)
         return seen
 
-    def _read_state(self, connection: sa.Connection, changes: int) -> _State:
-        row = knowledge_bases.get_by_id(connection, self.kb_id)
+    def _read_state(self, transaction: Transaction, changes: int) -> _State:
+        row = knowledge_bases.get_by_id(transaction, self.kb_id)
         known = self._known
         same = known is not None and known.row.config == row.config
         spec = known.spec if known and same else KnowledgeBaseSpec.model_validate(row.config)
-        return _State(changes, row, spec, ratings.totals(connection, row.id))
+        return _State(changes, row, spec, ratings.totals(transaction, row.id))
 
     def _encode(self, seen: _State, query: Query) -> tuple[EncodedQuery, str]:
         """What is asked of the legs, and what the reader should know of it."""
@@ -176,15 +176,15 @@ class Retriever:
         return encoded, embedded.note
 
     def _candidates(
-        self, connection: sa.Connection, now: _State, encoded: EncodedQuery
+        self, transaction: Transaction, now: _State, encoded: EncodedQuery
     ) -> Candidates:
         """Candidates as a reading transaction sees them."""
         snapshot = self.stores.snapshots.get(now.row)
         if snapshot is None and encoded.filters:
-            snapshot = self.stores.snapshots.made(connection, now.row)
+            snapshot = self.stores.snapshots.made(transaction, now.row)
         if snapshot is None:
-            return catalog_candidates(connection, encoded, now.row, self.stores.vectors)
-        mask = filter_mask(connection, now.row, snapshot, encoded.filters, now.totals)
+            return catalog_candidates(transaction, encoded, now.row, self.stores.vectors)
+        mask = filter_mask(transaction, now.row, snapshot, encoded.filters, now.totals)
         return snapshot_candidates(snapshot, encoded, now.row, self.stores.vectors, mask)
 
 

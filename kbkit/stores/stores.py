@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kbkit.errors import WorkspaceError
+from kbkit.stores.catalog.database import Database
+from kbkit.stores.chroma.store import ChromaStore
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.snapshots.snapshots import Snapshots
 from kbkit.stores.snapshots.warming import Warmer
-from kbkit.stores.sqlite.database import Database
+from kbkit.stores.sqlite.database import SqliteDatabase
 from kbkit.stores.vector_index import VectorIndex
 
 
@@ -69,8 +70,8 @@ class Stores:
         """
         _make_folder(folder)
         locks = FolderLocks(folder / "locks")
-        database = Database(folder / "catalog.db", locks)
-        vectors = VectorIndex(folder / "chroma", database, locks)
+        database = SqliteDatabase(folder / "catalog.db", locks)
+        vectors = VectorIndex(ChromaStore.of(folder / "chroma"), database, locks)
         snapshots = Snapshots(folder / "snapshots", database)
         return cls(folder, database, vectors, snapshots, Warmer(snapshots, vectors), locks)
 
@@ -87,10 +88,6 @@ class Stores:
 
 
 def _make_folder(folder: Path) -> None:
-    if sqlite3.sqlite_version_info < (3, 35):
-        raise WorkspaceError(
-            f"SQLite {sqlite3.sqlite_version} is too old; use a Python with SQLite 3.35 or newer"
-        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

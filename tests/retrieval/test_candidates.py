@@ -19,7 +19,7 @@ from kbkit.retrieval.candidates import (
     snapshot_candidates,
     top_indices,
 )
-from kbkit.stores.catalog import ratings
+from kbkit.stores.catalog import knowledge_bases, ratings
 from kbkit.stores.vector_index import Answer
 from kbkit.text import analyzer
 
@@ -148,9 +148,9 @@ def test_few_candidates_are_the_best_of_each_leg(view, query):
 
 @pytest.mark.parametrize("opened_at", [0.0, 0.5, 1.0])
 def test_chunks_that_chroma_does_not_know_are_candidates_like_others(kb, view, opened_at):
-    known = kb._stores.vectors._chroma.opened_at
-    before = known[kb.id]
-    known[kb.id] = int(before * opened_at)
+    known, collection = kb._stores.vectors._known.seqs, kb.info().collection
+    before = known[collection]
+    known[collection] = int(before * opened_at)
     try:
         for query in QUERIES:
             asked = wanted(view, query, size=5, limit=8)
@@ -160,7 +160,7 @@ def test_chunks_that_chroma_does_not_know_are_candidates_like_others(kb, view, o
             found = by_catalog_of(view, asked)
             assert set(nearest.tolist()) <= set(found.seqs[: found.ranked].tolist())
     finally:
-        known[kb.id] = before
+        known[collection] = before
 
 
 def test_what_chroma_names_may_be_gone(view):
@@ -185,12 +185,12 @@ def test_deleted_chunks_take_no_places_away(tmp_path):
         gone = [hit.uri for hit in kb.search("green tea", limit=6, mode="dense", retrieval=FEW)]
         with kb._stores.database.write() as connection:
             for table in ("vectors WHERE chunk_seq", "chunks WHERE seq"):
-                connection.exec_driver_sql(
+                connection._connection.exec_driver_sql(
                     f"DELETE FROM {table} IN (SELECT seq FROM chunks JOIN documents"
                     f" ON documents.id = document_id WHERE uri IN ({','.join('?' * 6)}))",
                     tuple(gone),
                 )
-            connection.exec_driver_sql("UPDATE knowledge_bases SET version = version + 1")
+            knowledge_bases.touch(connection, kb.id)
         left = {"black tea 6", "hot milk 7", "cold rum 8"}
         for _ in range(3):  # from the catalog, and from a snapshot
             hits = kb.search("green tea", limit=3, mode="dense", retrieval=FEW)

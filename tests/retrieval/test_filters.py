@@ -50,7 +50,7 @@ def workspace(tmp_path_factory):
             with opened._stores.database.write() as connection:
                 for n, document in enumerate(list(kb.documents)):
                     time = (NOON + timedelta(microseconds=n - 9)).replace(tzinfo=None)
-                    connection.exec_driver_sql(
+                    connection._connection.exec_driver_sql(
                         "UPDATE documents SET fetched_at = ?, state = ? WHERE id = ?",
                         (f"{time:%Y-%m-%d %H:%M:%S.%f}", ["current", "stale"][n % 3 == 0],
                          document.id),

@@ -12,6 +12,7 @@ from kbkit.models import Mode
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.query import MAX_QUERY_LENGTH, Query
 from kbkit.retrieval.retriever import Retriever, search
+from kbkit.stores.catalog import knowledge_bases
 
 
 @pytest.fixture(autouse=True)
@@ -264,10 +265,11 @@ def test_a_search_sees_what_another_process_stores(workspace):
 def test_an_embedder_that_fails_is_asked_only_as_long_as_it_is_the_one(workspace):
     kb = fill(workspace, "drinks", "green tea")
     whole, right = kb.retriever, kb._current().embedder
+    dimensions = kb._current().dimensions
 
     def name(embedder):
         with workspace._stores.database.write() as connection:
-            connection.exec_driver_sql("UPDATE knowledge_bases SET embedder = ?", (embedder,))
+            knowledge_bases.set_embedder(connection, kb.id, embedder, dimensions)
 
     def mended(row):
         if row.embedder == "broken":

@@ -5,12 +5,12 @@ import pytest
 import kbkit
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.locks import FolderLocks
-from kbkit.stores.sqlite.database import Database
+from kbkit.stores.sqlite.database import SqliteDatabase
 
 
 @pytest.fixture
 def database(tmp_path):
-    opened = Database(tmp_path / "catalog.db", FolderLocks(tmp_path / "locks"))
+    opened = SqliteDatabase(tmp_path / "catalog.db", FolderLocks(tmp_path / "locks"))
     yield opened
     opened.close()
 

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from kbkit.errors import WorkspaceError
 from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.locks import FolderLocks
-from kbkit.stores.sqlite.database import Database, explained
+from kbkit.stores.sqlite.database import SqliteDatabase, explained
 
 
 def make(connection, name):
@@ -87,7 +87,7 @@ def test_writers_wait_for_one_another(database):
 
 
 def test_two_open_the_same_file(database, tmp_path):
-    other = Database(tmp_path / "catalog.db", FolderLocks(tmp_path / "locks"))
+    other = SqliteDatabase(tmp_path / "catalog.db", FolderLocks(tmp_path / "locks"))
     with database.write() as connection:
         make(connection, "one")
     assert names(other) == ["one"]
@@ -122,7 +122,7 @@ def test_what_is_our_own_mistake_is_not_explained_away(database):
 def test_a_catalog_that_turns_readonly_is_explained(database):
     def fail():
         with database.write() as connection:
-            connection.exec_driver_sql("PRAGMA query_only=ON")
+            connection.execute(sa.text("PRAGMA query_only=ON"))
             make(connection, "one")
 
     with pytest.raises(WorkspaceError, match="make the folder writable"):
@@ -137,4 +137,4 @@ def test_a_damaged_catalog_is_explained(database, tmp_path):
     content = path.read_bytes()
     path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
     with pytest.raises(WorkspaceError, match="restore it from a copy"):
-        names(Database(path, FolderLocks(tmp_path / "locks")))
+        names(SqliteDatabase(path, FolderLocks(tmp_path / "locks")))

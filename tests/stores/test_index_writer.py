@@ -43,7 +43,7 @@ def test_the_index_is_level_at_the_end_without_being_opened_here(lines, workspac
     assert len(seen) == 1
     assert children() == []
     assert kb.info().pending == 0
-    assert not workspace._stores.vectors._chroma.collections
+    assert not workspace._stores.vectors._store._collections
     assert kb.search("nr7x77", mode="dense", limit=1)[0].title == "Number 7"
 
 
@@ -61,8 +61,8 @@ def test_a_child_that_is_killed_costs_time_only(lines, workspace):
     assert killed
     assert kb.info().pending == 0
     assert kb.info().chunks == DOCUMENTS * SECTIONS
-    collection = workspace._stores.vectors._chroma.collections[kb.id]
-    assert collection.count() == DOCUMENTS * SECTIONS
+    store = workspace._stores.vectors._store
+    assert store.count(kb.info().collection) == DOCUMENTS * SECTIONS
 
 
 def test_little_starts_nothing(workspace):

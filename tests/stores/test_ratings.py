@@ -5,6 +5,7 @@ from collections import defaultdict
 from statistics import fmean
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -84,7 +85,7 @@ def kb(tmp_path):
 def totals(kb):
     with kb._stores.database.read() as connection:
         found = ratings.totals(connection, kb.id)
-        seqs = dict(connection.exec_driver_sql("SELECT seq, id FROM chunks").all())
+        seqs = dict(connection.execute(sa.text("SELECT seq, id FROM chunks")).all())
     return {seqs[seq]: total for seq, total in found.chunks.items()}, found.documents
 
 

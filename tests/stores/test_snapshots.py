@@ -17,13 +17,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kbkit.stores.catalog import knowledge_bases
-from kbkit.stores.catalog.reading import heading_text, pack, unpack
+from kbkit.stores.catalog.packing import pack, unpack
+from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.catalog.schema import chunks, documents, vectors
 from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.snapshots import snapshot
 from kbkit.stores.snapshots.snapshots import Snapshots
-from kbkit.stores.sqlite.database import Database
+from kbkit.stores.sqlite.database import SqliteDatabase
 from kbkit.text import analyzer
 
 NUMBERS = count()
@@ -366,7 +367,7 @@ def test_a_catalog_that_was_restored_from_a_copy_has_a_history_of_its_own(stored
     put(stored, "milk", "c", "a")
     put(stored, "rum", "dd")
     stored.snapshots.save(stored.id)
-    restored = Database(copy, FolderLocks(tmp_path / "locks"))
+    restored = SqliteDatabase(copy, FolderLocks(tmp_path / "locks"))
     other = SimpleNamespace(
         database=restored, id=stored.id, snapshots=Snapshots(stored.snapshots.folder, restored)
     )

@@ -238,8 +238,8 @@ def test_what_chroma_does_not_know_ranks_as_if_it_did(folder):
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         ranked(kb, "anything")
-        opened = workspace._stores.vectors._chroma.opened_at
-        opened[kb.id] //= 2
+        known = workspace._stores.vectors._known.seqs
+        known[kb.info().collection] //= 2
         by_both = [ranked(kb, query, 50) for query in queries]
     assert by_chroma == by_catalog == by_both
     assert {len(titles) for titles in by_chroma} == {len(DRINKS)}

@@ -1,4 +1,4 @@
-"""The registry: which knowledge bases a workspace holds. Functions of the caller's transaction."""
+"""Which knowledge bases a workspace holds. Functions of the caller's transaction."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import DocumentState, KnowledgeBaseInfo
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import (
     chunks,
     documents,
@@ -20,7 +21,6 @@ from kbkit.stores.catalog.schema import (
     outbox,
     sources,
 )
-from kbkit.stores.sqlite import lexical
 from kbkit.text import REVISION
 
 
@@ -51,7 +51,7 @@ class KnowledgeBaseRow:
 
 
 def create(
-    connection: sa.Connection,
+    transaction: Transaction,
     name: str,
     *,
     description: str,
@@ -64,7 +64,7 @@ def create(
     Raises:
         ConflictError: The name is taken.
     """
-    taken = connection.execute(
+    taken = transaction.execute(
         sa.select(knowledge_bases.c.id).where(knowledge_bases.c.name == name)
     ).first()
     if taken:
@@ -73,7 +73,7 @@ def create(
         )
     now = datetime.now(UTC)
     kb_id = uuid4().hex
-    connection.execute(
+    transaction.execute(
         knowledge_bases.insert().values(
             id=kb_id,
             name=name,
@@ -88,33 +88,33 @@ def create(
             analyzer=REVISION,
         )
     )
-    lexical.create(connection, kb_id)
-    return get(connection, name)
+    transaction.lexical.create(kb_id)
+    return get(transaction, name)
 
 
-def get(connection: sa.Connection, name: str) -> KnowledgeBaseRow:
+def get(transaction: Transaction, name: str) -> KnowledgeBaseRow:
     """Look a knowledge base up by name.
 
     Raises:
         NotFoundError: There is none; the message names those there are.
     """
-    row = connection.execute(
+    row = transaction.execute(
         sa.select(knowledge_bases).where(knowledge_bases.c.name == name)
     ).first()
     if row is None:
-        others = names(connection)
+        others = names(transaction)
         there = f"there are: {', '.join(others)}" if others else "the workspace is empty"
         raise NotFoundError(f"no knowledge base named {name!r}; {there}")
     return KnowledgeBaseRow(**row._mapping)
 
 
-def get_by_id(connection: sa.Connection, kb_id: str) -> KnowledgeBaseRow:
+def get_by_id(transaction: Transaction, kb_id: str) -> KnowledgeBaseRow:
     """Look a knowledge base up by id.
 
     Raises:
         NotFoundError: It was deleted.
     """
-    row = connection.execute(_BY_ID, {"kb": kb_id}).first()
+    row = transaction.execute(_BY_ID, {"kb": kb_id}).first()
     if row is None:
         raise NotFoundError("this knowledge base was deleted; open another one")
     return KnowledgeBaseRow(**row._mapping)
@@ -124,89 +124,85 @@ def get_by_id(connection: sa.Connection, kb_id: str) -> KnowledgeBaseRow:
 _BY_ID = sa.select(knowledge_bases).where(knowledge_bases.c.id == sa.bindparam("kb"))
 
 
-def names(connection: sa.Connection) -> list[str]:
+def ids(transaction: Transaction) -> set[str]:
+    """Ids of all knowledge bases."""
+    return set(transaction.execute(sa.select(knowledge_bases.c.id)).scalars())
+
+
+def names(transaction: Transaction) -> list[str]:
     """Names of all knowledge bases, sorted."""
-    rows = connection.execute(sa.select(knowledge_bases.c.name).order_by(knowledge_bases.c.name))
+    rows = transaction.execute(sa.select(knowledge_bases.c.name).order_by(knowledge_bases.c.name))
     return list(rows.scalars())
 
 
 def update(
-    connection: sa.Connection, kb_id: str, *, description: str, config: Mapping[str, Any]
+    transaction: Transaction, kb_id: str, *, description: str, config: Mapping[str, Any]
 ) -> None:
     """Change what a recipe says of a knowledge base."""
-    connection.execute(
+    transaction.execute(
         knowledge_bases.update()
         .where(knowledge_bases.c.id == kb_id)
         .values(description=description, config=dict(config), updated_at=datetime.now(UTC))
     )
 
 
-def touch(connection: sa.Connection, kb_id: str) -> None:
+def touch(transaction: Transaction, kb_id: str) -> None:
     """Count a change of its content."""
-    connection.execute(
+    transaction.execute(
         knowledge_bases.update()
         .where(knowledge_bases.c.id == kb_id)
         .values(version=knowledge_bases.c.version + 1, updated_at=datetime.now(UTC))
     )
 
 
-def set_analyzer(connection: sa.Connection, kb_id: str) -> None:
+def set_embedder(transaction: Transaction, kb_id: str, embedder: str, dimensions: int) -> None:
+    """Note which embedder made the vectors of its chunks; a change of its content."""
+    transaction.execute(
+        knowledge_bases.update()
+        .where(knowledge_bases.c.id == kb_id)
+        .values(embedder=embedder, dimensions=dimensions)
+    )
+    touch(transaction, kb_id)
+
+
+def set_analyzer(transaction: Transaction, kb_id: str) -> None:
     """Note that its terms are those of the present analyzer."""
-    connection.execute(
+    transaction.execute(
         knowledge_bases.update().where(knowledge_bases.c.id == kb_id).values(analyzer=REVISION)
     )
 
 
-def set_applied(connection: sa.Connection, kb_id: str, seq: int) -> None:
-    """Note how far the Chroma collection has come."""
-    connection.execute(
-        knowledge_bases.update().where(knowledge_bases.c.id == kb_id).values(applied_seq=seq)
-    )
-
-
-def replace_collection(connection: sa.Connection, row: KnowledgeBaseRow, name: str) -> None:
-    """Name a new, empty collection; the one before is marked to be dropped."""
-    connection.execute(dropped_collections.insert().values(name=row.collection))
-    connection.execute(
-        knowledge_bases.update()
-        .where(knowledge_bases.c.id == row.id)
-        .values(collection=name, applied_seq=0)
-    )
-
-
-def delete(connection: sa.Connection, kb_id: str) -> None:
+def delete(transaction: Transaction, kb_id: str) -> None:
     """Delete a knowledge base and all that belongs to it; its collection is marked to be dropped.
 
     Raises:
         NotFoundError: It was deleted already.
     """
-    row = get_by_id(connection, kb_id)
-    lexical.drop(connection, kb_id)
-    connection.execute(dropped_collections.insert().values(name=row.collection))
-    connection.execute(knowledge_bases.delete().where(knowledge_bases.c.id == kb_id))
+    row = get_by_id(transaction, kb_id)
+    transaction.lexical.drop(kb_id)
+    transaction.execute(dropped_collections.insert().values(name=row.collection))
+    transaction.execute(knowledge_bases.delete().where(knowledge_bases.c.id == kb_id))
 
 
-def describe(connection: sa.Connection, row: KnowledgeBaseRow) -> KnowledgeBaseInfo:
+def describe(transaction: Transaction, row: KnowledgeBaseRow) -> KnowledgeBaseInfo:
     """Figures of a knowledge base."""
-    return _figures(connection, [row])[0]
+    return _figures(transaction, [row])[0]
 
 
-def describe_all(connection: sa.Connection) -> list[KnowledgeBaseInfo]:
+def describe_all(transaction: Transaction) -> list[KnowledgeBaseInfo]:
     """Figures of all knowledge bases, in order of name."""
-    rows = connection.execute(sa.select(knowledge_bases).order_by(knowledge_bases.c.name))
-    return _figures(connection, [KnowledgeBaseRow(**row._mapping) for row in rows])
+    rows = transaction.execute(sa.select(knowledge_bases).order_by(knowledge_bases.c.name))
+    return _figures(transaction, [KnowledgeBaseRow(**row._mapping) for row in rows])
 
 
-def _figures(
-    connection: sa.Connection, rows: Sequence[KnowledgeBaseRow]
-) -> list[KnowledgeBaseInfo]:
+def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list[KnowledgeBaseInfo]:
     """Figures of some knowledge bases; each kind is asked for once."""
     ids = [row.id for row in rows]
     blank = dict.fromkeys((state.value for state in DocumentState), 0)
     states = {known: dict(blank) for known in ids}
     types: dict[str, dict[str, int]] = {known: {} for known in ids}
     columns = (documents.c.kb_id, documents.c.state, documents.c.document_type)
-    for kb_id, state, document_type, count in connection.execute(
+    for kb_id, state, document_type, count in transaction.execute(
         sa.select(*columns, sa.func.count())
         .where(documents.c.kb_id.in_(ids))
         .group_by(*columns)
@@ -216,15 +212,15 @@ def _figures(
         if state != DocumentState.GONE:
             types[kb_id][document_type] = types[kb_id].get(document_type, 0) + count
     kinds: dict[str, list[str]] = {known: [] for known in ids}
-    for kb_id, kind in connection.execute(
+    for kb_id, kind in transaction.execute(
         sa.select(sources.c.kb_id, sources.c.type)
         .where(sources.c.kb_id.in_(ids))
         .distinct()
         .order_by(sources.c.type)
     ):
         kinds[kb_id].append(kind)
-    chunk_counts = _counts(connection, chunks, ids)
-    pending = _counts(connection, outbox, ids)
+    chunk_counts = _counts(transaction, chunks, ids)
+    pending = _counts(transaction, outbox, ids)
     return [
         KnowledgeBaseInfo(
             id=row.id,
@@ -246,8 +242,8 @@ def _figures(
     ]
 
 
-def _counts(connection: sa.Connection, table: sa.Table, kb_ids: Sequence[str]) -> dict[str, int]:
+def _counts(transaction: Transaction, table: sa.Table, kb_ids: Sequence[str]) -> dict[str, int]:
     """Number of rows of each knowledge base that has some."""
     column = table.c.kb_id
     query = sa.select(column, sa.func.count()).where(column.in_(kb_ids)).group_by(column)
-    return {row[0]: row[1] for row in connection.execute(query)}
+    return {row[0]: row[1] for row in transaction.execute(query)}

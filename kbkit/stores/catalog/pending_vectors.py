@@ -10,61 +10,63 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.sqlite import insert
 
 from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.schema import chunks, embedded, vectors
-from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
-from kbkit.stores.catalog.writing import listed
 
 
-def known(connection: sa.Connection, kb_id: str, hashes: Collection[str]) -> dict[str, bytes]:
+def known(transaction: Transaction, kb_id: str, hashes: Collection[str]) -> dict[str, bytes]:
     """Packed vectors of chunks, by ``embed_hash``."""
-    rows = connection.execute(
+    rows = transaction.execute(
         sa.select(chunks.c.embed_hash, vectors.c.vector)
         .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
-        .where(chunks.c.kb_id == kb_id, chunks.c.embed_hash.in_(listed(hashes)))
+        .where(chunks.c.kb_id == kb_id, transaction.is_in(chunks.c.embed_hash, hashes))
     )
     return {row.embed_hash: row.vector for row in rows}
 
 
 def waiting(
-    connection: sa.Connection, kb_id: str, embedder: str, hashes: Collection[str]
+    transaction: Transaction, kb_id: str, embedder: str, hashes: Collection[str]
 ) -> dict[str, bytes]:
     """Packed vectors that wait for their chunks, by ``embed_hash``."""
-    rows = connection.execute(
+    rows = transaction.execute(
         sa.select(embedded.c.embed_hash, embedded.c.vector).where(
-            *_of(kb_id, embedder), embedded.c.embed_hash.in_(listed(hashes))
+            *_of(kb_id, embedder), transaction.is_in(embedded.c.embed_hash, hashes)
         )
     )
     return {row.embed_hash: row.vector for row in rows}
 
 
-def add(connection: sa.Connection, kb_id: str, embedder: str, packed: Mapping[str, bytes]) -> None:
+def add(transaction: Transaction, kb_id: str, embedder: str, packed: Mapping[str, bytes]) -> None:
     """Keep vectors until their chunks have them."""
-    statement = insert(embedded).on_conflict_do_nothing()  # another process may do the same work
-    fixed = {"kb_id": kb_id, "embedder": embedder}
-    connection.execute(
-        statement,
-        [{**fixed, "embed_hash": key, "vector": value} for key, value in packed.items()],
-    )
+    there = waiting(transaction, kb_id, embedder, packed)  # another process may do the same work
+    rows = [
+        {"kb_id": kb_id, "embedder": embedder, "embed_hash": key, "vector": vector}
+        for key, vector in packed.items()
+        if key not in there
+    ]
+    if rows:
+        transaction.execute(embedded.insert(), rows)
 
 
-def remove(connection: sa.Connection, kb_id: str, embedder: str, hashes: Collection[str]) -> None:
+def remove(transaction: Transaction, kb_id: str, embedder: str, hashes: Collection[str]) -> None:
     """Forget vectors that chunks have by now."""
-    connection.execute(
-        embedded.delete().where(*_of(kb_id, embedder), embedded.c.embed_hash.in_(listed(hashes)))
+    transaction.execute(
+        embedded.delete().where(
+            *_of(kb_id, embedder), transaction.is_in(embedded.c.embed_hash, hashes)
+        )
     )
 
 
 def without(
-    connection: sa.Connection, kb_id: str, embedder: str, *, after: int, limit: int
+    transaction: Transaction, kb_id: str, embedder: str, *, after: int, limit: int
 ) -> list[Any]:
     """Chunks that have no waiting vector of an embedder, in order of ``seq``.
 
     Args:
-        connection: A reading transaction.
+        transaction: A reading transaction.
         kb_id: The knowledge base.
         embedder: Fingerprint.
         after: ``chunks.seq`` that the first is greater than.
@@ -76,13 +78,13 @@ def without(
     query = sa.select(chunks.c.seq, chunks.c.embed_hash).where(
         chunks.c.seq > after, *_lacking(kb_id, embedder)
     )
-    return list(connection.execute(query.order_by(chunks.c.seq).limit(limit)))
+    return list(transaction.execute(query.order_by(chunks.c.seq).limit(limit)))
 
 
-def count_without(connection: sa.Connection, kb_id: str, embedder: str) -> int:
+def count_without(transaction: Transaction, kb_id: str, embedder: str) -> int:
     """Number of chunks that have no waiting vector of an embedder."""
     query = sa.select(sa.func.count()).select_from(chunks).where(*_lacking(kb_id, embedder))
-    return connection.execute(query).scalar_one()
+    return int(transaction.execute(query).scalar_one())
 
 
 def _lacking(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
@@ -91,7 +93,7 @@ def _lacking(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
 
 
 def take_over(
-    connection: sa.Connection, row: KnowledgeBaseRow, embedder: str, dimensions: int
+    transaction: Transaction, row: KnowledgeBaseRow, embedder: str, dimensions: int
 ) -> None:
     """Give all chunks of a knowledge base the vectors that wait for them.
 
@@ -104,14 +106,9 @@ def take_over(
         .scalar_subquery()
     )
     own = sa.select(chunks.c.seq).where(chunks.c.kb_id == row.id)
-    connection.execute(vectors.update().where(vectors.c.chunk_seq.in_(own)).values(vector=vector))
-    connection.execute(
-        knowledge_base_table.update()
-        .where(knowledge_base_table.c.id == row.id)
-        .values(embedder=embedder, dimensions=dimensions)
-    )
-    connection.execute(embedded.delete().where(embedded.c.kb_id == row.id))
-    knowledge_bases.touch(connection, row.id)
+    transaction.execute(vectors.update().where(vectors.c.chunk_seq.in_(own)).values(vector=vector))
+    transaction.execute(embedded.delete().where(embedded.c.kb_id == row.id))
+    knowledge_bases.set_embedder(transaction, row.id, embedder, dimensions)
 
 
 def _of(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:

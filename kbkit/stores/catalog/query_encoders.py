@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
-from sqlalchemy.dialects.sqlite import insert
 
 from kbkit.errors import WorkspaceError
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import query_encoders
 
 _STATE = ("embedder", "fitted_at", "version", "chunks", "report")
@@ -56,22 +56,34 @@ class EncoderRow:
     vectors: NDArray[np.float32]
 
 
-def state(connection: sa.Connection, kb_id: str) -> EncoderState | None:
+def state(transaction: Transaction, kb_id: str) -> EncoderState | None:
     """What the encoder of a knowledge base was fitted to, without reading its table."""
     columns = [query_encoders.c[name] for name in _STATE]
-    row = connection.execute(
+    row = transaction.execute(
         sa.select(*columns).where(query_encoders.c.kb_id == kb_id)
     ).one_or_none()
     return None if row is None else EncoderState(**row._mapping)
 
 
-def load(connection: sa.Connection, kb_id: str) -> EncoderRow | None:
+def fitted_to(transaction: Transaction, kb_id: str) -> tuple[str, datetime] | None:
+    """Embedder that the encoder was fitted to, and when; it takes next to no time."""
+    row = transaction.execute(_FITTED_TO, {"kb": kb_id}).one_or_none()
+    return None if row is None else (row.embedder, row.fitted_at)
+
+
+# built once, and without what stands behind the table: a database would have to walk through that
+_FITTED_TO = sa.select(query_encoders.c.embedder, query_encoders.c.fitted_at).where(
+    query_encoders.c.kb_id == sa.bindparam("kb")
+)
+
+
+def load(transaction: Transaction, kb_id: str) -> EncoderRow | None:
     """The encoder of a knowledge base, or ``None`` where none was fitted.
 
     Raises:
         WorkspaceError: Terms and table do not belong together.
     """
-    row = connection.execute(
+    row = transaction.execute(
         sa.select(query_encoders).where(query_encoders.c.kb_id == kb_id)
     ).one_or_none()
     if row is None:
@@ -88,7 +100,7 @@ def load(connection: sa.Connection, kb_id: str) -> EncoderRow | None:
 
 
 def save(
-    connection: sa.Connection,
+    transaction: Transaction,
     kb_id: str,
     *,
     embedder: str,
@@ -101,7 +113,7 @@ def save(
     """Keep the encoder of a knowledge base, in place of the one before.
 
     Args:
-        connection: A writing transaction.
+        transaction: A writing transaction.
         kb_id: The knowledge base.
         embedder: Fingerprint of the model whose vectors it was fitted to.
         version: Of the knowledge base when its chunks were read.
@@ -128,13 +140,10 @@ def save(
         "vectors": np.ascontiguousarray(vectors, "<f2").tobytes(),
         "report": dict(report),
     }
-    connection.execute(
-        insert(query_encoders)
-        .values(kb_id=kb_id, **values)
-        .on_conflict_do_update(index_elements=["kb_id"], set_=values)
-    )
+    remove(transaction, kb_id)
+    transaction.execute(query_encoders.insert().values(kb_id=kb_id, **values))
 
 
-def remove(connection: sa.Connection, kb_id: str) -> None:
+def remove(transaction: Transaction, kb_id: str) -> None:
     """Forget the encoder of a knowledge base."""
-    connection.execute(query_encoders.delete().where(query_encoders.c.kb_id == kb_id))
+    transaction.execute(query_encoders.delete().where(query_encoders.c.kb_id == kb_id))

@@ -12,11 +12,12 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 
 from kbkit.models import Rating
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import chunks, knowledge_bases, rating_totals, ratings
 
 
 def add(
-    connection: sa.Connection,
+    transaction: Transaction,
     kb_id: str,
     *,
     target: str,
@@ -27,7 +28,7 @@ def add(
     note: str,
 ) -> Rating:
     """Append a rating."""
-    rating_id = connection.execute(
+    rating_id = transaction.execute(
         ratings.insert()
         .values(
             kb_id=kb_id,
@@ -41,27 +42,31 @@ def add(
         )
         .returning(ratings.c.id)
     ).scalar_one()
-    _add_up(connection, kb_id, target)
-    return next(r for r in listed(connection, kb_id, ratings.c.id == rating_id))
+    _add_up(transaction, kb_id, target)
+    row = transaction.execute(_RATINGS.where(ratings.c.id == rating_id)).one()
+    return Rating(**row._mapping)
 
 
 def listed(
-    connection: sa.Connection, kb_id: str, *conditions: sa.ColumnElement[bool]
+    transaction: Transaction, kb_id: str, targets: Collection[str] | None = None
 ) -> list[Rating]:
-    """Ratings of a knowledge base, oldest first."""
-    columns = [c for c in ratings.c if c.name != "kb_id"]
-    rows = connection.execute(
-        sa.select(knowledge_bases.c.name.label("kb"), *columns)
-        .join(knowledge_bases, knowledge_bases.c.id == ratings.c.kb_id)
-        .where(ratings.c.kb_id == kb_id, *conditions)
-        .order_by(ratings.c.id)
-    )
-    return [Rating(**row._mapping) for row in rows]
+    """Ratings of a knowledge base, or of some of its chunks and documents, oldest first."""
+    query = _RATINGS.where(ratings.c.kb_id == kb_id)
+    if targets is not None:
+        query = query.where(transaction.is_in(ratings.c.target, targets))
+    return [Rating(**row._mapping) for row in transaction.execute(query)]
 
 
-def extent(connection: sa.Connection, kb_id: str) -> tuple[int, int]:
+_RATINGS = (
+    sa.select(knowledge_bases.c.name.label("kb"), *(c for c in ratings.c if c.name != "kb_id"))
+    .join(knowledge_bases, knowledge_bases.c.id == ratings.c.kb_id)
+    .order_by(ratings.c.id)
+)
+
+
+def extent(transaction: Transaction, kb_id: str) -> tuple[int, int]:
     """Largest id of a rating of a knowledge base, and number of ratings."""
-    last, count = connection.execute(
+    last, count = transaction.execute(
         sa.select(sa.func.coalesce(sa.func.max(ratings.c.id), 0), sa.func.count()).where(
             ratings.c.kb_id == kb_id
         )
@@ -69,16 +74,16 @@ def extent(connection: sa.Connection, kb_id: str) -> tuple[int, int]:
     return last, count
 
 
-def remove(connection: sa.Connection, kb_id: str, rating_id: int) -> bool:
+def remove(transaction: Transaction, kb_id: str, rating_id: int) -> bool:
     """Remove a rating; whether it was there."""
-    target = connection.execute(
+    target = transaction.execute(
         ratings.delete()
         .where(ratings.c.kb_id == kb_id, ratings.c.id == rating_id)
         .returning(ratings.c.target)
     ).scalar_one_or_none()
     if target is None:
         return False
-    _add_up(connection, kb_id, target)
+    _add_up(transaction, kb_id, target)
     return True
 
 
@@ -103,9 +108,9 @@ class Totals:
     documents: Mapping[str, Total]
 
 
-def totals(connection: sa.Connection, kb_id: str) -> Totals:
+def totals(transaction: Transaction, kb_id: str) -> Totals:
     """Totals of what was rated and is there."""
-    rows = connection.execute(_TOTALS, {"kb": kb_id}).all()
+    rows = transaction.execute(_TOTALS, {"kb": kb_id}).all()
     return Totals(
         chunks={row.seq: Total(row.raters, row.average) for row in rows if row.seq is not None},
         documents={row.target: Total(row.raters, row.average) for row in rows if row.seq is None},
@@ -119,9 +124,9 @@ _TOTALS = (
 )
 
 
-def total(connection: sa.Connection, kb_id: str, target: str) -> Total | None:
+def total(transaction: Transaction, kb_id: str, target: str) -> Total | None:
     """The total of one chunk or document, ``None`` where nobody rated it."""
-    row = connection.execute(
+    row = transaction.execute(
         sa.select(rating_totals.c.raters, rating_totals.c.average).where(
             rating_totals.c.kb_id == kb_id, rating_totals.c.target == target
         )
@@ -129,26 +134,21 @@ def total(connection: sa.Connection, kb_id: str, target: str) -> Total | None:
     return None if row is None else Total(*row)
 
 
-def _add_up(connection: sa.Connection, kb_id: str, target: str) -> None:
+def _add_up(transaction: Transaction, kb_id: str, target: str) -> None:
     """Keep the total of a target level with its ratings."""
     of_target = (ratings.c.kb_id == kb_id, ratings.c.target == target)
     last = sa.select(sa.func.max(ratings.c.id)).where(*of_target).group_by(ratings.c.rater)
-    raters, average = connection.execute(
+    raters, average = transaction.execute(
         sa.select(sa.func.count(), sa.func.avg(ratings.c.score)).where(ratings.c.id.in_(last))
     ).one()
-    connection.execute(
+    transaction.execute(
         rating_totals.delete().where(
             rating_totals.c.kb_id == kb_id, rating_totals.c.target == target
         )
     )
     if raters:
-        connection.execute(
+        transaction.execute(
             rating_totals.insert().values(
                 kb_id=kb_id, target=target, raters=raters, average=average
             )
         )
-
-
-def of_targets(targets: Collection[str]) -> sa.ColumnElement[bool]:
-    """The condition that a rating is of one of some chunks or documents."""
-    return ratings.c.target.in_(targets)

@@ -13,11 +13,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.sqlite import insert
 
 from kbkit.models import PageRecord
+from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.schema import pages, runs, sources
-from kbkit.stores.sqlite.database import Database
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ def source_key(spec: Mapping[str, Any], place: tuple[str, ...]) -> str:
 
 
 def save_source(
-    connection: sa.Connection,
+    transaction: Transaction,
     kb_id: str,
     key: str,
     spec: Mapping[str, Any],
@@ -51,45 +50,36 @@ def save_source(
 ) -> SourceRow:
     """Enter a source, or renew the options of the one with this key."""
     digest = hashlib.blake2b(f"{kb_id} {key}".encode(), digest_size=16).hexdigest()
-    statement = insert(sources).values(
-        id=digest,
-        kb_id=kb_id,
-        key=key,
-        type=spec["type"],
-        spec=dict(spec),
-        base=base,
-        from_recipe=from_recipe,
-        created_at=datetime.now(UTC),
+    options = {"spec": dict(spec), "base": base, "from_recipe": from_recipe}
+    renewed = transaction.execute(
+        sources.update().where(sources.c.kb_id == kb_id, sources.c.key == key).values(options)
     )
-    connection.execute(
-        statement.on_conflict_do_update(
-            index_elements=["kb_id", "key"],
-            set_={"spec": dict(spec), "base": base, "from_recipe": from_recipe},
-        )
-    )
-    row = connection.execute(sa.select(sources).where(sources.c.id == digest)).one()
+    if not renewed.rowcount:
+        values = {"id": digest, "kb_id": kb_id, "key": key, "type": spec["type"], **options}
+        transaction.execute(sources.insert().values(created_at=datetime.now(UTC), **values))
+    row = transaction.execute(sa.select(sources).where(sources.c.id == digest)).one()
     return SourceRow(**row._mapping)
 
 
-def list_sources(connection: sa.Connection, kb_id: str) -> list[SourceRow]:
+def list_sources(transaction: Transaction, kb_id: str) -> list[SourceRow]:
     """All sources of a knowledge base, oldest first."""
     query = sa.select(sources).where(sources.c.kb_id == kb_id)
-    rows = connection.execute(query.order_by(sources.c.created_at, sources.c.id))
+    rows = transaction.execute(query.order_by(sources.c.created_at, sources.c.id))
     return [SourceRow(**row._mapping) for row in rows]
 
 
-def delete_source(connection: sa.Connection, source_id: str) -> None:
+def delete_source(transaction: Transaction, source_id: str) -> None:
     """Forget a source, its runs and what it remembered of its pages."""
-    connection.execute(sources.delete().where(sources.c.id == source_id))
+    transaction.execute(sources.delete().where(sources.c.id == source_id))
 
 
-def begin_run(connection: sa.Connection, source: SourceRow) -> tuple[int, bool]:
+def begin_run(transaction: Transaction, source: SourceRow) -> tuple[int, bool]:
     """Begin a run, or take up the last one if it never ended.
 
     Returns:
         Id of the run, and whether it was taken up.
     """
-    last = connection.execute(
+    last = transaction.execute(
         sa.select(runs.c.id, runs.c.finished_at)
         .where(runs.c.source_id == source.id)
         .order_by(runs.c.id.desc())
@@ -97,7 +87,7 @@ def begin_run(connection: sa.Connection, source: SourceRow) -> tuple[int, bool]:
     ).first()
     if last is not None and last.finished_at is None:
         return last.id, True
-    run_id = connection.execute(
+    run_id = transaction.execute(
         runs.insert()
         .values(kb_id=source.kb_id, source_id=source.id, started_at=datetime.now(UTC))
         .returning(runs.c.id)
@@ -105,13 +95,25 @@ def begin_run(connection: sa.Connection, source: SourceRow) -> tuple[int, bool]:
     return run_id, False
 
 
-def end_run(connection: sa.Connection, run_id: int, report: Mapping[str, Any]) -> None:
+def end_run(transaction: Transaction, run_id: int, report: Mapping[str, Any]) -> None:
     """Mark a run as complete."""
-    connection.execute(
+    transaction.execute(
         runs.update()
         .where(runs.c.id == run_id)
         .values(finished_at=datetime.now(UTC), report=dict(report))
     )
+
+
+def finished_runs(
+    transaction: Transaction, source_id: str
+) -> list[tuple[datetime, Mapping[str, Any]]]:
+    """When the runs of a source ended, and their reports, the last one first."""
+    query = (
+        sa.select(runs.c.finished_at, runs.c.report)
+        .where(runs.c.source_id == source_id, runs.c.finished_at.is_not(None))
+        .order_by(runs.c.id.desc())
+    )
+    return [(row.finished_at, row.report or {}) for row in transaction.execute(query)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,19 +127,13 @@ class Visited:
 
 
 def record_visits(
-    connection: sa.Connection, source_id: str, run_id: int, visits: Sequence[Visited]
+    transaction: Transaction, source_id: str, run_id: int, visits: Sequence[Visited]
 ) -> None:
     """Remember visits of pages, each in place of the one before of the same page."""
     if not visits:
         return
-    statement = insert(pages)
-    newer = {
-        column.name: statement.excluded[column.name]
-        for column in pages.columns
-        if not column.primary_key
-    }
-    rows = [
-        {
+    rows = {  # one each: a page may have been visited twice
+        visited.visit.url: {
             "source_id": source_id,
             "url": visited.visit.url,
             "run_id": run_id,
@@ -153,10 +149,14 @@ def record_visits(
             "visited_at": visited.at,
         }
         for visited in visits
-    ]
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=["source_id", "url"], set_=newer), rows
+    }
+    transaction.execute(
+        pages.delete().where(
+            pages.c.source_id == source_id, pages.c.url == sa.bindparam("visited_url")
+        ),
+        [{"visited_url": url} for url in rows],
     )
+    transaction.execute(pages.insert(), list(rows.values()))
 
 
 class RunMemory:
@@ -180,8 +180,8 @@ class RunMemory:
         return self._visits(pages.c.outcome != "gone")
 
     def _visits(self, condition: sa.ColumnElement[bool]) -> list[PageRecord]:
-        with self._database.read() as connection:
-            rows = connection.execute(
+        with self._database.read() as transaction:
+            rows = transaction.execute(
                 sa.select(
                     pages.c.url,
                     pages.c.depth,

@@ -6,7 +6,6 @@ change together or not at all.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,10 +14,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels
-from kbkit.stores.catalog import knowledge_bases, reading
-from kbkit.stores.catalog.reading import in_parts
-from kbkit.stores.catalog.schema import chunks, documents, outbox, vectors
-from kbkit.stores.sqlite import lexical
+from kbkit.stores.catalog import knowledge_bases, outbox, reading
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.packing import in_parts
+from kbkit.stores.catalog.schema import chunks, documents, vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class NewDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StoredVersion:
     """What tells whether a stored document has to be stored again."""
 
     content_hash: str
@@ -72,23 +71,25 @@ class ChunkChanges:
     removed: int = 0
 
 
-def states(connection: sa.Connection, document_ids: Sequence[str]) -> dict[str, DocumentState]:
+def states(transaction: Transaction, document_ids: Sequence[str]) -> dict[str, DocumentState]:
     """The states of those documents that are there, by id."""
     query = sa.select(documents.c.id, documents.c.state)
-    rows = connection.execute(query.where(documents.c.id.in_(document_ids)))
+    rows = transaction.execute(query.where(documents.c.id.in_(document_ids)))
     return {row.id: DocumentState(row.state) for row in rows}
 
 
-def known_documents(connection: sa.Connection, document_ids: Collection[str]) -> dict[str, Known]:
+def stored_versions(
+    transaction: Transaction, document_ids: Collection[str]
+) -> dict[str, StoredVersion]:
     """Those documents that are there, by id."""
     columns = documents.c
-    rows = connection.execute(
+    rows = transaction.execute(
         sa.select(
             columns.id, columns.content_hash, columns.state, columns.given_type, columns.given_tags
-        ).where(columns.id.in_(listed(document_ids)))
+        ).where(transaction.is_in(columns.id, document_ids))
     )
     return {
-        row.id: Known(
+        row.id: StoredVersion(
             row.content_hash,
             DocumentState(row.state),
             _labels(row),
@@ -97,9 +98,9 @@ def known_documents(connection: sa.Connection, document_ids: Collection[str]) ->
     }
 
 
-def labels(connection: sa.Connection, kb_id: str, uri: str) -> Labels:
+def labels(transaction: Transaction, kb_id: str, uri: str) -> Labels:
     """What a person said of a document; nothing where it is not there."""
-    row = connection.execute(
+    row = transaction.execute(
         sa.select(documents.c.given_type, documents.c.given_tags).where(
             documents.c.kb_id == kb_id, documents.c.uri == uri
         )
@@ -114,14 +115,8 @@ def _labels(row: Any) -> Labels:
     )
 
 
-def listed(values: Collection[str]) -> sa.Select[tuple[Any]]:
-    """Texts as one bound value, however many, for ``IN``: the statement is compiled once."""
-    each = sa.func.json_each(json.dumps(list(values))).table_valued("value")
-    return sa.select(each.c.value)
-
-
 def replace_documents(
-    connection: sa.Connection,
+    transaction: Transaction,
     kb_id: str,
     new: Sequence[NewDocument],
     packed: Mapping[str, bytes],
@@ -131,7 +126,7 @@ def replace_documents(
     Chunks that stay keep their row, and with it their vector and their place in Chroma.
 
     Args:
-        connection: A writing transaction.
+        transaction: A writing transaction.
         kb_id: The knowledge base.
         new: Different documents.
         packed: Packed vectors by ``embed_hash``; must have those of chunks that are new.
@@ -140,19 +135,19 @@ def replace_documents(
         return ChunkChanges()
     before = {
         row.id: row
-        for row in connection.execute(
+        for row in transaction.execute(
             sa.select(documents.c.id, documents.c.document_type, documents.c.tags).where(
-                documents.c.id.in_(listed([entry.document.id for entry in new]))
+                transaction.is_in(documents.c.id, [entry.document.id for entry in new])
             )
         )
     }
     fresh = [entry for entry in new if entry.document.id not in before]
     known = [entry for entry in new if entry.document.id in before]
     if fresh:
-        connection.execute(documents.insert(), [_values(kb_id, entry) for entry in fresh])
+        transaction.execute(documents.insert(), [_values(kb_id, entry) for entry in fresh])
     if known:
         names = [name for name in _values(kb_id, known[0]) if name not in ("id", "kb_id", "uri")]
-        connection.execute(
+        transaction.execute(
             documents.update()
             .where(documents.c.id == sa.bindparam("of_id"))
             .values({name: sa.bindparam(f"of_{name}", type_=documents.c[name].type)
@@ -161,19 +156,18 @@ def replace_documents(
               if name not in ("kb_id", "uri")} for entry in known],
         )  # fmt: skip
     added = [chunk for entry in fresh for chunk in entry.chunks]
-    kept: list[dict[str, Any]] = []
+    kept: dict[str, int | None] = {}
     removed = 0
     for entry in known:
         was, document = before[entry.document.id], entry.document
-        difference = _difference(connection, kb_id, entry)
+        difference = _difference(transaction, kb_id, entry)
         added += difference.added
         removed += difference.removed
         if (was.document_type, was.tags) != (document.document_type, list(document.tags)):
-            kept += difference.kept
-    _add_chunks(connection, kb_id, added, packed)
-    if kept:
-        connection.execute(outbox.insert(), kept)
-    knowledge_bases.touch(connection, kb_id)
+            kept |= difference.kept
+    _add_chunks(transaction, kb_id, added, packed)
+    outbox.add(transaction, kb_id, kept)
+    knowledge_bases.touch(transaction, kb_id)
     return ChunkChanges(added=len(added), removed=removed)
 
 
@@ -204,20 +198,20 @@ class _Difference:
 
     Attributes:
         added: Those to be added.
-        kept: Those that stay, as entries for the outbox.
+        kept: ``seq`` of those that stay, by id.
         removed: How many went.
     """
 
     added: list[NewChunk]
-    kept: list[dict[str, Any]]
+    kept: dict[str, int | None]
     removed: int
 
 
-def _difference(connection: sa.Connection, kb_id: str, entry: NewDocument) -> _Difference:
+def _difference(transaction: Transaction, kb_id: str, entry: NewDocument) -> _Difference:
     """Remove the chunks that are gone, and note where those are that stay."""
     old = {
         row.id: row
-        for row in connection.execute(
+        for row in transaction.execute(
             sa.select(
                 chunks.c.seq, chunks.c.id, chunks.c.terms, chunks.c.embed_hash,
                 chunks.c.position, chunks.c.start, chunks.c.end, chunks.c.anchor, chunks.c.page,
@@ -226,7 +220,7 @@ def _difference(connection: sa.Connection, kb_id: str, entry: NewDocument) -> _D
     }  # fmt: skip
     added: list[NewChunk] = []
     moved: list[dict[str, Any]] = []
-    kept: list[dict[str, Any]] = []
+    kept: dict[str, int | None] = {}
     for new in entry.chunks:
         row = old.get(new.chunk.id)
         if row is None or (row.terms, row.embed_hash) != (new.terms, new.embed_hash):
@@ -236,10 +230,10 @@ def _difference(connection: sa.Connection, kb_id: str, entry: NewDocument) -> _D
         place = {name: getattr(new.chunk, name) for name in _PLACE}
         if any(getattr(row, name) != value for name, value in place.items()):
             moved.append({"chunk_seq": row.seq, **{f"new_{k}": v for k, v in place.items()}})
-        kept.append({"kb_id": kb_id, "chunk_seq": row.seq, "chunk_id": row.id})
-    _remove_chunks(connection, kb_id, list(old.values()))
+        kept[row.id] = row.seq
+    _remove_chunks(transaction, kb_id, list(old.values()))
     if moved:
-        connection.execute(
+        transaction.execute(
             chunks.update()
             .where(chunks.c.seq == sa.bindparam("chunk_seq"))
             .values({name: sa.bindparam(f"new_{name}") for name in _PLACE}),
@@ -253,7 +247,7 @@ _PLACE = ("position", "start", "end", "anchor", "page")
 
 
 def _add_chunks(
-    connection: sa.Connection,
+    transaction: Transaction,
     kb_id: str,
     added: Sequence[NewChunk],
     packed: Mapping[str, bytes],
@@ -261,7 +255,7 @@ def _add_chunks(
     if not added:
         return
     # the transaction holds the write lock, so nobody else takes these numbers
-    numbered = list(enumerate(added, _last_seq(connection) + 1))
+    numbered = list(enumerate(added, transaction.last_seq() + 1))
     rows = []
     for seq, new in numbered:
         chunk = new.chunk
@@ -274,34 +268,23 @@ def _add_chunks(
                 "length": new.length, "embed_hash": new.embed_hash,
             }
         )  # fmt: skip
-    connection.execute(chunks.insert(), rows)
-    connection.execute(
+    transaction.execute(chunks.insert(), rows)
+    transaction.execute(
         vectors.insert(),
         [{"chunk_seq": seq, "vector": packed[new.embed_hash]} for seq, new in numbered],
     )
-    lexical.add(connection, kb_id, [(seq, new.terms) for seq, new in numbered])
-    connection.execute(
-        outbox.insert(),
-        [{"kb_id": kb_id, "chunk_seq": seq, "chunk_id": new.chunk.id} for seq, new in numbered],
-    )
+    transaction.lexical.add(kb_id, [(seq, new.terms) for seq, new in numbered])
+    outbox.add(transaction, kb_id, {new.chunk.id: seq for seq, new in numbered})
 
 
-def _last_seq(connection: sa.Connection) -> int:
-    """The greatest ``chunks.seq`` that there ever was; SQLite keeps it for the table."""
-    last = connection.exec_driver_sql("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'")
-    return last.scalar_one_or_none() or 0
-
-
-def _remove_chunks(connection: sa.Connection, kb_id: str, rows: Sequence[Any]) -> None:
+def _remove_chunks(transaction: Transaction, kb_id: str, rows: Sequence[Any]) -> None:
     """Remove chunks; each row has ``seq``, ``id`` and ``terms``."""
     if not rows:
         return
-    lexical.remove(connection, kb_id, [(row.seq, row.terms) for row in rows])
+    transaction.lexical.remove(kb_id, [(row.seq, row.terms) for row in rows])
     for part in in_parts([row.seq for row in rows]):
-        connection.execute(chunks.delete().where(chunks.c.seq.in_(part)))
-    connection.execute(
-        outbox.insert(), [{"kb_id": kb_id, "chunk_seq": None, "chunk_id": r.id} for r in rows]
-    )
+        transaction.execute(chunks.delete().where(chunks.c.seq.in_(part)))
+    outbox.add(transaction, kb_id, {row.id: None for row in rows})
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +301,7 @@ class Touch:
 
 
 def touch_documents(
-    connection: sa.Connection, touches: Iterable[Touch], *, run_id: int | None
+    transaction: Transaction, touches: Iterable[Touch], *, run_id: int | None
 ) -> None:
     """Note that documents were looked at and their text stays."""
     rows = [
@@ -335,7 +318,7 @@ def touch_documents(
     column = documents.c.fetched_at
     statement = documents.update().where(documents.c.id == sa.bindparam("touched"))
     time = sa.func.coalesce(sa.bindparam("fetched_at", type_=column.type), column)
-    connection.execute(
+    transaction.execute(
         statement.values(
             state=sa.bindparam("state"), run_id=sa.bindparam("run_id"), fetched_at=time
         ),
@@ -343,56 +326,56 @@ def touch_documents(
     )
 
 
-def retire_document(connection: sa.Connection, kb_id: str, document_id: str) -> ChunkChanges:
+def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> ChunkChanges:
     """Mark a document as gone and take its chunks out of search; its text and ratings stay."""
-    rows = connection.execute(
+    rows = transaction.execute(
         sa.select(chunks.c.seq, chunks.c.id, chunks.c.terms).where(
             chunks.c.document_id == document_id
         )
     ).all()
-    _remove_chunks(connection, kb_id, rows)
-    connection.execute(
+    _remove_chunks(transaction, kb_id, rows)
+    transaction.execute(
         documents.update()
         .where(documents.c.id == document_id)
         # no hash, so that it is stored in full should it come back
         .values(state=DocumentState.GONE.value, content_hash="")
     )
-    knowledge_bases.touch(connection, kb_id)
+    knowledge_bases.touch(transaction, kb_id)
     return ChunkChanges(removed=len(rows))
 
 
-def delete_document(connection: sa.Connection, kb_id: str, document_id: str) -> None:
+def delete_document(transaction: Transaction, kb_id: str, document_id: str) -> None:
     """Delete a document and its chunks.
 
     Raises:
         NotFoundError: There is no such document.
     """
-    reading.get_document(connection, kb_id, document_id)
-    retire_document(connection, kb_id, document_id)
-    connection.execute(documents.delete().where(documents.c.id == document_id))
+    reading.get_document(transaction, kb_id, document_id)
+    retire_document(transaction, kb_id, document_id)
+    transaction.execute(documents.delete().where(documents.c.id == document_id))
 
 
-def document_ids(connection: sa.Connection, kb_id: str, source_id: str | None = None) -> list[str]:
+def document_ids(transaction: Transaction, kb_id: str, source_id: str | None = None) -> list[str]:
     """Documents that are not gone, of a knowledge base or of one of its sources."""
     query = sa.select(documents.c.id).where(
         documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
     )
     if source_id is not None:
         query = query.where(documents.c.source_id == source_id)
-    return list(connection.execute(query.order_by(documents.c.uri)).scalars())
+    return list(transaction.execute(query.order_by(documents.c.uri)).scalars())
 
 
-def origin(connection: sa.Connection, document_id: str) -> tuple[str | None, int | None]:
+def origin(transaction: Transaction, document_id: str) -> tuple[str | None, int | None]:
     """Source and run that a document comes from; nothing for one that was added by hand."""
-    row = connection.execute(
+    row = transaction.execute(
         sa.select(documents.c.source_id, documents.c.run_id).where(documents.c.id == document_id)
     ).one()
     return row.source_id, row.run_id
 
 
-def unseen_documents(connection: sa.Connection, source_id: str, run_id: int) -> list[str]:
+def unseen_documents(transaction: Transaction, source_id: str, run_id: int) -> list[str]:
     """Documents of a source, not gone yet, that a run did not come across."""
-    rows = connection.execute(
+    rows = transaction.execute(
         sa.select(documents.c.id).where(
             documents.c.source_id == source_id,
             documents.c.state != DocumentState.GONE.value,

@@ -20,25 +20,21 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.catalog import corpus, knowledge_bases
+from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.catalog.reading import heading_text, unpack
-from kbkit.stores.catalog.schema import chunks, documents, vectors
-from kbkit.stores.catalog.schema import knowledge_bases as knowledge_base_table
+from kbkit.stores.catalog.packing import unpack
+from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.snapshots.snapshot import PART, Lists, Snapshot, load, save
-from kbkit.stores.sqlite.database import Database
 from kbkit.text import analyzer
 
 _COMPARED = 10
 """Chunks that a snapshot and the catalog must have in common."""
 _PART_SECONDS = 3600
 """Age of a file half written that nobody is writing any more."""
-_ROWS_AT_ONCE = 2_000
-"""Chunks read at once, so that their copies stay small."""
 
 
 @dataclass(slots=True)
@@ -54,21 +50,21 @@ class Snapshots:
         """The snapshot of that very version, from memory or disk; ``None`` where none is."""
         held = self._held.get(row.id)
         if held is None:
-            with self.database.read() as connection:
-                held = self._loaded(connection, row.id)
+            with self.database.read() as transaction:
+                held = self._loaded(transaction, row.id)
             if held is None:
                 return None
             held = self._held.setdefault(row.id, held)
         return held if _shows(held, row) else None
 
-    def made(self, connection: sa.Connection, row: KnowledgeBaseRow) -> Snapshot:
+    def made(self, transaction: Transaction, row: KnowledgeBaseRow) -> Snapshot:
         """The snapshot of what a reading transaction sees, made where there is none."""
         with self._making:
-            held = self._held.get(row.id) or self._loaded(connection, row.id)
+            held = self._held.get(row.id) or self._loaded(transaction, row.id)
             if held is not None and _shows(held, row):
                 self._held[row.id] = held
                 return held
-            made = _make(connection, row, held)
+            made = _make(transaction, row, held)
             if held is None or held.version < made.version:  # a transaction may see what was
                 self._held[row.id] = made
             return made
@@ -79,8 +75,8 @@ class Snapshots:
         Raises:
             NotFoundError: The knowledge base was deleted.
         """
-        with self.database.read() as connection:
-            return self.made(connection, knowledge_bases.get_by_id(connection, kb_id))
+        with self.database.read() as transaction:
+            return self.made(transaction, knowledge_bases.get_by_id(transaction, kb_id))
 
     def save(self, kb_id: str) -> None:
         """Bring memory and disk level with the catalog.
@@ -90,8 +86,8 @@ class Snapshots:
         """
         made = self.renew(kb_id)
         with contextlib.suppress(OSError):  # a full or read-only disk costs speed, no more
-            with self.database.read() as connection:
-                there = self._loaded(connection, kb_id)
+            with self.database.read() as transaction:
+                there = self._loaded(transaction, kb_id)
             if there is None or (there.version, there.embedder) != (made.version, made.embedder):
                 save(made, self._path(kb_id))
             self._sweep()
@@ -105,17 +101,17 @@ class Snapshots:
     def _sweep(self) -> None:
         """Remove what a kill left: files of deleted knowledge bases, and files half written."""
         files = list(self.folder.iterdir())
-        with self.database.read() as connection:
-            there = set(connection.execute(sa.select(knowledge_base_table.c.id)).scalars())
+        with self.database.read() as transaction:
+            there = knowledge_bases.ids(transaction)
         for file in files:
             old = file.suffix == PART and file.stat().st_mtime < time.time() - _PART_SECONDS
             if old or file.name.partition(".")[0] not in there:
                 file.unlink(missing_ok=True)
 
-    def _loaded(self, connection: sa.Connection, kb_id: str) -> Snapshot | None:
+    def _loaded(self, transaction: Transaction, kb_id: str) -> Snapshot | None:
         """The one on disk, unless it is not of this catalog."""
         found = load(self._path(kb_id))
-        return found if found is not None and _related(connection, kb_id, found) else None
+        return found if found is not None and _related(transaction, kb_id, found) else None
 
     def _path(self, kb_id: str) -> Path:
         return self.folder / f"{kb_id}.safetensors"
@@ -125,7 +121,7 @@ def _shows(snapshot: Snapshot, row: KnowledgeBaseRow) -> bool:
     return snapshot.version == row.version and snapshot.embedder == row.embedder
 
 
-def _related(connection: sa.Connection, kb_id: str, snapshot: Snapshot) -> bool:
+def _related(transaction: Transaction, kb_id: str, snapshot: Snapshot) -> bool:
     """Whether a snapshot is of this catalog's history.
 
     A catalog that was restored from a copy counts on from there, and gives versions and ``seq``
@@ -133,38 +129,27 @@ def _related(connection: sa.Connection, kb_id: str, snapshot: Snapshot) -> bool:
     """
     if not len(snapshot):
         return True
-    last = connection.execute(
-        sa.select(chunks.c.seq, chunks.c.id)
-        .where(chunks.c.kb_id == kb_id, chunks.c.seq <= int(snapshot.seqs[-1]))
-        .order_by(chunks.c.seq.desc())
-        .limit(_COMPARED)
-    ).all()
-    places = np.searchsorted(snapshot.seqs, [row.seq for row in last])
+    until = int(snapshot.seqs[-1])
+    last = corpus.last_chunks(transaction, kb_id, until=until, limit=_COMPARED)
+    places = np.searchsorted(snapshot.seqs, [seq for seq, _ in last])
     ids = [snapshot.ids[place] for place in places.tolist()]
-    return ids == [row.id for row in last]
+    return ids == [known for _, known in last]
 
 
-def _make(connection: sa.Connection, row: KnowledgeBaseRow, before: Snapshot | None) -> Snapshot:
+def _make(transaction: Transaction, row: KnowledgeBaseRow, before: Snapshot | None) -> Snapshot:
     """The snapshot of what a transaction sees, out of an older one and what is new since."""
-    alive = np.fromiter(
-        connection.execute(
-            sa.select(chunks.c.seq).where(chunks.c.kb_id == row.id).order_by(chunks.c.seq)
-        ).scalars(),
-        np.int64,
-    )
-    found = connection.execute(
-        sa.select(documents.c.id, documents.c.title).where(documents.c.kb_id == row.id)
-    ).all()
-    ordinals = {document.id: i for i, document in enumerate(found)}
+    alive = corpus.chunk_seqs(transaction, row.id)
+    titles_by_id = corpus.titles(transaction, row.id)
+    ordinals = {known: i for i, known in enumerate(titles_by_id)}
     if (
         before is None
         or before.embedder != row.embedder
         or before.version > row.version  # which lacks what has gone since
-        or not _related(connection, row.id, before)
+        or not _related(transaction, row.id, before)
     ):
         before = _empty(row.dimensions)
     kept = np.isin(before.seqs, alive)
-    new = _read(connection, row, before, ordinals)
+    new = _read(transaction, row, before, ordinals)
     moved = np.array([ordinals.get(known, -1) for known in before.document_ids], np.int32)
     first = int(kept.sum())
     renumbered = np.cumsum(kept) - 1
@@ -176,7 +161,7 @@ def _make(connection: sa.Connection, row: KnowledgeBaseRow, before: Snapshot | N
         np.concatenate([renumbered[before.rows[posted]], new.rows + first]),
         np.concatenate([before.counts[posted], np.ones(len(new.rows), np.uint16)]),
     )  # fmt: skip
-    titles = tuple(document.title for document in found)
+    titles = tuple(titles_by_id.values())
     language = KnowledgeBaseSpec.model_validate(row.config).language
     numbers = {term: i for i, term in enumerate(terms)}
     owners = np.concatenate([moved[before.owners[kept]], new.owners])
@@ -192,7 +177,7 @@ def _make(connection: sa.Connection, row: KnowledgeBaseRow, before: Snapshot | N
         vectors=np.concatenate([before.vectors[kept], new.vectors]),
         document_ids=tuple(ordinals),
         titles=titles,
-        sizes=np.bincount(owners, minlength=len(found)),
+        sizes=np.bincount(owners, minlength=len(titles)),
         heading_texts=new.heading_texts,
         title_terms=_listed(titles, language, numbers),
         heading_terms=_listed(new.heading_texts, language, numbers),
@@ -260,7 +245,7 @@ class _New:
 
 
 def _read(
-    connection: sa.Connection,
+    transaction: Transaction,
     row: KnowledgeBaseRow,
     before: Snapshot,
     ordinals: dict[str, int],
@@ -272,23 +257,7 @@ def _read(
     seqs, owners, lengths, headings, term_ids, per_chunk = (array(code) for code in "qiiiqq")
     ids: list[str] = []
     packed: list[bytes] = []
-    query = (
-        sa.select(
-            chunks.c.seq,
-            chunks.c.id,
-            chunks.c.document_id,
-            chunks.c.length,
-            chunks.c.heading_path,
-            chunks.c.terms,
-            vectors.c.vector,
-            documents.c.title,
-        )
-        .join(documents, documents.c.id == chunks.c.document_id)
-        .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
-        .where(chunks.c.kb_id == row.id, chunks.c.seq > last)
-        .order_by(chunks.c.seq)
-    )
-    for chunk in connection.execute(query).yield_per(_ROWS_AT_ONCE):
+    for chunk in corpus.iter_indexed(transaction, row.id, after=last):
         held = chunk.terms.split(" ") if chunk.terms else []
         heading = heading_text(chunk.title, chunk.heading_path)
         seqs.append(chunk.seq)

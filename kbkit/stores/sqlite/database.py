@@ -1,4 +1,4 @@
-"""Opens the catalog's SQLite file: pragmas, transactions, migrations, and clear errors."""
+"""The catalog in a file of SQLite: pragmas, transactions, and clear errors."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError
 
-from kbkit.errors import WorkspaceError, WorkspaceVersionError
-from kbkit.stores.catalog import schema
-from kbkit.stores.catalog.schema import HEAD
+from kbkit.errors import WorkspaceError
+from kbkit.models import Chunk, Document
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.migrating import is_current, migrate
+from kbkit.stores.catalog.reading import hydrated
 from kbkit.stores.locks import FolderLocks
+from kbkit.stores.sqlite.transaction import SqliteTransaction, chunk_rows
 
 BUSY_SECONDS = 60.0
 """How long a writer waits for another process's transaction."""
 
 
-class Database:
-    """The catalog's file, opened for this process.
+class SqliteDatabase:
+    """The catalog's file, opened for this process: a `kbkit.stores.catalog.database.Database`.
 
     Reads see one consistent state (WAL snapshot); writes are serialised over all processes.
     """
@@ -42,11 +45,21 @@ class Database:
         )
         sa.event.listen(self._engine, "connect", _prepare)
         sa.event.listen(self._engine, "begin", _begin)
+        if sqlite3.sqlite_version_info < (3, 35):
+            raise WorkspaceError(
+                f"SQLite {sqlite3.sqlite_version} is too old; "
+                "use a Python with SQLite 3.35 or newer"
+            )
         try:
             with explained(path):
-                if self._revision() != HEAD:
-                    with locks.hold("migrate", wait=BUSY_SECONDS):
-                        self._migrate()
+                with self._connect() as connection:
+                    current = is_current(connection, path.parent)
+                if not current:
+                    with (
+                        locks.hold("migrate", wait=BUSY_SECONDS),
+                        self._connect(True) as connection,
+                    ):
+                        migrate(connection)
         except BaseException:
             self._engine.dispose()
             raise
@@ -74,8 +87,11 @@ class Database:
             number: int = self._watcher.execute("PRAGMA data_version").fetchone()[0]
             return number
 
-    def fetch(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Rows of one SELECT as SQLite gives them: for what every search reads."""
+    def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
+        """Chunks by ``seq``, each with its document, whose ``content`` is left empty."""
+        return hydrated(chunk_rows(self._fetch, seqs))
+
+    def _fetch(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         with explained(self.path):
             pooled = self._engine.raw_connection()
             try:
@@ -88,47 +104,24 @@ class Database:
                 pooled.close()
 
     @contextmanager
-    def read(self) -> Iterator[sa.Connection]:
+    def read(self) -> Iterator[Transaction]:
         """A transaction that only reads."""
-        with explained(self.path), self._engine.connect() as connection, connection.begin():
-            yield connection
+        with explained(self.path), self._connect() as connection:
+            yield SqliteTransaction(connection)
 
     @contextmanager
-    def write(self) -> Iterator[sa.Connection]:
+    def write(self) -> Iterator[Transaction]:
         """A transaction that writes: all of it is kept, or nothing."""
-        with explained(self.path), self._engine.connect() as connection:
-            connection.execution_options(kbkit_write=True)
+        with explained(self.path), self._connect(writes=True) as connection:
+            yield SqliteTransaction(connection)
+
+    @contextmanager
+    def _connect(self, writes: bool = False) -> Iterator[sa.Connection]:
+        with self._engine.connect() as connection:
+            if writes:
+                connection.execution_options(kbkit_write=True)
             with connection.begin():
                 yield connection
-
-    def _revision(self) -> str | None:
-        """Revision the file is at, ``None`` where it is new.
-
-        Raises:
-            WorkspaceVersionError: A newer kbkit made it.
-        """
-        with self.read() as connection:
-            if not sa.inspect(connection).has_table("alembic_version"):
-                return None
-            revision = connection.execute(
-                sa.text("SELECT version_num FROM alembic_version")
-            ).scalar_one_or_none()
-        if revision is not None and revision > HEAD:
-            raise WorkspaceVersionError(
-                f"{self.path.parent}: made by a newer kbkit (catalog revision {revision}, this "
-                f"kbkit knows {HEAD}); upgrade kbkit, or open another folder"
-            )
-        return revision
-
-    def _migrate(self) -> None:
-        from alembic import command
-        from alembic.config import Config
-
-        config = Config()
-        config.set_main_option("script_location", str(Path(schema.__file__).parent / "migrations"))
-        with self.write() as connection:
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
 
 
 @contextmanager

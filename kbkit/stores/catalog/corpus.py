@@ -1,0 +1,258 @@
+"""What searching reads of a knowledge base's chunks. Functions of the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from kbkit.globs import matches
+from kbkit.models import Chunk, Document, Filters
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.packing import in_parts, unpack
+from kbkit.stores.catalog.reading import get_chunks, heading_text, uri_path
+from kbkit.stores.catalog.schema import chunks, documents, vectors
+
+_ROWS_AT_ONCE = 2_000
+"""Chunks read at once, so that their copies stay small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What reranking reads of a chunk.
+
+    Attributes:
+        heading: Heading path without the document's title, on one line.
+        terms: Analyzer terms, joined by spaces.
+        length: Number of those terms.
+    """
+
+    seq: int
+    document_id: str
+    title: str
+    heading: str
+    terms: str
+    length: int
+    vector: NDArray[np.float32]
+
+
+def candidates(
+    transaction: Transaction, kb_id: str, dimensions: int, seqs: Sequence[int]
+) -> list[Candidate]:
+    """What reranking reads of chunks, by ``seq``; those that are gone are left out."""
+    rows: dict[int, Any] = {}
+    for part in in_parts(seqs):
+        found = transaction.execute(
+            sa.select(
+                chunks.c.seq, chunks.c.document_id, documents.c.title, chunks.c.heading_path,
+                chunks.c.terms, chunks.c.length, vectors.c.vector,
+            )
+            .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
+            .join(documents, documents.c.id == chunks.c.document_id)
+            .where(chunks.c.kb_id == kb_id, chunks.c.seq.in_(part))
+        )  # fmt: skip
+        rows.update((row.seq, row) for row in found)
+    there = [rows[seq] for seq in seqs if seq in rows]
+    matrix = unpack([row.vector for row in there], dimensions)
+    return [
+        Candidate(
+            row.seq, row.document_id, row.title, heading_text(row.title, row.heading_path),
+            row.terms, row.length, matrix[i],
+        )
+        for i, row in enumerate(there)
+    ]  # fmt: skip
+
+
+def seqs_by_id(transaction: Transaction, ids: Sequence[str]) -> dict[str, int]:
+    """``seq`` of chunks by id; those that are gone are left out."""
+    found: dict[str, int] = {}
+    for part in in_parts(ids):
+        rows = transaction.execute(
+            sa.select(chunks.c.id, chunks.c.seq).where(chunks.c.id.in_(part))
+        )
+        found.update((row.id, row.seq) for row in rows)
+    return found
+
+
+def sizes_of(transaction: Transaction, document_ids: Collection[str]) -> dict[str, int]:
+    """Number of chunks of documents, by id."""
+    sizes: dict[str, int] = {}
+    for part in in_parts(list(document_ids)):
+        rows = transaction.execute(
+            sa.select(chunks.c.document_id, sa.func.count())
+            .where(chunks.c.document_id.in_(part))
+            .group_by(chunks.c.document_id)
+        )
+        sizes.update((row[0], row[1]) for row in rows)
+    return sizes
+
+
+def matching_documents(transaction: Transaction, kb_id: str, filters: Filters) -> set[str]:
+    """Ids of the documents that filters let through, their ratings left aside."""
+    conditions = [documents.c.kb_id == kb_id]
+    if filters.document_type:
+        conditions.append(documents.c.document_type.in_(filters.document_type))
+    if filters.state:
+        conditions.append(documents.c.state.in_(filters.state))
+    if filters.source:
+        start = sa.func.substr(documents.c.uri, 1, len(filters.source))
+        conditions.append(start == filters.source)
+    if filters.after is not None:
+        conditions.append(documents.c.fetched_at >= filters.after)
+    if filters.before is not None:
+        conditions.append(documents.c.fetched_at < filters.before)
+    rows = transaction.execute(
+        sa.select(documents.c.id, documents.c.uri, documents.c.tags).where(*conditions)
+    )
+    tags = set(filters.tags)
+    return {
+        row.id
+        for row in rows
+        if tags.issubset(row.tags)
+        and (not filters.path or matches(uri_path(row.uri), (filters.path,)))
+    }
+
+
+def corpus_size(transaction: Transaction, kb_id: str) -> tuple[int, int]:
+    """Number of chunks, and of the terms of all of them."""
+    row = transaction.execute(
+        sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(chunks.c.length), 0)).where(
+            chunks.c.kb_id == kb_id
+        )
+    ).one()
+    return row[0], row[1]
+
+
+class IndexedChunk(NamedTuple):
+    """What search knows of a chunk.
+
+    Attributes:
+        title: Of its document.
+        terms: Analyzer terms, joined by spaces.
+        length: Number of those terms.
+        vector: Packed.
+    """
+
+    seq: int
+    id: str
+    document_id: str
+    title: str
+    heading_path: Sequence[str]
+    terms: str
+    length: int
+    vector: bytes
+
+
+def iter_indexed(transaction: Transaction, kb_id: str, *, after: int = 0) -> Iterator[IndexedChunk]:
+    """Chunks in order of ``seq``, those that came after one, read as they are asked for."""
+    query = (
+        sa.select(
+            chunks.c.seq,
+            chunks.c.id,
+            chunks.c.document_id,
+            documents.c.title,
+            chunks.c.heading_path,
+            chunks.c.terms,
+            chunks.c.length,
+            vectors.c.vector,
+        )
+        .join(documents, documents.c.id == chunks.c.document_id)
+        .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
+        .where(chunks.c.kb_id == kb_id, chunks.c.seq > after)
+        .order_by(chunks.c.seq)
+    )
+    return map(IndexedChunk._make, transaction.execute(query).yield_per(_ROWS_AT_ONCE))
+
+
+def chunk_seqs(transaction: Transaction, kb_id: str) -> NDArray[np.int64]:
+    """``seq`` of all chunks, ascending."""
+    query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).order_by(chunks.c.seq)
+    return np.fromiter(transaction.execute(query).scalars(), np.int64)
+
+
+def last_chunks(
+    transaction: Transaction, kb_id: str, *, until: int, limit: int
+) -> list[tuple[int, str]]:
+    """``seq`` and id of the newest chunks up to one, the newest first."""
+    query = (
+        sa.select(chunks.c.seq, chunks.c.id)
+        .where(chunks.c.kb_id == kb_id, chunks.c.seq <= until)
+        .order_by(chunks.c.seq.desc())
+        .limit(limit)
+    )
+    return [(row.seq, row.id) for row in transaction.execute(query)]
+
+
+def count_chunks(
+    transaction: Transaction, kb_id: str, *, after: int = 0, until: int | None = None
+) -> int:
+    """Number of chunks whose ``seq`` is greater than one, and not greater than another."""
+    query = sa.select(sa.func.count()).select_from(chunks)
+    query = query.where(chunks.c.kb_id == kb_id, chunks.c.seq > after)
+    if until is not None:
+        query = query.where(chunks.c.seq <= until)
+    return int(transaction.execute(query).scalar_one())
+
+
+def titles(transaction: Transaction, kb_id: str) -> dict[str, str]:
+    """Titles of all documents, by id."""
+    query = sa.select(documents.c.id, documents.c.title).where(documents.c.kb_id == kb_id)
+    return {row.id: row.title for row in transaction.execute(query)}
+
+
+def nearest_chunks(
+    transaction: Transaction,
+    kb_id: str,
+    query: NDArray[np.float32],
+    *,
+    among: Collection[str],
+    after: int,
+) -> list[int]:
+    """``seq`` of some chunks and of those that came after one, by exact cosine, best first.
+
+    Args:
+        transaction: One that reads.
+        kb_id: The knowledge base.
+        query: Unit vector, shape ``(dimensions,)``.
+        among: Ids of chunks; those that are gone are left out.
+        after: ``seq`` that those which came since are greater than.
+    """
+    found = transaction.execute(
+        sa.select(chunks.c.seq, vectors.c.vector)
+        .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
+        .where(
+            chunks.c.kb_id == kb_id,
+            sa.or_(chunks.c.seq > after, transaction.is_in(chunks.c.id, among)),
+        )
+        .order_by(chunks.c.seq)
+    ).all()
+    scores = unpack([row.vector for row in found], len(query)) @ query
+    return [found[i].seq for i in np.argsort(-scores, kind="stable")]
+
+
+def sample(
+    transaction: Transaction, kb_id: str, dimensions: int, limit: int, seed: int
+) -> tuple[list[tuple[Chunk, Document]], NDArray[np.float32]]:
+    """At most ``limit`` chunks, each with its document (whose ``content`` is left empty).
+
+    Returns:
+        The chunks as they were stored, and their vectors, shape ``(n, dimensions)``.
+    """
+    query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id).order_by(chunks.c.seq)
+    seqs = transaction.execute(query).scalars().all()
+    if len(seqs) > limit:
+        drawn = np.random.default_rng(seed).choice(len(seqs), limit, replace=False)
+        seqs = [seqs[place] for place in np.sort(drawn)]
+    packed: dict[int, bytes] = {}
+    for part in in_parts(seqs):
+        rows = transaction.execute(
+            sa.select(vectors.c.chunk_seq, vectors.c.vector).where(vectors.c.chunk_seq.in_(part))
+        )
+        packed.update((row.chunk_seq, row.vector) for row in rows)
+    found = get_chunks(transaction, seqs)
+    there = [seq for seq in seqs if seq in packed and seq in found]
+    return [found[seq] for seq in there], unpack([packed[seq] for seq in there], dimensions)

@@ -1,0 +1,138 @@
+"""The seam between the catalog and the database that keeps it.
+
+The functions of `kbkit.stores.catalog` are SQLAlchemy Core that any database understands. What one
+database does in a way of its own, or faster, is asked of its `Transaction`, its `LexicalIndex` and
+its `Database`: a backend gives its own, as `kbkit.stores.sqlite` does, and has to pass
+`kbkit.testing.DatabaseConformance`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+
+from kbkit.models import Chunk, Document
+from kbkit.stores.catalog.packing import in_parts
+from kbkit.stores.catalog.schema import chunks, documents
+
+_DOCUMENT = (
+    "uri", "title", "document_type", "tags", "metadata", "state", "fetched_at", "content_hash",
+)  # fmt: skip
+_CHUNK = (
+    "seq", "id", "document_id", "position", "start", "end", "text", "heading_path", "anchor",
+    "page",
+)  # fmt: skip
+
+
+class LexicalIndex(Protocol):
+    """One index over analyzer terms for each knowledge base, inside a transaction.
+
+    An index a knowledge base keeps the statistics of one apart from those of the others. Terms
+    are joined by spaces, and are of any characters but those.
+    """
+
+    def create(self, kb_id: str) -> None:
+        """Make the index of a new knowledge base."""
+
+    def drop(self, kb_id: str) -> None:
+        """Drop the index of a knowledge base."""
+
+    def add(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
+        """Index chunks: ``chunks.seq`` and ``chunks.terms`` of each."""
+
+    def remove(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
+        """Take chunks out of the index; ``rows`` must be what was added."""
+
+    def document_frequencies(self, kb_id: str, terms: Iterable[str]) -> dict[str, int]:
+        """Number of chunks that hold each term; terms that occur nowhere are left out."""
+
+    def candidates(self, kb_id: str, frequencies: Mapping[str, int], limit: int) -> list[int]:
+        """``chunks.seq`` of chunks that hold any of the terms, the most promising first.
+
+        All terms of every candidate are scored exactly afterwards, so an index may leave common
+        terms out where rarer ones select enough.
+
+        Args:
+            kb_id: The knowledge base.
+            frequencies: Query terms with their document frequencies.
+            limit: Most candidates.
+        """
+
+
+class Transaction(ABC):
+    """One transaction; opaque to all that stands above `kbkit.stores`.
+
+    Args:
+        connection: Of SQLAlchemy, in a transaction.
+        lexical: The lexical indexes, in the same transaction.
+    """
+
+    def __init__(self, connection: sa.Connection, lexical: LexicalIndex) -> None:
+        self._connection = connection
+        self.lexical = lexical
+
+    def execute(
+        self,
+        statement: sa.Executable,
+        parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    ) -> sa.CursorResult[*tuple[Any, ...]]:
+        """Execute a statement, for each of several parameters where there are several."""
+        return self._connection.execute(statement, parameters)
+
+    @abstractmethod
+    def last_seq(self) -> int:
+        """The greatest ``chunks.seq`` that there ever was, deleted ones too."""
+
+    def is_in(self, column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:
+        """The condition that a column has one of some texts, however many."""
+        return column.in_(list(values))
+
+    def chunk_rows(self, seqs: Sequence[int]) -> Iterable[Sequence[Any]]:
+        """Rows of some chunks and their documents, as `reading.hydrated` takes them."""
+        columns = [*(chunks.c[name] for name in _CHUNK), *(documents.c[name] for name in _DOCUMENT)]
+        query = sa.select(*columns).join(documents, documents.c.id == chunks.c.document_id)
+        for part in in_parts(seqs):
+            yield from self.execute(query.where(chunks.c.seq.in_(part)))
+
+    def document_rows(self, kb_id: str) -> Iterable[Sequence[Any]]:
+        """Rows of all documents, without their text, in order of URI.
+
+        ``id`` and what stands behind ``page`` in `chunk_rows`.
+        """
+        columns = [documents.c.id, *(documents.c[name] for name in _DOCUMENT)]
+        query = sa.select(*columns).where(documents.c.kb_id == kb_id)
+        return self.execute(query.order_by(documents.c.uri))
+
+
+class Database(Protocol):
+    """The catalog, opened for this process; it may be used from several threads."""
+
+    def read(self) -> AbstractContextManager[Transaction]:
+        """A transaction that only reads: it sees one state, whatever others commit meanwhile."""
+
+    def write(self) -> AbstractContextManager[Transaction]:
+        """A transaction that writes: all of it is kept, or nothing.
+
+        No two of them run at once, whichever processes they are of.
+        """
+
+    def changes(self) -> int:
+        """A number that is another one as soon as anybody has committed anything.
+
+        Every search asks for it several times: it should take microseconds. Only numbers that the
+        same process got compare.
+        """
+
+    def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
+        """Chunks by ``seq``, each with its document, whose ``content`` is left empty.
+
+        What `reading.get_chunks` gives, in a transaction of its own or in
+        none: every search ends with it.
+        """
+
+    def close(self) -> None:
+        """Close all connections."""

@@ -1,0 +1,161 @@
+"""What the index of vectors has not taken over yet. Functions of the caller's transaction.
+
+Whoever changes chunks notes it here in the same transaction, so that the index can be brought
+level whatever happens in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import sqlalchemy as sa
+
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.schema import (
+    chunks,
+    documents,
+    dropped_collections,
+    knowledge_bases,
+    outbox,
+    vectors,
+)
+from kbkit.stores.vector_store import VectorPayload
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxEntry:
+    """A chunk that came, changed or went.
+
+    Attributes:
+        seq: Its ``chunks.seq``; ``None`` where it went.
+        vector: Packed; ``None`` where it is gone by now.
+        payload: What is kept beside the vector, where that was asked for.
+    """
+
+    id: int
+    chunk_id: str
+    seq: int | None
+    vector: bytes | None
+    payload: VectorPayload | None
+
+
+def add(transaction: Transaction, kb_id: str, chunks: Mapping[str, int | None]) -> None:
+    """Note chunks by id, with their ``seq``, or ``None`` for those that went."""
+    if chunks:
+        rows = [{"kb_id": kb_id, "chunk_seq": s, "chunk_id": known} for known, s in chunks.items()]
+        transaction.execute(outbox.insert(), rows)
+
+
+def is_empty(transaction: Transaction, kb_id: str) -> bool:
+    """Whether the index knows all that there is."""
+    query = sa.select(outbox.c.id).where(outbox.c.kb_id == kb_id).limit(1)
+    return transaction.execute(query).first() is None
+
+
+def oldest(
+    transaction: Transaction, kb_id: str, limit: int, *, payloads: bool
+) -> list[OutboxEntry]:
+    """The oldest entries, in order.
+
+    Args:
+        transaction: One that reads.
+        kb_id: The knowledge base.
+        limit: Most entries.
+        payloads: Whether to read what is kept beside vectors.
+    """
+    columns: list[sa.ColumnElement[Any]] = [
+        outbox.c.id, outbox.c.chunk_id, outbox.c.chunk_seq, vectors.c.vector,
+    ]  # fmt: skip
+    tables = outbox.outerjoin(vectors, vectors.c.chunk_seq == outbox.c.chunk_seq)
+    if payloads:
+        columns += [
+            chunks.c.text, chunks.c.document_id, documents.c.document_type, documents.c.uri,
+            documents.c.tags,
+        ]  # fmt: skip
+        tables = tables.outerjoin(chunks, chunks.c.seq == outbox.c.chunk_seq).outerjoin(
+            documents, documents.c.id == chunks.c.document_id
+        )
+    query = sa.select(*columns).select_from(tables).where(outbox.c.kb_id == kb_id)
+    rows = transaction.execute(query.order_by(outbox.c.id).limit(limit))
+    return [
+        OutboxEntry(
+            row.id,
+            row.chunk_id,
+            row.chunk_seq,
+            row.vector,
+            _payload(row) if payloads and row.vector is not None else None,
+        )
+        for row in rows
+    ]
+
+
+def _payload(row: Any) -> VectorPayload:
+    return VectorPayload(
+        row.text,
+        {
+            "document_id": row.document_id,
+            "document_type": row.document_type,
+            "uri": row.uri,
+            "tags": list(row.tags),
+        },
+    )
+
+
+def take(transaction: Transaction, row: KnowledgeBaseRow, entries: Sequence[OutboxEntry]) -> int:
+    """Remove entries, the oldest ones, that the index has taken over.
+
+    Returns:
+        The greatest ``chunks.seq`` that it knows now.
+    """
+    applied = max([row.applied_seq, *(entry.seq or 0 for entry in entries)])
+    transaction.execute(
+        outbox.delete().where(outbox.c.kb_id == row.id, outbox.c.id <= entries[-1].id)
+    )
+    transaction.execute(
+        knowledge_bases.update().where(knowledge_bases.c.id == row.id).values(applied_seq=applied)
+    )
+    return applied
+
+
+def applied_seqs(transaction: Transaction) -> dict[str, int]:
+    """The greatest ``chunks.seq`` that the index knows, by collection."""
+    query = sa.select(knowledge_bases.c.collection, knowledge_bases.c.applied_seq)
+    return {row.collection: row.applied_seq for row in transaction.execute(query)}
+
+
+def restart(transaction: Transaction, row: KnowledgeBaseRow) -> None:
+    """Begin a new, empty collection for a knowledge base, and note all its chunks.
+
+    Its name is new too, so that other processes notice that theirs is the old one, which is marked
+    to be dropped.
+    """
+    transaction.execute(dropped_collections.insert().values(name=row.collection))
+    transaction.execute(
+        knowledge_bases.update()
+        .where(knowledge_bases.c.id == row.id)
+        .values(collection=f"{row.name}.{uuid4().hex[:8]}", applied_seq=0)
+    )
+    transaction.execute(outbox.delete().where(outbox.c.kb_id == row.id))
+    transaction.execute(
+        outbox.insert().from_select(
+            ["kb_id", "chunk_seq", "chunk_id"],
+            sa.select(chunks.c.kb_id, chunks.c.seq, chunks.c.id)
+            .where(chunks.c.kb_id == row.id)
+            .order_by(chunks.c.seq),
+        )
+    )
+
+
+def dropped_names(transaction: Transaction) -> list[str]:
+    """Collections that nothing needs any more and that are still to be dropped."""
+    return list(transaction.execute(sa.select(dropped_collections.c.name)).scalars())
+
+
+def forget_dropped(transaction: Transaction, names: Sequence[str]) -> None:
+    """Note that collections were dropped."""
+    column = dropped_collections.c.name
+    transaction.execute(dropped_collections.delete().where(column.in_(names)))

@@ -1,0 +1,86 @@
+"""A transaction in SQLite, and rows as it gives them.
+
+SQLAlchemy's types take longer than all the rest of what a search does at its end; so rows that many
+searches or many documents need are read by sqlite3 itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.packing import in_parts
+from kbkit.stores.sqlite.lexical import Fts5Index
+
+Fetch = Callable[[str, tuple[Any, ...]], Iterable[Sequence[Any]]]
+"""Gives the rows of a SELECT."""
+
+
+class SqliteTransaction(Transaction):
+    """A transaction in SQLite.
+
+    Args:
+        connection: Of SQLAlchemy, in a transaction.
+    """
+
+    def __init__(self, connection: sa.Connection) -> None:
+        super().__init__(connection, Fts5Index(connection))
+
+    def last_seq(self) -> int:
+        """The greatest ``chunks.seq`` that there ever was; SQLite keeps it for the table."""
+        query = "SELECT seq FROM sqlite_sequence WHERE name = 'chunks'"
+        return self._connection.exec_driver_sql(query).scalar_one_or_none() or 0
+
+    def is_in(self, column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:
+        """As one bound value, however many there are: the statement is compiled once."""
+        each = sa.func.json_each(json.dumps(list(values))).table_valued("value")
+        return column.in_(sa.select(each.c.value))
+
+    def chunk_rows(self, seqs: Sequence[int]) -> Iterable[Sequence[Any]]:
+        """Rows of some chunks and their documents, as `reading.hydrated` takes them."""
+        return chunk_rows(self._connection.exec_driver_sql, seqs)
+
+    def document_rows(self, kb_id: str) -> Iterable[Sequence[Any]]:
+        """Rows of all documents, without their text, in order of URI."""
+        for row in self._connection.exec_driver_sql(_DOCUMENTS, (kb_id,)):
+            yield (row[0], *_document(row[1:]))
+
+
+def chunk_rows(fetch: Fetch, seqs: Sequence[int]) -> Iterator[Sequence[Any]]:
+    """Rows of some chunks and their documents, as `reading.hydrated` takes them."""
+    for part in in_parts(seqs):
+        for row in fetch(_CHUNKS.format(",".join("?" * len(part))), tuple(part)):
+            yield (*row[:7], json.loads(row[7]), *row[8:10], *_document(row[10:]))
+
+
+# the index has all that is wanted of a document, so that SQLite need not walk through its text
+_CHUNKS = (
+    "SELECT c.seq, c.id, c.document_id, c.position, c.start, c.end, c.text, c.heading_path,"
+    " c.anchor, c.page, d.uri, d.title, d.document_type, d.tags, d.metadata, d.state,"
+    " d.fetched_at, d.content_hash"
+    " FROM chunks c JOIN documents d INDEXED BY documents_shown"
+    " ON d.kb_id = c.kb_id AND d.id = c.document_id WHERE c.seq IN ({})"
+)
+_DOCUMENTS = (
+    "SELECT id, uri, title, document_type, tags, metadata, state, fetched_at, content_hash"
+    " FROM documents INDEXED BY documents_shown WHERE kb_id = ? ORDER BY uri"
+)
+
+
+def _document(row: Sequence[Any]) -> tuple[Any, ...]:
+    uri, title, document_type, tags, metadata, state, fetched_at, content_hash = row
+    return (
+        uri,
+        title,
+        document_type,
+        () if tags == "[]" else json.loads(tags),
+        {} if metadata == "{}" else json.loads(metadata),
+        state,
+        datetime.fromisoformat(fetched_at).replace(tzinfo=UTC),
+        content_hash,
+    )

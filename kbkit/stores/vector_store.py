@@ -1,0 +1,72 @@
+"""The seam between the index of vectors and what keeps them, such as Chroma.
+
+A store has to pass `kbkit.testing.VectorStoreConformance`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class VectorPayload:
+    """What is kept beside a vector for those who read the store by other means than kbkit.
+
+    Attributes:
+        text: Of the chunk.
+        metadata: Texts, numbers and lists of texts, by name.
+    """
+
+    text: str
+    metadata: Mapping[str, Any]
+
+
+class VectorStore(Protocol):
+    """Named collections of vectors, by id, and the nearest of them to a query by cosine.
+
+    What it holds is derived from the catalog: it may lose all of it. Calls come one at a time.
+    Whatever goes wrong is a `kbkit.errors.WorkspaceError`; opening afresh, or making the
+    collection anew, is what is tried then.
+    """
+
+    def reopen(self) -> None:
+        """See what other processes wrote; nobody writes meanwhile."""
+
+    def close(self) -> None:
+        """Let go of it; the next call opens it again."""
+
+    def create(self, name: str, dimensions: int) -> None:
+        """Make an empty collection."""
+
+    def drop(self, name: str) -> None:
+        """Delete a collection; without effect where there is none."""
+
+    def count(self, name: str) -> int:
+        """Number of vectors in a collection."""
+
+    def upsert(
+        self,
+        name: str,
+        ids: Sequence[str],
+        vectors: NDArray[np.float32],
+        payloads: Sequence[VectorPayload] | None = None,
+    ) -> None:
+        """Store vectors, in place of those with the same ids.
+
+        Args:
+            name: Of the collection.
+            ids: Different ones, as many as one likes.
+            vectors: Shape ``(len(ids), dimensions)``.
+            payloads: One for each, or none.
+        """
+
+    def delete(self, name: str, ids: Sequence[str]) -> None:
+        """Delete vectors; ids that are not there are passed over."""
+
+    def nearest(self, name: str, query: NDArray[np.float32], k: int) -> list[str]:
+        """Ids of the ``k`` vectors nearest to a unit vector, nearest first; fewer if there are."""
