@@ -2,6 +2,9 @@
 #   make demo     build the quickstart knowledge base and its site, offline
 #   make test     lint, types, layers, all tests
 #   make lint     the first half of that, with the unit tests of the JavaScript
+#   make lowest   the tests that rest on packages, with the lowest versions that are allowed
+#   make core     the base install by itself, in a venv of its own
+#   make dist     the wheel and the source distribution, in dist/
 #   make coverage all tests, and which lines they do not reach; takes twice as long
 #   make bench    speed and quality, as tables in build/bench; an hour or more on two cores
 #   make soak     the fault and property tests, ROUNDS times; Lighthouse on the demo's site
@@ -21,7 +24,8 @@ DEV := .venv/.dev-installed
 NODE_MODULES := tests/js/node_modules/.package-lock.json
 
 .DELETE_ON_ERROR:
-.PHONY: demo test lint types javascript coverage bench soak publish site notebooks lab clean
+.PHONY: demo test lint types javascript workflows coverage lowest core dist bench soak publish \
+	site notebooks lab clean
 
 demo: $(RUN)
 	$(BIN)/python recipes/demo.py
@@ -44,10 +48,20 @@ lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	@$(MAKE) --no-print-directory workflows
 	@$(MAKE) --no-print-directory -j 2 types javascript
 
 types: $(DEV)
 	$(BIN)/mypy
+
+# What cannot run here is read by two linters; neither asks the network.
+SCHEMA := $(BIN)/check-jsonschema --builtin-schema
+workflows: $(DEV)
+	$(BIN)/zizmor --offline --quiet .github
+	$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA) vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/idea.yml
 
 # Its tools come from the npm registry, in the versions that tests/js/package-lock.json names.
 javascript:
@@ -62,6 +76,17 @@ javascript:
 $(NODE_MODULES): tests/js/package-lock.json
 	npm --prefix tests/js ci --prefer-offline --no-audit --no-fund --loglevel=error
 	touch $@
+
+lowest:
+	$(ONE_THREAD) PYTHON=$(PYTHON) .ci/lowest
+
+core:
+	PYTHON=$(PYTHON) .ci/core
+
+dist: | $(BIN)/python
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet "build>=1.2"
+	$(BIN)/python -m build --quiet
 
 bench: $(DEV)
 	$(BIN)/python -m pip install --quiet --group bench
