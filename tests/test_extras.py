@@ -1,16 +1,16 @@
 """What the base install leaves out: every ability says in one line what it needs."""
 
+import json
+import os
 import re
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
-import kbkit
 from kbkit.errors import MissingExtraError
 from kbkit.extras import Extra, extra
 
@@ -19,67 +19,127 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 NAME = re.compile(r"[\w-]+")
 
-SETUP = """
-import sys
-for name in sys.argv[1].split(","):
+MODULES = (
+    "altair", "anywidget", "firecrawl", "mammoth", "nbclient", "nbformat", "onnxruntime",
+    "openpyxl", "pptx", "pypdfium2", "sphinx", "voila",
+)  # fmt: skip
+"""What extras bring; vl_convert has a run of its own, since a plot comes before its picture."""
+
+WITHOUT = """
+import os, sys
+for name in os.environ["WITHOUT"].split():
     sys.modules[name] = None  # what Python has for a package that is not there
+"""
+RUN = """
+import json, sys
 import kbkit
-ws = kbkit.open("kb")
-kb = ws.create("food") if "food" not in ws else ws["food"]
+
+def read(source):
+    report = kb.ingest(source)
+    return " ".join(problem.reason for problem in [*report.skipped, *report.failed])
+
+if __name__ == "__main__":
+    workspace = kbkit.open("kb")
+    kb = workspace.create("food")
+    kb.add("Bread", "# Bread\\n\\nBread is baked.")
+    said = {}
+    for ability, code in json.load(open("abilities.json")).items():
+        try:
+            said[ability] = str(eval(code))
+        except kbkit.KbkitError as error:
+            said[ability] = f"{type(error).__name__}: {error}"
+    said["search"] = kb.search("how is bread baked")[0].title
+    json.dump(said, sys.stdout)
 """
-FILES = """
-report = kb.ingest(kbkit.FilesSource(path={!r}))
-for problem in [*report.skipped, *report.failed]:
-    print(problem.reason)
-"""
+EMBEDDER = (
+    "workspace.create('o', spec=kbkit.recipes.KnowledgeBaseSpec("
+    "embedding=kbkit.recipes.OnnxEmbedding(preset='minilm'))).add('Bread', 'Bread is baked.')"
+)
+FIRECRAWL = "read(kbkit.PageSource(url='https://docs.example.org/', provider='firecrawl'))"
 ABILITIES = {
-    "a DOCX file": ("mammoth", FILES.format("a.docx"), "office", "Reading DOCX needs mammoth"),
-    "a PPTX file": ("pptx", FILES.format("a.pptx"), "office", "Reading PPTX needs python-pptx"),
-    "an XLSX file": ("openpyxl", FILES.format("a.xlsx"), "office", "Reading XLSX needs openpyxl"),
-    "a PDF file": ("pypdfium2", FILES.format("a.pdf"), "office", "Reading PDF needs pypdfium2"),
-    "a plot": ("altair", "kb.{plot}", "plots", "A plot needs altair"),
-    "a plot's picture": (
-        "vl_convert", "kb.{plot}.svg()", "plots", "The SVG of a plot needs vl-convert-python"
+    "read(kbkit.FilesSource(path='a.docx'))": ("office", "Reading DOCX needs mammoth"),
+    "read(kbkit.FilesSource(path='a.pptx'))": ("office", "Reading PPTX needs python-pptx"),
+    "read(kbkit.FilesSource(path='a.xlsx'))": ("office", "Reading XLSX needs openpyxl"),
+    "read(kbkit.FilesSource(path='a.pdf'))": ("office", "Reading PDF needs pypdfium2"),
+    "kb.plot.documents()": ("plots", "A plot needs altair"),
+    "__import__('kbkit.panels').panels.SearchPanel(kb)": ("panels", "A panel needs anywidget"),
+    "kb.export(folder='out')": ("site", "The search of an exported site needs sphinx"),
+    EMBEDDER: ("onnx", "The onnx embedder needs onnxruntime"),
+    FIRECRAWL: ("firecrawl", "The provider firecrawl needs firecrawl-py"),
+    "__import__('kbkit.notebook').notebook.write_notebook('r.yaml')": (
+        "lab", "Writing a notebook needs nbformat"
     ),
-    "a panel": (
-        "anywidget", "from kbkit.panels import SearchPanel", "panels", "A panel needs anywidget"
+    "__import__('kbkit.notebook').notebook.run_notebook('r.ipynb')": (
+        "lab", "Running a notebook needs Jupyter"
     ),
-    "a site": ("sphinx", "kb.export('out')", "site", "The search of an exported site needs sphinx"),
-    "an ONNX model": (
-        "onnxruntime",
-        "from kbkit.recipes import *\n"
-        "ws.create('o', spec=KnowledgeBaseSpec(embedding=OnnxEmbedding(preset='minilm')))"
-        ".add('Bread', 'Bread is baked.')",
-        "onnx",
-        "The onnx embedder needs onnxruntime",
-    ),
-    "Firecrawl": (
-        "firecrawl",
-        "report = kb.ingest(kbkit.PageSource(url='https://docs.example.org/', "
-        "provider='firecrawl'))\nfor p in [*report.skipped, *report.failed]: print(p.reason)",
-        "firecrawl",
-        "The provider firecrawl needs firecrawl-py",
-    ),
-    "a recipe's notebook": (
-        "nbformat",
-        "from kbkit.notebook import write_notebook\nwrite_notebook('r.yaml')",
-        "lab",
-        "Writing a notebook needs nbformat",
-    ),
-    "running a notebook": (
-        "nbclient",
-        "from kbkit.notebook import run_notebook\nrun_notebook('r.ipynb')",
-        "lab",
-        "Running a notebook needs Jupyter",
-    ),
-    "the dashboard": (
-        "voila",
-        "from kbkit.serving import serve_dashboard\nserve_dashboard('kb')",
-        "lab",
-        "Serving the dashboard needs voila",
+    "__import__('kbkit.serving').serving.serve_panel('kb')": (
+        "lab", "Serving the dashboard needs voila"
     ),
 }  # fmt: skip
+PICTURE = "kb.plot.documents().svg()"
 
 
 def packages_of(name: str) -> set[str]:
     return {NAME.match(line)[0] for line in EXTRAS[name] if not line.startswith("kbkit[")}
+
+
+def said_without(modules, abilities, folder):
+    """What each ability says in a process, and in those that it starts, without some modules."""
+    docx, openpyxl, pptx = (pytest.importorskip(name) for name in ("docx", "openpyxl", "pptx"))
+    docx.Document().save(folder / "a.docx")
+    openpyxl.Workbook().save(folder / "a.xlsx")
+    pptx.Presentation().save(folder / "a.pptx")
+    (folder / "a.pdf").write_bytes(b"%PDF-1.4\n")
+    (folder / "r.yaml").write_text("name: r\nsources: [{type: package, name: json}]\n")
+    (folder / "r.ipynb").write_text('{"cells": [], "nbformat": 4, "nbformat_minor": 5}')
+    (folder / "abilities.json").write_text(json.dumps({code: code for code in abilities}))
+    (folder / "run.py").write_text(RUN)
+    (folder / "sitecustomize.py").write_text(WITHOUT)
+    path = os.pathsep.join([str(folder), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "run.py"], check=False, capture_output=True, text=True, cwd=folder,
+        timeout=200, env={**os.environ, "PYTHONPATH": path, "WITHOUT": " ".join(modules)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_each_ability_says_what_it_lacks_in_one_line_with_the_command(tmp_path):
+    said = said_without(MODULES, ABILITIES, tmp_path)
+    assert said.pop("search") == "Bread"
+    assert said.keys() == ABILITIES.keys()
+    for code, line in said.items():
+        name, message = ABILITIES[code]
+        package = message.partition(" needs ")[2]
+        assert package == "Jupyter" or package in packages_of(name)
+        assert line.removeprefix("MissingExtraError: ") == f'{message}: pip install "kbkit[{name}]"'
+
+
+def test_a_plot_without_what_draws_it_says_so(tmp_path):
+    said = said_without(["vl_convert"], [PICTURE], tmp_path)[PICTURE]
+    message = 'The SVG of a plot needs vl-convert-python: pip install "kbkit[plots]"'
+    assert said == f"MissingExtraError: {message}"
+
+
+def test_every_extra_is_one_that_code_can_name():
+    assert set(EXTRAS) == {*get_args(Extra), "all"}
+    (everything,) = EXTRAS["all"]
+    assert set(everything.removeprefix("kbkit[").rstrip("]").split(",")) == set(get_args(Extra))
+
+
+def test_the_base_install_and_the_extras_share_nothing():
+    base = {NAME.match(line)[0] for line in PROJECT["dependencies"]}
+    assert {"chromadb", "ipywidgets", "llama-index-core", "mkdocs-material"} <= base
+    for name in get_args(Extra):
+        assert not base & packages_of(name), name
+
+
+def test_the_abilities_cover_every_extra():
+    assert {name for name, _ in ABILITIES.values()} == set(get_args(Extra))
+
+
+def test_a_fault_of_kbkits_own_is_not_called_a_missing_package():
+    with pytest.raises(ModuleNotFoundError, match=r"kbkit\.nothing"), extra("lab", "x", "X"):
+        import kbkit.nothing  # noqa: F401
+    with pytest.raises(MissingExtraError), extra("lab", "x", "X"):
+        import no_such_package_at_all  # noqa: F401

@@ -14,7 +14,6 @@ from kbkit.export.files import writing
 from kbkit.export.manifest import MANIFEST
 from kbkit.export.mkdocs.project import CONFIG, DOCS, HTML, is_ours
 from kbkit.export.mkdocs.python_process import run_python
-from kbkit.extras import extra
 from kbkit.web_server import serve_folder
 
 MARKER = ".kbkit-site"
@@ -74,8 +73,7 @@ def serve_site(site: Path, port: int = 0) -> Iterator[str]:
 def _state(project: Path) -> str:
     """Identifies what a build reads: pages by size and time, the rest by what it says."""
     state = hashlib.blake2b(digest_size=16)
-    with extra("site", "mkdocs-material", "Building a site"):
-        state.update(version("kbkit").encode() + version("mkdocs-material").encode())
+    state.update(version("kbkit").encode() + version("mkdocs-material").encode())
     for path in sorted((project / DOCS).rglob("*")):
         name = path.relative_to(project).as_posix()
         if path.is_file() and not path.name.startswith("."):
