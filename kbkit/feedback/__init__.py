@@ -1,1 +1,7 @@
-"""From ratings to judgements, from those to figures, and from figures to better search."""
+"""From ratings to better search.
+
+`rating` takes ratings, `scores` sums them up, `judgements` makes labels of them (`trec` on disk),
+`agreement` compares raters. `pooling` and `judging` choose what to rate. `loading` reads golden
+questions; `evaluate` measures search by an `evaluation_set` (`measures`, `statistics`); `tune`
+learns weights by a `candidate_cache`. `query_ids` tells when two queries are one.
+"""

@@ -1,1 +1,6 @@
-"""Documents to chunks to stores."""
+"""Documents to chunks to stores: `pipeline` runs sources through the others.
+
+`chunking` cuts (`spans`, `node_parser`), `embedding` gives vectors, `document_writer` stores what
+came and `event_writer` what else a source says, `batching` many at a time; `counters` become the
+report, `ids` name documents. `reembed` changes the embedder.
+"""

@@ -8,19 +8,18 @@ that is killed meanwhile reads them again, and loses nothing.
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Self
 
 from kbkit.embedding.base import Embedder
 from kbkit.errors import ConflictError
+from kbkit.ingest.batching import Batch
 from kbkit.ingest.chunking import chunk, embedded_text
+from kbkit.ingest.counters import RunCounters
 from kbkit.ingest.embedding import vectors_of
-from kbkit.ingest.run_log import Tally, digest, document_id
+from kbkit.ingest.ids import digest, document_id
 from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, Labels, SourceDocument
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.sources.base import SourceEvent
@@ -33,7 +32,6 @@ from kbkit.stores.index_writer import IndexWriter
 from kbkit.text import REVISION, analyzer
 
 _CHARACTERS = 200_000
-_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +52,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Pending:
     """A document that is to be stored; `seen` is when it came."""
 
     source: SourceDocument
@@ -63,42 +61,32 @@ class _Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Destination:
     """The knowledge base that documents go to, and how it works."""
 
     database: Database
     kb_id: str
-    config: KnowledgeBaseSpec
+    spec: KnowledgeBaseSpec
     embedder: Embedder
 
 
-class Storing:
+class DocumentWriter(Batch):
     """Stores documents; used as a ``with`` block, at whose end all are stored.
 
     Args:
-        place: Where they go.
-        tally: Counts what was done.
+        destination: Where they go.
+        counters: Counts what was done.
         follower: Hears of new chunks.
     """
 
-    def __init__(self, place: Place, tally: Tally, follower: IndexWriter | None = None) -> None:
-        self._place = place
-        self._tally = tally
-        self._follower = follower
-        self._waiting: dict[str, _Waiting] = {}
-        self._characters = 0
-        self._since = 0.0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+    def __init__(
+        self, destination: Destination, counters: RunCounters, follower: IndexWriter | None = None
     ) -> None:
-        self.store()
+        super().__init__(_CHARACTERS)
+        self._destination = destination
+        self._counters = counters
+        self._follower = follower
+        self._pending: dict[str, _Pending] = {}
 
     def add(self, source: SourceDocument, origin: Origin) -> str:
         """Take a document, and store all that wait when it is time.
@@ -109,18 +97,14 @@ class Storing:
         Raises:
             EmbedderError: The embedder failed; what was stored stays.
         """
-        known_as = document_id(self._place.kb_id, source.uri)
-        if known_as in self._waiting:
-            self.store()  # in the order in which things happened
-        now = time.monotonic()
-        self._since = self._since if self._waiting else now
-        self._waiting[known_as] = _Waiting(source, origin, datetime.now(UTC))
-        self._characters += len(source.content)
-        if self._characters >= _CHARACTERS or now - self._since >= _SECONDS:
-            self.store()
+        known_as = document_id(self._destination.kb_id, source.uri)
+        if known_as in self._pending:
+            self.flush()  # in the order in which things happened
+        self._pending[known_as] = _Pending(source, origin, datetime.now(UTC))
+        self._grow(len(source.content))
         return known_as
 
-    def store(self) -> None:
+    def _write(self) -> None:
         """Store all documents that wait, in one transaction.
 
         Raises:
@@ -128,17 +112,16 @@ class Storing:
             EmbedderError: The embedder failed.
             NotFoundError: The knowledge base was deleted.
         """
-        waiting, self._waiting = self._waiting, {}
-        self._characters = 0
+        waiting, self._pending = self._pending, {}
         while waiting:
-            with self._place.database.read() as transaction:
+            with self._destination.database.read() as transaction:
                 before = writing.stored_versions(transaction, waiting)
-            same, new = self._told_apart(waiting, before)
+            same, new = self._split_by_change(waiting, before)
             if self._store(same, new, before):
                 break  # else somebody has said something of them meanwhile
 
-    def _told_apart(
-        self, waiting: Mapping[str, _Waiting], before: Mapping[str, StoredVersion]
+    def _split_by_change(
+        self, waiting: Mapping[str, _Pending], before: Mapping[str, StoredVersion]
     ) -> tuple[list[tuple[Document, Origin]], list[tuple[Document, Origin]]]:
         """Documents that are as they were, and those that have to be stored."""
         same, new = [], []
@@ -163,9 +146,13 @@ class Storing:
         before: Mapping[str, StoredVersion],
     ) -> bool:
         """Whether they were stored; not so where what was known of them no longer holds."""
-        database, kb_id, embedder = self._place.database, self._place.kb_id, self._place.embedder
+        database, kb_id, embedder = (
+            self._destination.database,
+            self._destination.kb_id,
+            self._destination.embedder,
+        )
         texts: dict[str, str] = {}
-        with self._tally.timed("chunk"):
+        with self._counters.timed("chunk"):
             cut = [
                 NewDocument(
                     document,
@@ -176,10 +163,10 @@ class Storing:
                 )
                 for document, origin in new
             ]
-        with self._tally.timed("embed"):
+        with self._counters.timed("embed"):
             vectors = vectors_of(database, kb_id, embedder, texts)
-        self._tally.counts["chunks_embedded"] += vectors.new
-        with self._tally.timed("store"), database.write() as transaction:
+        self._counters.counts["chunks_embedded"] += vectors.new
+        with self._counters.timed("store"), database.write() as transaction:
             if cut:
                 _check_embedder(transaction, kb_id, embedder)
                 ids = [document.id for document, _ in new]
@@ -192,18 +179,18 @@ class Storing:
             for run_id, touches in _by_run(same).items():
                 writing.touch_documents(transaction, touches, run_id=run_id)
             _record(transaction, [origin for _, origin in (*same, *new)])
-        self._tally.counts["same"] += len(same)
+        self._counters.counts["same"] += len(same)
         for document, _ in new:
             known = before.get(document.id)
             back = known is None or known.state is DocumentState.GONE
-            self._tally.counts["new" if back else "changed"] += 1
-        self._tally.counts["chunks_added"] += changes.added
-        self._tally.counts["chunks_removed"] += changes.removed
+            self._counters.counts["new" if back else "changed"] += 1
+        self._counters.counts["chunks_added"] += changes.added
+        self._counters.counts["chunks_removed"] += changes.removed
         if self._follower is not None:
             self._follower.stored(changes.added)
         return True
 
-    def _document(self, known_as: str, entry: _Waiting, labels: Labels) -> Document:
+    def _document(self, known_as: str, entry: _Pending, labels: Labels) -> Document:
         source, stored = entry.source, entry.origin.stored
         document_type = (
             labels.document_type
@@ -211,10 +198,10 @@ class Storing:
             or detect(source.uri, source.title, source.content)
         )
         tags = source.tags if labels.tags is None else labels.tags
-        config = self._place.config
+        spec = self._destination.spec
         shaping = [
             source.title, source.content, document_type, tags, dict(source.metadata),
-            config.chunking.model_dump(), config.language, REVISION,
+            spec.chunking.model_dump(), spec.language, REVISION,
         ]  # fmt: skip
         state = DocumentState.CURRENT if stored is None else stored.state
         gone = state is DocumentState.GONE
@@ -236,12 +223,12 @@ class Storing:
         """The chunks of a document; what search reads of them goes to ``texts`` by hash."""
         if document.state is DocumentState.GONE:
             return []
-        config = self._place.config
-        terms_of = analyzer(config.language).terms
+        spec = self._destination.spec
+        terms_of = analyzer(spec.language).terms
         seen: Counter[tuple[tuple[str, ...], str]] = Counter()
         new = []
         form = str(document.metadata.get("format", ""))
-        spans = chunk(document.content, document.document_type, config.chunking, form)
+        spans = chunk(document.content, document.document_type, spec.chunking, form)
         for position, span in enumerate(spans):
             text = document.content[span.start : span.end]
             occurrence = seen[span.heading_path, text]

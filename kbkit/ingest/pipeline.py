@@ -10,8 +10,9 @@ from pathlib import Path
 from kbkit.config import Settings
 from kbkit.embedding.base import Embedder
 from kbkit.errors import SourceError
-from kbkit.ingest.document_writer import Origin, Place, Storing
-from kbkit.ingest.run_log import QuietEvents, Tally
+from kbkit.ingest.counters import RunCounters
+from kbkit.ingest.document_writer import Destination, DocumentWriter, Origin
+from kbkit.ingest.event_writer import EventWriter
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseSpec
@@ -28,7 +29,7 @@ Stop = Callable[[], bool]
 class _Run:
     """What goes with reading sources."""
 
-    tally: Tally
+    counters: RunCounters
     follower: IndexWriter
     on_progress: OnProgress | None
     stop: Stop
@@ -68,37 +69,37 @@ class Pipeline:
                 the embedder meanwhile.
             EmbedderError: The embedder failed; what was stored stays.
         """
-        tally = Tally()
+        counters = RunCounters()
         with self._follower() as follower:
-            run = _Run(tally, follower, on_progress, stop)
+            run = _Run(counters, follower, on_progress, stop)
             for row, source in sources:
-                task = f"reading the source {_place(row)}"
+                task = f"reading the source {_source_name(row)}"
                 with self.stores.locks.hold(f"source-{row.id}", wait=0, task=task):
                     try:
                         self._run_source(row, source, run)
                     except SourceError as error:
-                        tally.failed.append(Problem(_place(row), str(error)))
-                if tally.interrupted:
+                        counters.failed.append(Problem(_source_name(row), str(error)))
+                if counters.interrupted:
                     break
             self._take(handed, run)
-        self._index(tally, on_progress)
-        return tally.report()
+        self._index(counters, on_progress)
+        return counters.report()
 
     def _take(self, handed: Iterable[SourceEvent], run: _Run) -> None:
         """Store documents that belong to no source."""
-        tally = run.tally
-        with self._storing(tally, run.follower) as storing:
+        counters = run.counters
+        with self._writer(counters, run.follower) as documents:
             for done, event in enumerate(handed, 1):
                 if run.stop():
-                    tally.interrupted = True
+                    counters.interrupted = True
                     break
                 if event.document is None:
-                    tally.skipped.append(Problem(event.uri, event.reason))
+                    counters.skipped.append(Problem(event.uri, event.reason))
                 else:
-                    tally.counts["fetched"] += 1
-                    storing.add(event.document, Origin())
+                    counters.counts["fetched"] += 1
+                    documents.add(event.document, Origin())
                 if run.on_progress is not None:
-                    run.on_progress(Progress("store", done, None, event.uri, tally.report()))
+                    run.on_progress(Progress("store", done, None, event.uri, counters.report()))
 
     def store(
         self, document: SourceDocument, origin: Origin | None = None
@@ -108,23 +109,23 @@ class Pipeline:
         Returns:
             Its id, and what was done.
         """
-        tally = Tally()
-        with self._storing(tally) as storing:
-            document_id = storing.add(document, origin or Origin())
-        self._index(tally, None)
-        return document_id, tally.report()
+        counters = RunCounters()
+        with self._writer(counters) as documents:
+            document_id = documents.add(document, origin or Origin())
+        self._index(counters, None)
+        return document_id, counters.report()
 
     def renew(
         self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False
     ) -> IngestReport:
         """Cut and index all stored documents again, after a change of chunking or language."""
-        tally = Tally()
+        counters = RunCounters()
         with self.stores.database.read() as transaction:
             ids = writing.document_ids(transaction, self.kb_id)
-        with self._follower() as follower, self._storing(tally, follower) as storing:
+        with self._follower() as follower, self._writer(counters, follower) as documents:
             for done, known in enumerate(ids, 1):
                 if stop():
-                    tally.interrupted = True
+                    counters.interrupted = True
                     break
                 with self.stores.database.read() as transaction:
                     document = reading.get_document(transaction, self.kb_id, known)
@@ -133,14 +134,14 @@ class Pipeline:
                     document.uri, document.title, document.content, document.document_type,
                     document.tags, document.metadata,
                 )  # fmt: skip
-                storing.add(source_document, Origin(source_id, run_id, stored=document))
+                documents.add(source_document, Origin(source_id, run_id, stored=document))
                 if on_progress is not None:
                     on_progress(Progress("store", done, len(ids), document.uri))
-        self._index(tally, on_progress)
-        return tally.report()
+        self._index(counters, on_progress)
+        return counters.report()
 
     def _run_source(self, row: SourceRow, source: SourceReader, run: _Run) -> None:
-        tally = run.tally
+        counters = run.counters
         with self.stores.database.write() as transaction:
             run_id, _ = runs.begin_run(transaction, row)
         context = SourceContext(
@@ -152,46 +153,48 @@ class Pipeline:
             provider=self.settings.crawl_provider,
         )
         done = 0
-        before = tally.report().fidelity  # of the sources that were read before this one
-        quiet = QuietEvents(self.stores.database, self.kb_id, row.id, run_id, tally)
-        storing = self._storing(tally, run.follower)
-        with closing(_closable(source.events(context))) as events, quiet, storing:
+        before = counters.report().fidelity  # of the sources that were read before this one
+        others = EventWriter(self.stores.database, self.kb_id, row.id, run_id, counters)
+        documents = self._writer(counters, run.follower)
+        with closing(_closable(source.events(context))) as events, others, documents:
             while True:
-                with tally.timed("crawl"):
+                with counters.timed("crawl"):
                     event = next(events, None)
                 if event is None:
                     break
                 # one of the two waits at a time, in the order in which things happened
                 if event.document is None:
-                    storing.store()
-                    quiet.add(event)
+                    documents.flush()
+                    others.add(event)
                 else:
-                    quiet.store()
-                    tally.counts["fetched"] += 1
-                    tally.measured(event.document)
-                    storing.add(event.document, Origin(row.id, run_id, event))
+                    others.flush()
+                    counters.counts["fetched"] += 1
+                    counters.measured(event.document)
+                    documents.add(event.document, Origin(row.id, run_id, event))
                 done += 1
                 if run.on_progress is not None:
-                    run.on_progress(Progress("crawl", done, None, event.uri, tally.report()))
+                    run.on_progress(Progress("crawl", done, None, event.uri, counters.report()))
         if run.stop():
-            tally.interrupted = True
+            counters.interrupted = True
             return
         if source.exhaustive:
-            self._retire_unseen(row, run_id, tally)
+            self._retire_unseen(row, run_id, counters)
         with self.stores.database.write() as transaction:
-            report = replace(tally.report(), fidelity=tally.fidelity(before))
+            report = replace(counters.report(), fidelity=counters.fidelity(before))
             runs.end_run(transaction, run_id, report.to_dict())
 
-    def _retire_unseen(self, row: SourceRow, run_id: int, tally: Tally) -> None:
-        with tally.timed("store"), self.stores.database.write() as transaction:
+    def _retire_unseen(self, row: SourceRow, run_id: int, counters: RunCounters) -> None:
+        with counters.timed("store"), self.stores.database.write() as transaction:
             for document_id in writing.unseen_documents(transaction, row.id, run_id):
                 changes = writing.retire_document(transaction, self.kb_id, document_id)
-                tally.counts["gone"] += 1
-                tally.counts["chunks_removed"] += changes.removed
+                counters.counts["gone"] += 1
+                counters.counts["chunks_removed"] += changes.removed
 
-    def _storing(self, tally: Tally, follower: IndexWriter | None = None) -> Storing:
-        return Storing(
-            Place(self.stores.database, self.kb_id, self.config, self.embedder), tally, follower
+    def _writer(self, counters: RunCounters, follower: IndexWriter | None = None) -> DocumentWriter:
+        return DocumentWriter(
+            Destination(self.stores.database, self.kb_id, self.config, self.embedder),
+            counters,
+            follower,
         )
 
     def _follower(self) -> IndexWriter:
@@ -200,12 +203,12 @@ class Pipeline:
 
         return IndexWriter(save, self.stores.address, self.kb_id)
 
-    def _index(self, tally: Tally, on_progress: OnProgress | None) -> None:
+    def _index(self, counters: RunCounters, on_progress: OnProgress | None) -> None:
         def tell(done: int) -> None:
             if on_progress is not None:
                 on_progress(Progress("index", done))
 
-        with tally.timed("index"):
+        with counters.timed("index"):
             self.stores.vectors.apply(self.kb_id, tell)
 
 
@@ -214,5 +217,5 @@ def _closable(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:
     yield from events
 
 
-def _place(row: SourceRow) -> str:
+def _source_name(row: SourceRow) -> str:
     return str(row.spec.get("url") or row.spec.get("path") or row.spec.get("name") or row.type)

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 from kbkit.embedding.base import batch_size
 from kbkit.ingest.chunking import embedded_text
-from kbkit.ingest.document_writer import Place
+from kbkit.ingest.counters import RunCounters
+from kbkit.ingest.document_writer import Destination
 from kbkit.ingest.embedding import embed
-from kbkit.ingest.run_log import Tally
 from kbkit.models import IngestReport, Progress
 from kbkit.progress import OnProgress
 from kbkit.stores.catalog import knowledge_bases, pending_vectors, reading
@@ -23,7 +23,7 @@ from kbkit.stores.stores import Stores
 
 def reembed(
     stores: Stores,
-    place: Place,
+    destination: Destination,
     *,
     on_progress: OnProgress | None = None,
     stop: Callable[[], bool] = lambda: False,
@@ -32,8 +32,8 @@ def reembed(
 
     Args:
         stores: Of the workspace.
-        place: The knowledge base, with its new embedder; of the configuration only what says how
-            that is opened is taken over.
+        destination: The knowledge base, with its new embedder; of the spec only what says how that
+            is opened is taken over.
         on_progress: Called after each batch.
         stop: Asked before each batch; true ends the work cleanly, and what was done is kept.
 
@@ -45,28 +45,31 @@ def reembed(
         EmbedderError: The embedder failed; what was embedded is kept.
         NotFoundError: The knowledge base was deleted.
     """
-    tally = Tally()
+    counters = RunCounters()
 
     def tell(stage: str, done: int, total: int | None = None) -> None:
         if on_progress is not None:
             on_progress(Progress(stage, done, total))
 
     task = "changing the embedder of this knowledge base"
-    with stores.locks.hold(f"embedder-{place.kb_id}", wait=0, task=task):
-        while not tally.interrupted and not _taken_over(place):
-            tally.interrupted = not _embed(place, tally, tell, stop)
-    if not tally.interrupted:
-        with tally.timed("index"):
-            stores.vectors.apply(place.kb_id, lambda done: tell("index", done))
+    with stores.locks.hold(f"embedder-{destination.kb_id}", wait=0, task=task):
+        while not counters.interrupted and not _take_over(destination):
+            counters.interrupted = not _embed(destination, counters, tell, stop)
+    if not counters.interrupted:
+        with counters.timed("index"):
+            stores.vectors.apply(destination.kb_id, lambda done: tell("index", done))
             stores.vectors.sweep()
-    return tally.report()
+    return counters.report()
 
 
 def _embed(
-    place: Place, tally: Tally, tell: Callable[[str, int, int], None], stop: Callable[[], bool]
+    destination: Destination,
+    counters: RunCounters,
+    tell: Callable[[str, int, int], None],
+    stop: Callable[[], bool],
 ) -> bool:
     """Embed what has no vector of the new embedder; false when it was stopped."""
-    database, kb_id, embedder = place.database, place.kb_id, place.embedder
+    database, kb_id, embedder = destination.database, destination.kb_id, destination.embedder
     fingerprint, size = embedder.fingerprint, batch_size(embedder)
     with database.read() as transaction:
         total = pending_vectors.count_without(transaction, kb_id, fingerprint)
@@ -81,27 +84,27 @@ def _embed(
         for row in rows:
             chunk, document = found[row.seq]
             texts[row.embed_hash] = embedded_text(document.title, chunk.heading_path, chunk.text)
-        with tally.timed("embed"):
+        with counters.timed("embed"):
             made = embed(embedder, texts)
         with database.write() as transaction:
             knowledge_bases.get_by_id(transaction, kb_id)
             pending_vectors.add(transaction, kb_id, fingerprint, made)
-        tally.counts["chunks_embedded"] += len(made)
+        counters.counts["chunks_embedded"] += len(made)
         last = rows[-1].seq
         done += len(rows)
         tell("embed", done, total)
     return False
 
 
-def _taken_over(place: Place) -> bool:
+def _take_over(destination: Destination) -> bool:
     """Take the vectors over if there is one for every chunk; documents may have come meanwhile."""
-    kb_id, embedder = place.kb_id, place.embedder
-    with place.database.write() as transaction:
+    kb_id, embedder = destination.kb_id, destination.embedder
+    with destination.database.write() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         if pending_vectors.without(transaction, kb_id, embedder.fingerprint, after=0, limit=1):
             return False
         pending_vectors.take_over(transaction, row, embedder.fingerprint, embedder.dimensions)
-        spec = place.config.embedding.model_dump(mode="json")
+        spec = destination.spec.embedding.model_dump(mode="json")
         knowledge_bases.update(
             transaction,
             kb_id,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import ConfigError, EmbedderError
-from kbkit.ingest.document_writer import Place
+from kbkit.ingest.document_writer import Destination
 from kbkit.ingest.pipeline import Pipeline, Stop
 from kbkit.ingest.reembed import reembed
 from kbkit.knowledge_base.handle import Handle
@@ -165,7 +165,7 @@ class Ingestion:
             raise
         if embedder.fingerprint == self._handle.row().embedder:
             return IngestReport()
-        place = Place(self._stores.database, self.id, spec, embedder)
+        place = Destination(self._stores.database, self.id, spec, embedder)
         return reembed(self._stores, place, on_progress=on_progress, stop=stop)
 
     def pipeline(self, spec: KnowledgeBaseSpec | None = None) -> Pipeline:

@@ -1,1 +1,7 @@
-"""From a query to hits: candidates of two legs, exact scores, fusion."""
+"""From a query to hits: `retriever` runs the stages.
+
+`query` is what somebody asks, `query_vectors` embeds it (`encoder_fitting` for when no model does),
+`candidates` finds chunks by both legs, `bm25` and `fusion` score them, `ranking` orders them,
+`postprocess` has the last word, `snippet` cuts what is shown. `answering`, `quoting` and
+`llamaindex` hand hits to language models.
+"""

@@ -10,7 +10,7 @@ import pytest
 from kbkit import fidelity
 from kbkit.builder import BuildReport
 from kbkit.errors import SourceError
-from kbkit.ingest.run_log import Tally
+from kbkit.ingest.counters import RunCounters
 from kbkit.models import KnowledgeBaseInfo, SourceDocument
 from kbkit.recipes import MirrorSource
 from kbkit.sources.base import SourceContext
@@ -102,7 +102,7 @@ def test_a_folder_a_file_and_an_address_are_measured(tmp_path: Path) -> None:
 def test_the_build_report_says_how_pages_were_read(tmp_path: Path) -> None:
     (tmp_path / "guide.html").write_text(PAGE, "utf-8")
     source = MirrorReader(MirrorSource(path=str(tmp_path), base_url="https://docs.example/"))
-    tally = Tally()
+    tally = RunCounters()
     for event in source.events(SourceContext()):
         assert event.document is not None
         tally.measured(event.document)

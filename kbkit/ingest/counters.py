@@ -1,0 +1,71 @@
+"""What a run has done so far: the counts and times that become its report."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from kbkit.models import IngestReport, Problem, SourceDocument
+from kbkit.models.fidelity import POOR, fidelity_score
+
+
+@dataclass(slots=True)
+class RunCounters:
+    """What a run has done so far; becomes an `IngestReport`."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    failed: list[Problem] = field(default_factory=list)
+    skipped: list[Problem] = field(default_factory=list)
+    seconds: Counter[str] = field(default_factory=Counter)
+    interrupted: bool = False
+    kept: Counter[str] = field(default_factory=Counter)
+    wanted: Counter[str] = field(default_factory=Counter)
+    poorly_read: list[Problem] = field(default_factory=list)
+
+    def measured(self, document: SourceDocument) -> None:
+        """Take in how faithfully a document was read, if that was measured."""
+        if not document.fidelity:
+            return
+        self.kept["pages"] += 1
+        self.wanted["pages"] += 1
+        lost = []
+        for kind, (kept, wanted) in document.fidelity.items():
+            self.kept[kind] += kept
+            self.wanted[kind] += wanted
+            if kept < wanted:
+                lost.append(f"{kind} {kept} of {wanted}")
+        if lost and fidelity_score(document.fidelity) < POOR:
+            self.poorly_read.append(Problem(document.uri, f"kept of the page: {', '.join(lost)}"))
+
+    @contextmanager
+    def timed(self, stage: str) -> Iterator[None]:
+        """Add the time of a block to a stage."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] += time.perf_counter() - start  # type: ignore[assignment]
+
+    def report(self) -> IngestReport:
+        """The counters as a report."""
+        return IngestReport(
+            **self.counts,
+            failed=tuple(self.failed),
+            skipped=tuple(self.skipped),
+            seconds={stage: round(value, 3) for stage, value in self.seconds.items()},
+            interrupted=self.interrupted,
+            fidelity=self.fidelity({}),
+            poorly_read=tuple(self.poorly_read),
+        )
+
+    def fidelity(self, before: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+        """Kept and wanted things of the pages that were measured after some others."""
+        found = {}
+        for kind, wanted in self.wanted.items():
+            kept_before, wanted_before = before.get(kind, (0, 0))
+            if wanted > wanted_before or not before:
+                found[kind] = (self.kept[kind] - kept_before, wanted - wanted_before)
+        return found

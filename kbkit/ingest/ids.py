@@ -1,0 +1,15 @@
+"""Ids of documents, and hashes of text: the same wherever and whenever they are made."""
+
+from __future__ import annotations
+
+import hashlib
+
+
+def document_id(kb_id: str, uri: str) -> str:
+    """The id of a document: the same for ever for one URI in one knowledge base."""
+    return digest(f"{kb_id}\0{uri}")
+
+
+def digest(text: str) -> str:
+    """A hash of text, 32 hexadecimal digits."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
