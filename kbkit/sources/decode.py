@@ -51,6 +51,15 @@ def binary_kind(body: bytes) -> str:
     return ""
 
 
+def charset_of(content_type: str) -> str:
+    """The charset that a Content-Type header names, or ``""``."""
+    for parameter in content_type.split(";")[1:]:
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            return value.strip().strip("\"'")[:40]
+    return ""
+
+
 def decode(body: bytes, charset: str = "", *, markup: bool = True) -> str:
     """Decode text as well as possible; never fails.
 

@@ -23,6 +23,7 @@ from typing import IO, Any, cast
 
 from kbkit.errors import SourceError
 from kbkit.sources.base import Outcome
+from kbkit.sources.decode import charset_of
 
 MOST_BYTES = 50_000_000
 """Largest page, decompressed."""
@@ -198,7 +199,7 @@ def read_warc(path: Path, base: str, wanted: Callable[[str], bool]) -> Iterator[
         if len(body) > MOST_BYTES:
             yield _too_large(url)
         else:
-            yield StoredPage(url, body, _charset(content_type))
+            yield StoredPage(url, body, charset_of(content_type))
 
 
 def _records(path: Path) -> Iterator[tuple[int, str, str, Any]]:
@@ -345,11 +346,3 @@ def _skipped(place: str, reason: str) -> StoredPage:
 
 def _too_large(place: str) -> StoredPage:
     return _skipped(place, f"larger than {MOST_BYTES / 1e6:g} MB")
-
-
-def _charset(content_type: str) -> str:
-    for parameter in content_type.split(";")[1:]:
-        name, _, value = parameter.partition("=")
-        if name.strip().lower() == "charset":
-            return value.strip().strip("\"'")[:40]
-    return ""

@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 
 from kbkit.markdown.writing import (
-    BREAK,
-    SPACE,
     code_span,
     escape,
     fence,
@@ -19,9 +17,7 @@ from kbkit.markdown.writing import (
     formula,
     guard,
     indent,
-    inline_math,
     quote,
-    safe_url,
 )
 from kbkit.sources.html.dom import (
     BLOCKS,
@@ -35,10 +31,9 @@ from kbkit.sources.html.dom import (
     language,
     normalized_text,
 )
+from kbkit.sources.html.inline import InlineWriter
 from kbkit.sources.html.tables import grid, pipe_table
 
-_EMPHASIS = {"em": "*", "i": "*", "cite": "*", "var": "*", "dfn": "*", "strong": "**", "b": "**"}
-_CODE = frozenset({"code", "tt", "kbd", "samp"})
 _ADMONITIONS = frozenset(
     str.split("""
         admonition admonitionblock theme-admonition alert callout note warning tip hint
@@ -73,16 +68,10 @@ class MarkdownWriter:
         *,
         links_last: bool = False,
     ) -> None:
-        self._base = base
+        self._spans = InlineWriter(base, links_last=links_last)
         self._own = own_anchors or {}
-        self._urls: dict[str, str] = {}
         self._level = 0
-        self._plain = 0  # inside a heading or term: no links, no emphasis
-        self._in_link = False
-        self._emphasis: set[str] = set()
         self._holders: set[Element] = set()
-        self._links_last = links_last
-        self._gathered: dict[str, str] = {}
 
     def write(self, region: Element) -> str:
         """The region as Markdown, without a newline at its end."""
@@ -92,8 +81,8 @@ class MarkdownWriter:
                 self._holders.add(parent)
                 parent = parent.getparent()
         blocks = self._block(region) if region.tag in BLOCKS else self._blocks(region)
-        if self._gathered:
-            links = (f"-   [{text}]({url})" for url, text in self._gathered.items())
+        if self._spans.links:
+            links = (f"-   [{text}]({url})" for url, text in self._spans.links.items())
             blocks.append("\n".join(links))
         return "\n\n".join(blocks)
 
@@ -107,7 +96,7 @@ class MarkdownWriter:
                     self._paragraph(run, out)
                     out.extend(self._block(child))
                 else:
-                    run.append(self._inline(child))
+                    run.append(self._spans.write(child))
             if child.tail:
                 run.append(escape(child.tail))
         self._paragraph(run, out)
@@ -138,7 +127,7 @@ class MarkdownWriter:
             inner = self._blocks(element)
             return [quote("\n\n".join(inner))] if inner else []
         if tag in ("summary", "legend", "caption", "dt"):
-            text = self._line(element)
+            text = self._spans.line(element)
             return [f"**{text}**"] if text else []
         names = element.get("class")
         if names and tag in ("div", "aside", "section", "p"):
@@ -149,7 +138,7 @@ class MarkdownWriter:
         return self._blocks(element)
 
     def _heading(self, element: Element, level: int) -> list[str]:
-        text = self._line(element)
+        text = self._spans.line(element)
         if not text:
             return self._images(element)
         if element.getparent() is not None and self._in_cell(element):
@@ -158,7 +147,7 @@ class MarkdownWriter:
         return [self._titled(text, level, anchor(element, self._own))]
 
     def _images(self, element: Element) -> list[str]:
-        return [text for image in element.iter("img") if (text := self._image(image))]
+        return [text for image in element.iter("img") if (text := self._spans.image(image))]
 
     @staticmethod
     def _in_cell(element: Element) -> bool:
@@ -171,13 +160,6 @@ class MarkdownWriter:
     def _titled(text: str, level: int, place: str) -> str:
         text = re.sub(r"(?<!\\)(#+)$", r"\\\1", text)
         return "#" * level + f" {text}" + (f" {{#{place}}}" if place else "")
-
-    def _line(self, element: Element) -> str:
-        """The content of a heading or term in one line, without links and emphasis."""
-        self._plain += 1
-        text = folded(self._children(element)).replace("  \n", " ")
-        self._plain -= 1
-        return text
 
     def _code(self, element: Element) -> list[str]:
         code = code_text(element)
@@ -234,7 +216,7 @@ class MarkdownWriter:
                     text = self._term(child, api or "sig" in classes(child))
                     if text:
                         out.append(self._titled(text, self._level, place))
-                elif text := self._line(child):
+                elif text := self._spans.line(child):
                     terms.append(f"[{text.strip('[]')}]" if notes else text)
             else:
                 blocks = self._blocks(child) if child.tag == "dd" else self._block(child)
@@ -249,7 +231,7 @@ class MarkdownWriter:
 
     def _term(self, element: Element, signature: bool) -> str:
         if not signature:
-            return self._line(element)
+            return self._spans.line(element)
         text = normalized_text(element).replace("( ", "(").rstrip("¶#").strip()
         # brackets of optional parameters are no markup here, but they look like links
         if escape(text) != text or "[" in text:
@@ -275,7 +257,7 @@ class MarkdownWriter:
     def _table(self, element: Element) -> list[str]:
         caption = next(element.iterchildren("caption"), None)
         out = []
-        if caption is not None and (text := self._line(caption)):
+        if caption is not None and (text := self._spans.line(caption)):
             out.append(f"**{text}**")
         rows = grid(element)
         if rows is None or _is_layout(element, rows):
@@ -310,7 +292,7 @@ class MarkdownWriter:
         for child in element:
             names = {name.lower() for name in classes(child)}
             if names & _TITLES or any("admonitionheading" in name for name in names):
-                title = self._line(child)
+                title = self._spans.line(child)
                 drop_tree(child)
                 break
         if not title and "admonition" not in " ".join(classes(element)):
@@ -321,109 +303,6 @@ class MarkdownWriter:
     def _math(self, element: Element) -> list[str]:
         text = formula(normalized_text(element))
         return [f"$$\n{text}\n$$"] if text else []
-
-    def _children(self, element: Element) -> str:
-        pieces = [self._text(element.text)] if element.text else []
-        for child in element:
-            if isinstance(child.tag, str):
-                if child.tag in BLOCKS:
-                    pieces.append(" ")
-                pieces.append(self._inline(child))
-                if child.tag in BLOCKS:
-                    pieces.append(" ")
-            if child.tail:
-                pieces.append(self._text(child.tail))
-        return "".join(pieces)
-
-    def _text(self, text: str) -> str:
-        text = escape(text)
-        if self._in_link:
-            text = re.sub(r"(?<!\\)([\[\]])", r"\\\1", text)
-        return text
-
-    def _inline(self, element: Element) -> str:
-        tag = element.tag
-        if tag == "br":
-            return BREAK
-        if tag == "a":
-            return self._link(element)
-        if tag in _CODE:
-            return self._code_span(element)
-        if tag in _EMPHASIS and not self._plain:
-            return self._emphasised(element, _EMPHASIS[tag])
-        if tag == "img":
-            return self._image(element)
-        if tag == "math":
-            return inline_math(element)
-        if tag == "span" and "math" in classes(element):
-            text = formula(normalized_text(element))
-            return f"${text}$" if text else ""
-        if tag == "sup":
-            text = self._children(element)
-            bare = re.fullmatch(r"\s*[-+]?\w{1,3}\s*", text)
-            return "^" + text.strip() if bare else text
-        if tag == "q":
-            return f"“{self._children(element)}”"
-        return self._children(element)
-
-    def _code_span(self, element: Element) -> str:
-        children = [child for child in element if isinstance(child.tag, str)]
-        around = (element.text or "") + "".join(child.tail or "" for child in children)
-        if len(children) == 1 and children[0].tag == "a" and not around.strip():
-            # a link that is the whole of the code stays one
-            return self._linked(code_span(normalized_text(element)), children[0].get("href"))
-        raw = "".join(element.itertext())
-        return code_span(raw) or (" " if raw else "")
-
-    def _link(self, element: Element) -> str:
-        if self._in_link or self._plain:
-            return self._children(element)
-        self._in_link = True
-        text = folded(self._children(element), strip=False)
-        self._in_link = False
-        return self._linked(text, element.get("href"))
-
-    def _linked(self, text: str, href: str | None) -> str:
-        inner = text.strip()
-        if not inner or not href or self._plain or self._in_link:
-            return text
-        url = self._safe(href)
-        if not url:
-            return text
-        if self._links_last:
-            self._gathered.setdefault(url, " ".join(inner.replace(BREAK, " ").split()))
-            return text
-        before = " " if text[0].isspace() else ""
-        after = " " if text[-1].isspace() else ""
-        return f"{before}[{inner}]({url}){after}"
-
-    def _safe(self, href: str) -> str:
-        url = self._urls.get(href)
-        if url is None:
-            url = self._urls[href] = safe_url(href, self._base) if href else ""
-        return url
-
-    def _emphasised(self, element: Element, mark: str) -> str:
-        if mark in self._emphasis:
-            return self._children(element)
-        self._emphasis.add(mark)
-        text = self._children(element)
-        self._emphasis.discard(mark)
-        inner = text.strip(" \t\r\n\xa0" + BREAK)
-        if not inner:
-            return text
-        before, _, after = text.partition(inner)
-        return f"{before}{mark}{inner}{mark}{after}"
-
-    def _image(self, element: Element) -> str:
-        alt = SPACE.sub(" ", element.get("alt") or "").strip()
-        if not alt:
-            return ""
-        alt = re.sub(r"(?<!\\)([\[\]])", r"\\\1", escape(alt))
-        url = self._safe(element.get("src") or "")
-        if not url or self._plain or self._in_link:
-            return alt
-        return f"![{alt}]({url})"
 
 
 def _definition_parts(element: Element) -> list[Element]:

@@ -14,6 +14,7 @@ from kbkit.markdown.writing import code_span, escape, fence
 from kbkit.sources.openapi.descriptions import block_markdown, inline_markdown, table_cell
 from kbkit.sources.openapi.jsonschema import Schemas
 from kbkit.sources.openapi.references import Node, References
+from kbkit.sources.openapi.security import Security
 
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 _PLACES = ("path", "query", "header", "cookie")
@@ -65,6 +66,7 @@ class Operations:
         self, root: Node, references: References, schemas: Schemas, servers: list[str]
     ) -> None:
         self._root = root
+        self._security = Security(root, references)
         self._references = references
         self._schemas = schemas
         self._servers = servers
@@ -121,7 +123,7 @@ class Operations:
         body = self._references.resolve(node.get("requestBody"))
         blocks.append(self._request(body))
         blocks.append(self._responses(node.get("responses")))
-        blocks.append(self._security(operation))
+        blocks.append(self._security.section(node))
         blocks.append(self._callbacks(node.get("callbacks")))
         if not operation.webhook:
             example = self._call(operation, parameters, body)
@@ -257,55 +259,6 @@ class Operations:
                         lines.append(head + (f": {said}" if said else ""))
         return "## Callbacks\n\n" + "\n".join(lines) if lines else ""
 
-    # --- security -----------------------------------------------------------------------------
-
-    def schemes(self) -> list[str]:
-        """The ways to authenticate, as lines of a list."""
-        lines = []
-        for name, part in self._root.get("components").get("securitySchemes").items():
-            scheme = self._references.resolve(part)
-            said = inline_markdown(scheme.get("description").value)
-            head = f"-   {code_span(name)} ({_how(scheme)})"
-            lines.append(head + (f": {said}" if said else ""))
-            for flow, inner in scheme.get("flows").items():
-                urls = [
-                    f"{label} {code_span(inner.text(key))}"
-                    for key, label in (
-                        ("authorizationUrl", "authorize at"),
-                        ("tokenUrl", "tokens at"),
-                    )
-                    if inner.text(key)
-                ]
-                lines.append(f"    -   {escape(flow)}: {', '.join(urls)}".rstrip(": "))
-                for scope, what in inner.get("scopes").items():
-                    text = inline_markdown(what.value)
-                    lines.append(f"        -   {code_span(scope)}" + (f": {text}" if text else ""))
-        return lines
-
-    def _wanted(self, operation: Operation) -> list[Node]:
-        own = operation.node.get("security")
-        return (own if own.value is not None else self._root.get("security")).parts()
-
-    def _scheme(self, name: str) -> Node:
-        schemes = self._root.get("components").get("securitySchemes")
-        return self._references.resolve(schemes.get(name))
-
-    def _security(self, operation: Operation) -> str:
-        lines = []
-        for wanted in self._wanted(operation):
-            parts = []
-            for name, scopes in wanted.items():
-                scheme = self._scheme(name)
-                named = [code_span(str(scope.value)) for scope in scopes.parts()]
-                with_scopes = f" with {', '.join(named)}" if named else ""
-                how = f" ({_how(scheme)})" if scheme.value else ""
-                parts.append(f"{code_span(name)}{how}{with_scopes}")
-            lines.append("-   " + (" and ".join(parts) or "none: it may be called without"))
-        if not lines:
-            return ""
-        words = "One of these:\n\n" if len(lines) > 1 else ""
-        return f"## Authentication\n\n{words}" + "\n".join(lines)
-
     # --- the example call ---------------------------------------------------------------------
 
     def _call(self, operation: Operation, parameters: list[Node], body: Node) -> str:
@@ -324,8 +277,7 @@ class Operations:
                     headers.append(f"{name}: {_text(value)}")
                 elif place == "cookie":
                     headers.append(f"Cookie: {name}={_text(value)}")
-        for name, _ in next((part.items() for part in self._wanted(operation) if part.value), []):
-            header, pair = _credentials(self._scheme(name))
+        for header, pair in self._security.credentials(operation.node):
             headers += [header] if header else []
             query += [pair] if pair else []
         own = operation.node.get("servers").parts() or operation.item.get("servers").parts()
@@ -378,39 +330,6 @@ def _schema_of(holder: Node) -> Node:
     if schema.value is None:
         schema = next((part.get("schema") for _, part in holder.get("content").items()), schema)
     return schema
-
-
-def _how(scheme: Node) -> str:
-    kind = scheme.text("type")
-    if kind == "apiKey":
-        return f"API key in the {escape(scheme.text('in'))} {code_span(scheme.text('name'))}"
-    if kind == "http":
-        shape = scheme.text("bearerFormat")
-        return f"HTTP {escape(scheme.text('scheme'))}" + (f", {escape(shape)}" if shape else "")
-    if kind == "oauth2":
-        return "OAuth 2"
-    if kind == "openIdConnect":
-        return f"OpenID Connect, {code_span(scheme.text('openIdConnectUrl'))}"
-    return "mutual TLS" if kind == "mutualTLS" else escape(kind) or "unknown"
-
-
-def _credentials(scheme: Node) -> tuple[str, str]:
-    """The header and the query parameter that a scheme wants, either may be empty."""
-    kind = scheme.text("type")
-    if kind == "apiKey":
-        name = scheme.text("name")
-        match scheme.text("in"):
-            case "query":
-                return "", f"{quote(name)}=API_KEY"
-            case "cookie":
-                return f"Cookie: {name}=API_KEY", ""
-            case _:
-                return f"{name}: API_KEY", ""
-    if kind == "http" and scheme.text("scheme").lower() == "basic":
-        return "Authorization: Basic BASE64_OF_USER_AND_PASSWORD", ""
-    if kind in ("http", "oauth2", "openIdConnect"):
-        return "Authorization: Bearer TOKEN", ""
-    return "", ""
 
 
 def _text(value: Any) -> str:

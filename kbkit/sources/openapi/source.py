@@ -24,6 +24,7 @@ from kbkit.sources.openapi.descriptions import block_markdown, inline_markdown
 from kbkit.sources.openapi.jsonschema import Schemas
 from kbkit.sources.openapi.operations import Operation, Operations
 from kbkit.sources.openapi.references import Node, References
+from kbkit.sources.openapi.security import Security
 from kbkit.sources.web.fetch import Fetcher
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import canonical
@@ -250,7 +251,7 @@ class Description:
         servers = self._server_lines()
         if servers:
             blocks.append("## Servers\n\n" + "\n".join(servers))
-        schemes = self._operations.schemes()
+        schemes = Security(self._root, self._references).schemes()
         if schemes:
             blocks.append("## Authentication\n\n" + "\n".join(schemes))
         blocks.append(self._endpoint_list(found))

@@ -23,6 +23,7 @@ import httpx
 from kbkit.errors import ForbiddenAddressError
 from kbkit.models import License
 from kbkit.sources.base import Outcome
+from kbkit.sources.decode import charset_of
 from kbkit.sources.web.addresses import Deadline, GuardedBackend
 from kbkit.sources.web.transport import LOCATION, GuardedTransport, decompressed
 
@@ -252,7 +253,7 @@ class Fetcher:
             Outcome.FETCHED,
             status=status,
             media_type=content_type.partition(";")[0].strip().lower(),
-            charset=_charset(content_type),
+            charset=charset_of(content_type),
             etag=raw.headers.get("etag", "")[:1000],
             last_modified=raw.headers.get("last-modified", "")[:100],
             robots="\n".join(raw.headers.get_list("x-robots-tag"))[:2000].lower(),
@@ -355,14 +356,6 @@ def _linked(raw: httpx.Response, url: str) -> License:
         return License.stated(url=urljoin(url, found) if found else "")
     except ValueError:
         return License()
-
-
-def _charset(content_type: str) -> str:
-    for parameter in content_type.split(";")[1:]:
-        name, _, value = parameter.partition("=")
-        if name.strip().lower() == "charset":
-            return value.strip().strip("\"'")[:40]
-    return ""
 
 
 def _retry_after(value: str) -> float | None:

@@ -1,0 +1,151 @@
+"""What stands in a line of HTML -> Markdown: links, code, emphasis, pictures, formulas."""
+
+from __future__ import annotations
+
+import re
+
+from kbkit.markdown.writing import (
+    BREAK,
+    SPACE,
+    code_span,
+    escape,
+    folded,
+    formula,
+    inline_math,
+    safe_url,
+)
+from kbkit.sources.html.dom import BLOCKS, Element, classes, normalized_text
+
+_EMPHASIS = {"em": "*", "i": "*", "cite": "*", "var": "*", "dfn": "*", "strong": "**", "b": "**"}
+_CODE = frozenset({"code", "tt", "kbd", "samp"})
+
+
+class InlineWriter:
+    """Writes the elements of one page that stand in lines.
+
+    Args:
+        base: Address that relative links start from.
+        links_last: Keep the running text free of addresses; `links` has them.
+    """
+
+    def __init__(self, base: str, *, links_last: bool = False) -> None:
+        self._base = base
+        self._links_last = links_last
+        self._urls: dict[str, str] = {}
+        self._plain = 0  # inside a heading or term: no links, no emphasis
+        self._in_link = False
+        self._emphasis: set[str] = set()
+        self.links: dict[str, str] = {}
+        """Text by address of the links that were kept out of the running text."""
+
+    def line(self, element: Element) -> str:
+        """The content of a heading or term in one line, without links and emphasis."""
+        self._plain += 1
+        text = folded(self._children(element)).replace("  \n", " ")
+        self._plain -= 1
+        return text
+
+    def write(self, element: Element) -> str:
+        """An element that stands in a line, and what is in it."""
+        tag = element.tag
+        if tag == "br":
+            return BREAK
+        if tag == "a":
+            return self._link(element)
+        if tag in _CODE:
+            return self._code_span(element)
+        if tag in _EMPHASIS and not self._plain:
+            return self._emphasised(element, _EMPHASIS[tag])
+        if tag == "img":
+            return self.image(element)
+        if tag == "math":
+            return inline_math(element)
+        if tag == "span" and "math" in classes(element):
+            text = formula(normalized_text(element))
+            return f"${text}$" if text else ""
+        if tag == "sup":
+            text = self._children(element)
+            bare = re.fullmatch(r"\s*[-+]?\w{1,3}\s*", text)
+            return "^" + text.strip() if bare else text
+        if tag == "q":
+            return f"“{self._children(element)}”"
+        return self._children(element)
+
+    def image(self, element: Element) -> str:
+        """A picture by its alternative text, ``""`` where it has none."""
+        alt = SPACE.sub(" ", element.get("alt") or "").strip()
+        if not alt:
+            return ""
+        alt = re.sub(r"(?<!\\)([\[\]])", r"\\\1", escape(alt))
+        url = self._safe(element.get("src") or "")
+        if not url or self._plain or self._in_link:
+            return alt
+        return f"![{alt}]({url})"
+
+    def _children(self, element: Element) -> str:
+        pieces = [self._text(element.text)] if element.text else []
+        for child in element:
+            if isinstance(child.tag, str):
+                if child.tag in BLOCKS:
+                    pieces.append(" ")
+                pieces.append(self.write(child))
+                if child.tag in BLOCKS:
+                    pieces.append(" ")
+            if child.tail:
+                pieces.append(self._text(child.tail))
+        return "".join(pieces)
+
+    def _text(self, text: str) -> str:
+        text = escape(text)
+        if self._in_link:
+            text = re.sub(r"(?<!\\)([\[\]])", r"\\\1", text)
+        return text
+
+    def _code_span(self, element: Element) -> str:
+        children = [child for child in element if isinstance(child.tag, str)]
+        around = (element.text or "") + "".join(child.tail or "" for child in children)
+        if len(children) == 1 and children[0].tag == "a" and not around.strip():
+            # a link that is the whole of the code stays one
+            return self._linked(code_span(normalized_text(element)), children[0].get("href"))
+        raw = "".join(element.itertext())
+        return code_span(raw) or (" " if raw else "")
+
+    def _link(self, element: Element) -> str:
+        if self._in_link or self._plain:
+            return self._children(element)
+        self._in_link = True
+        text = folded(self._children(element), strip=False)
+        self._in_link = False
+        return self._linked(text, element.get("href"))
+
+    def _linked(self, text: str, href: str | None) -> str:
+        inner = text.strip()
+        if not inner or not href or self._plain or self._in_link:
+            return text
+        url = self._safe(href)
+        if not url:
+            return text
+        if self._links_last:
+            self.links.setdefault(url, " ".join(inner.replace(BREAK, " ").split()))
+            return text
+        before = " " if text[0].isspace() else ""
+        after = " " if text[-1].isspace() else ""
+        return f"{before}[{inner}]({url}){after}"
+
+    def _safe(self, href: str) -> str:
+        url = self._urls.get(href)
+        if url is None:
+            url = self._urls[href] = safe_url(href, self._base) if href else ""
+        return url
+
+    def _emphasised(self, element: Element, mark: str) -> str:
+        if mark in self._emphasis:
+            return self._children(element)
+        self._emphasis.add(mark)
+        text = self._children(element)
+        self._emphasis.discard(mark)
+        inner = text.strip(" \t\r\n\xa0" + BREAK)
+        if not inner:
+            return text
+        before, _, after = text.partition(inner)
+        return f"{before}{mark}{inner}{mark}{after}"
