@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kbkit.markdown.links import without_link_targets
+from kbkit.markdown.structure import without_anchors
 from kbkit.models import ChunkSpan, DocumentType
 from kbkit.recipes import ChunkingSpec
 
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
 _PAGE_SIZE = 3000
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ANCHOR = re.compile(r"\{#[^\s{}]+\}[ \t]*$", re.MULTILINE)
-_HASHES = re.compile(r"[ ]{0,3}#{1,6}[ \t]")
-_UNDERLINE = re.compile(r"\n[ ]{0,3}(?:=+|-{2,})[ \t]*$", re.MULTILINE)
 
 
 def chunk(
@@ -95,19 +93,3 @@ def embedded_text(title: str, heading_path: Sequence[str], text: str) -> str:
     headings = heading_path[1:] if tuple(heading_path[:1]) == (title,) else heading_path
     lines = (title, " > ".join(headings), without_link_targets(without_anchors(text)))
     return "\n".join(line for line in lines if line)
-
-
-def without_anchors(text: str) -> str:
-    """Markdown whose headings carry no ``{#anchor}``."""
-    if "{#" not in text:
-        return text
-    parts = []
-    end = 0
-    for anchor in _ANCHOR.finditer(text):
-        start = text.rfind("\n", 0, anchor.start()) + 1
-        title = text[start : anchor.start()].rstrip(" \t")
-        underlined = title and not title[0].isspace() and _UNDERLINE.match(text, anchor.end())
-        if underlined or _HASHES.match(title):
-            parts.append(text[end : start + len(title)])
-            end = anchor.end()
-    return "".join((*parts, text[end:]))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from enum import Enum
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
-from kbkit.markdown.structure import Block, Kind, Outline, blocks, items, trim
+from kbkit.markdown.blocks import Block, Kind
+from kbkit.markdown.structure import Outline, trim
 from kbkit.models import ChunkSpan, DocumentType
 
 if TYPE_CHECKING:
@@ -20,8 +23,30 @@ _LEAST_ROOM = 50  # characters; a smaller rest of a chunk is not worth filling
 _SENTENCE = re.compile(r"[.!?…]+[\"')\]’”]*\s+(?![a-z])|[。！？]+[」』”’）]*\s*|\n\s*\n")
 _CLAUSE = re.compile(r"[,;:]\s+|\n")
 _TEXT = re.compile(r"\S")
+_BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 
 Span = tuple[int, int]
+
+
+class Cut(Enum):
+    """How a piece may be cut."""
+
+    NEVER = "never"
+    """A heading: it is short, and stays with what follows."""
+    LINES = "lines"
+    """Code, a table or raw HTML: stays whole, or is cut at line ends."""
+    ITEMS = "items"
+    """A list: between items first."""
+    SENTENCES = "sentences"
+
+
+class Piece(NamedTuple):
+    """Text that fills chunks, ``content[start:end]``, and where items of a list in it begin."""
+
+    start: int
+    end: int
+    cut: Cut
+    items: tuple[int, ...] = ()
 
 
 _FORMATS = {
@@ -88,10 +113,10 @@ def _spans(
         if strategy == "fixed":
             spans = _windows(content, start, end, limit, lines=lines)
         else:
-            atoms = blocks(content, start, end, structure)
+            pieces = _pieces(content, start, end, structure)
             if strategy == "sentence":
-                atoms = _runs(atoms)
-            spans = _pack(content, atoms, limit, size)
+                pieces = _runs(pieces)
+            spans = _pack(content, pieces, limit, size)
         before = -1
         for low, high in spans:
             first = low
@@ -155,67 +180,119 @@ def _placed(content: str, structure: Outline, start: int, end: int) -> ChunkSpan
     )
 
 
-def _runs(atoms: Iterator[Block]) -> Iterator[Block]:
-    """Neighbouring paragraphs and lists as one block, so that sentences fill chunks."""
-    run: Block | None = None
-    for atom in atoms:
-        if atom.kind in {Kind.PROSE, Kind.LIST}:
-            run = Block(run.start if run else atom.start, atom.end, Kind.PROSE)
+def _pieces(content: str, start: int, end: int, structure: Outline) -> Iterator[Piece]:
+    """The pieces of a range in order; only white space lies between them.
+
+    Headings, code and raw HTML are some, and so is what blank lines part of all else.
+    """
+    first, last = (
+        bisect_left(structure.blocks, place, key=lambda block: block.start)
+        for place in (content.rfind("\n", 0, start) + 1, end)
+    )
+    loose: list[Block] = []
+    position = start
+    for block in structure.blocks[first:last]:
+        heading = block.kind is Kind.HEADING and block.outermost
+        if not heading and not block.is_verbatim:
+            loose.append(block)
+            continue
+        yield from _parted(content, position, max(block.start, start), loose)
+        span = trim(content, max(block.start, start), min(block.end, end))
+        yield Piece(*span, Cut.NEVER if heading else Cut.LINES)
+        loose = []
+        position = span[1]
+    yield from _parted(content, position, end, loose)
+
+
+def _parted(content: str, start: int, end: int, loose: Sequence[Block]) -> Iterator[Piece]:
+    """What blank lines part in a range without headings, code and raw HTML."""
+    position = start
+    number = 0
+    while position < end:
+        blank = _BLANK_LINES.search(content, position, end)
+        behind = blank.start() if blank else end
+        held = number
+        while held < len(loose) and loose[held].start < behind:
+            held += 1
+        low, high = trim(content, position, behind)
+        if low < high:
+            yield _piece(content, low, high, loose[number:held])
+        number = held
+        position = blank.end() if blank else end
+
+
+def _piece(content: str, start: int, end: int, held: Sequence[Block]) -> Piece:
+    """A piece that is text, a list or a table."""
+    if held and held[0].item and held[0].start <= start:
+        marks = (block.start for block in held if block.item)
+        return Piece(start, end, Cut.ITEMS, tuple(max(mark, start) for mark in marks))
+    margin = content[content.rfind("\n", 0, start) + 1 : start]
+    indented = len(margin) >= 4 or "\t" in margin
+    table = any(block.kind is Kind.TABLE for block in held)
+    return Piece(start, end, Cut.LINES if table or indented else Cut.SENTENCES)
+
+
+def _runs(pieces: Iterator[Piece]) -> Iterator[Piece]:
+    """Neighbouring paragraphs and lists as one piece, so that sentences fill chunks."""
+    run: Piece | None = None
+    for piece in pieces:
+        if piece.cut in {Cut.SENTENCES, Cut.ITEMS}:
+            run = Piece(run.start if run else piece.start, piece.end, Cut.SENTENCES)
             continue
         if run:
             yield run
             run = None
-        yield atom
+        yield piece
     if run:
         yield run
 
 
-def _pack(content: str, atoms: Iterator[Block], limit: int, size: int) -> Iterator[Span]:
-    """Fill chunks with whole blocks. Headings that would end a chunk begin the next."""
-    queue = deque(atoms)
+def _pack(content: str, pieces: Iterator[Piece], limit: int, size: int) -> Iterator[Span]:
+    """Fill chunks with whole pieces. Headings that would end a chunk begin the next."""
+    queue = deque(pieces)
     start = end = -1  # the chunk so far
-    body = -1  # end of its last block that is no heading
+    body = -1  # end of its last piece that is no heading
     head = -1  # start of the headings behind that
     while queue:
-        atom = queue.popleft()
-        if atom.end - atom.start > (size if atom.kind is Kind.LINES else limit):
-            queue.extendleft(reversed(list(_cut(content, atom, limit, size))))
+        piece = queue.popleft()
+        if piece.end - piece.start > (size if piece.cut is Cut.LINES else limit):
+            queue.extendleft(reversed(list(_cut(content, piece, limit, size))))
             continue
-        if start >= 0 and atom.end - start > limit:
+        if start >= 0 and piece.end - start > limit:
             if body >= 0:
                 yield start, body
                 start, body = head, -1
-                queue.appendleft(atom)
+                queue.appendleft(piece)
                 continue
-            room = limit - (atom.start - start)
-            if atom.kind in {Kind.PROSE, Kind.LIST} and room >= _LEAST_ROOM:
-                queue.extendleft(reversed(list(_cut(content, atom, room, size))))
+            room = limit - (piece.start - start)
+            if piece.cut in {Cut.SENTENCES, Cut.ITEMS} and room >= _LEAST_ROOM:
+                queue.extendleft(reversed(list(_cut(content, piece, room, size))))
                 continue
             yield start, end
             start, head = -1, -1
         if start < 0:
-            start = atom.start
-        end = atom.end
-        if atom.kind is Kind.HEADING:
-            head = atom.start if head < 0 else head
+            start = piece.start
+        end = piece.end
+        if piece.cut is Cut.NEVER:
+            head = piece.start if head < 0 else head
         else:
             body, head = end, -1
     if start >= 0:
         yield start, end
 
 
-def _cut(content: str, block: Block, limit: int, size: int) -> Iterator[Block]:
-    """Smaller blocks in place of one that is too large."""
-    if block.kind is Kind.LIST:
-        for low, high in items(content, block.start, block.end):
-            yield Block(*trim(content, low, high), Kind.PROSE)
-    elif block.kind is Kind.LINES:
-        for low, high in _windows(content, block.start, block.end, size, lines=True):
-            yield Block(low, high, Kind.LINES)
+def _cut(content: str, piece: Piece, limit: int, size: int) -> Iterator[Piece]:
+    """Smaller pieces in place of one that is too large."""
+    if piece.cut is Cut.ITEMS:
+        for low, high in pairwise((piece.start, *piece.items[1:], piece.end)):
+            yield Piece(*trim(content, low, high), Cut.SENTENCES)
+    elif piece.cut is Cut.LINES:
+        for low, high in _windows(content, piece.start, piece.end, size, lines=True):
+            yield Piece(low, high, Cut.LINES)
     else:
-        for low, high in _windows(content, block.start, block.end, _WINDOW, lines=True):
+        for low, high in _windows(content, piece.start, piece.end, _WINDOW, lines=True):
             for span in _sentences(content, low, high, limit):
-                yield Block(*span, Kind.PROSE)
+                yield Piece(*span, Cut.SENTENCES)
 
 
 def _windows(

@@ -1,221 +1,332 @@
-"""The blocks of a Markdown text: which of its lines are text, and which are code.
+"""The scanner: which characters of a Markdown text are headings, code, raw HTML, tables or text.
 
-CommonMark says so, and markdown-it knows. But asking it took a third of the time of an export, and
-most lines of documentation are paragraphs, headings, fenced code, tables and short list items that
-begin at the margin. Their first letters tell those; the parser is asked about the rest only.
+CommonMark decides, and markdown-it knows it. But asking it is slow, and most lines of documentation
+are paragraphs, headings, fenced code, tables and short list items that begin at the margin. The
+letters they begin with tell those; the parser is asked about the rest only. Beyond CommonMark there
+are tables, and:
+
+* front matter at the beginning is a block of its own, no rule above a heading;
+* form feeds at the beginning of a line part pages, and count as line feeds;
+* a table may leave out any number of cells.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import cache
-from typing import Literal, NamedTuple
+from bisect import bisect_right
+from collections.abc import Iterator
+from enum import Enum
+from functools import cache, lru_cache
+from itertools import accumulate
+from typing import TYPE_CHECKING, NamedTuple
 
-from markdown_it import MarkdownIt
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
-Kind = Literal["text", "cells", "heading", "code", "dashes"]
+
+class Kind(Enum):
+    """What a block is."""
+
+    HEADING = "heading"
+    FENCE = "fence"
+    CODE = "code"
+    """Code that is indented."""
+    HTML = "html"
+    """Raw HTML, comments among it."""
+    TABLE = "table"
+    TEXT = "text"
+    """A paragraph, of a list item or a quote too."""
+    RULE = "rule"
+    FRONT_MATTER = "front matter"
 
 
 class Block(NamedTuple):
-    """Some lines of a text that are of one kind; lines of no block hold nothing that is shown.
+    """Whole lines, ``content[start:end]``; lines of no block hold nothing that is shown.
 
     Attributes:
-        kind: ``cells`` are a row of a table, ``dashes`` the line below its head; rules are
-            ``code``, since nothing in them is text.
-        first: Its first line, counted from 0.
-        end: The line after its last.
-        content: Its text without marks; of code it is empty.
+        kind: What it is.
+        start: Where its first line begins.
+        end: Where its last line ends, before the line feed.
         level: Of headings, from 1.
+        title: Of headings, their Markdown without marks.
         markup: What begins a heading or underlines it, or begins a fence.
-        outermost: Of headings and code: it is part of no list or quote.
+        item: It is the first block of a list item.
+        outermost: It is part of no list or quote.
     """
 
     kind: Kind
-    first: int
+    start: int
     end: int
-    content: str = ""
     level: int = 0
+    title: str = ""
     markup: str = ""
+    item: bool = False
     outermost: bool = True
 
     @property
-    def is_fence(self) -> bool:
-        """Whether it is fenced code."""
-        return self.kind == "code" and self.markup[:1] in {"`", "~"}
+    def is_verbatim(self) -> bool:
+        """Whether nothing in it is Markdown."""
+        return self.kind in _VERBATIM
 
+
+_VERBATIM = frozenset({Kind.FENCE, Kind.CODE, Kind.HTML, Kind.FRONT_MATTER})
 
 # What can begin nothing but text: any mark of no other meaning, numbers that count no list,
-# emphasis, code, and brackets that define no link and are no [TOC]
-_PLAIN = (
-    r"(?:[^\s\d#`~+*_=>|:\[-]|\d(?!\d*[.)](?:\s|$))|`(?!``)|\*\*?(?=[^\s*])|_(?=[^\s_])"
-    r"|\[(?!toc\])[^\[\]\\]*\](?!:))"
+# emphasis, code, addresses, and brackets that define no link
+_LETTER = (
+    r"(?:[^\s\d\#`~+*_=>|:\[<-]|\d(?!\d*[.)](?:\s|$))|`(?!``)|\*\*?(?=[^\s*])|_(?=[^\s_])"
+    r"|\[(?:\\[^\n]|[^\[\]\\\n])*+(?:\[|\](?!:))|<(?=https?:|mailto:))"
 )
-_TEXT = re.compile(_PLAIN, re.IGNORECASE)
-_ITEM = re.compile(rf"[-*+] {{1,4}}{_PLAIN}", re.IGNORECASE)
-_HEADING = re.compile(r"(#{1,6})(?:[ \t]+([^\n]*[^#\s])[ \t]*)?$")
-_FENCE = re.compile(r"(`{3,}(?=[^`]*$)|~{3,})")
-_DASHES = re.compile(r"\|(?: *:?-+:? *\|)+")
-_CELLS = 60_000
-"""The parser completes rows that are too short up to about so many cells of a table."""
-_BLANK = " \t"
+_MARKER = r"(?:[-*+]|\d{1,9}[.)])"
+_ITEM = rf"{_MARKER}[ ]{{1,4}}{_LETTER}"
+_HASHES = r"\#{1,6}(?=[ \t]|$)"
+_TICKS = r"`{3,}(?=[^`\n]*$)|~{3,}"
+_RAW = r"(?i:<(?:!--|\?|!\[CDATA\[|![a-z]|(?:pre|script|style|textarea)(?=[\s>])))"
+_END_OF_TEXT = rf"[ \t]*+(?:\n|\Z)|{_HASHES}|{_TICKS}|{_RAW}|[-*+][ ]{{1,4}}[^\s]"
+_BLOCK = re.compile(
+    rf"""
+      (?P<blank>(?:[ \t]*+\n)++|[ \t]++\Z)
+    | (?P<text>(?:{_LETTER}[^\n]*+(?:\n|\Z))++)
+      (?:(?P<under>(?P<bar>=|-)(?P=bar)*+)[ \t]*+$|(?={_END_OF_TEXT}))
+    | (?P<hashes>{_HASHES})(?P<title>[^\n]*+)
+    | (?P<item>{_ITEM}[^\n]*+(?:\n[ ]*+{_LETTER}[^\n]*+)*+)
+      (?=\n(?:{_MARKER}[ \t]|{_HASHES}|{_TICKS}|(?:[ \t]*+\n)++[^ \t\n])|[ \t\n]*+\Z)
+    | [ ]{{0,3}}(?P<fence>{_TICKS})[^\n]*+
+    | (?P<table>(?:\|[^\n]*+(?:\n|\Z))++)(?=[ \t]*+(?:\n|\Z))
+    | [ ]{{0,3}}(?P<raw>{_RAW})
+    | [ ]{{0,3}}(?P<rule>(?P<mark>[-*_])(?:[ \t]*+(?P=mark)){{2,}}+[ \t]*+$)
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+_MARGIN = re.compile(
+    rf"\n(?:(?:[ \t]*+\n)++(?=\#|{_ITEM}|{_LETTER})|(?=[-*+][ ]{{1,4}}{_LETTER}))", re.MULTILINE
+)
+_RAW_START = re.compile(rf"[ ]{{0,3}}({_RAW})", re.MULTILINE)
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*\n(?=[A-Za-z_][\w -]*:)(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?=\n|\Z)"
+)
+_BREAKS = re.compile(r"\r\n|\r|^\f+", re.MULTILINE)
+_MARK = re.compile(rf"[ ]{{0,3}}(?:(?P<quote>>)|{_MARKER}[ ]{{1,4}}(?=[^ \t\n]))")
+_QUOTE_MARK = re.compile("^[ ]{0,3}>[ ]?")
+_END_OF_NESTED = re.compile(
+    r"(?![ ]*\t)(?:(?<=\n\n)|(?<=\n[ ]\n)|\Z|[ ]*+(?:\n|\Z)"
+    rf"|[ ]{{0,3}}(?:{_MARKER}[ ]|{_HASHES}|{_TICKS}|{_RAW}))",
+    re.MULTILINE,
+)
+_DEEPEST = 8
+_LINE_FEED = re.compile(r"\n")
+_BLANK_LINE = re.compile(r"\n[ \t]*(?=\n|\Z)")
+_DASHES = re.compile(r"\n[ ]{0,3}[|:-][ \t|:-]*$", re.MULTILINE)
+_FULL_DASHES = re.compile(r"\|(?: *:?-+:? *\|)+$", re.MULTILINE)
+_RAW_ENDS = {
+    "<!--": re.compile("-->"),
+    "<?": re.compile(r"\?>"),
+    "<![": re.compile(r"\]\]>"),
+    "<!": re.compile(">"),
+    "<": re.compile(r"</(?:pre|script|style|textarea)>", re.IGNORECASE),
+}
+
+
+def blocks(content: str) -> Iterator[Block]:
+    """The blocks of a text, in order, found as they are asked for.
+
+    Args:
+        content: Markdown, with line ends of any kind.
+    """
+    text = same_breaks(content)
+    front = _FRONT_MATTER.match(text)
+    if front:
+        yield Block(Kind.FRONT_MATTER, 0, front.end())
+    yield from _scan(text, front.end() if front else 0)
+
+
+def _scan(text: str, at: int, depth: int = 0) -> Iterator[Block]:
+    while at < len(text):
+        match = _BLOCK.match(text, at)
+        if match and match.lastgroup == "blank":
+            at = match.end()
+        elif match and (block := _simple(match, text, at)):
+            yield block
+            at = block.end + 1
+        else:
+            found, end = _nested(text, at, depth) or _parsed(text, at)
+            yield from found
+            at = max(end, found[-1].end + 1 if found else 0)
+
+
+def same_breaks(content: str) -> str:
+    """A text of the same length with line feeds only, those in place of form feeds among them."""
+    if "\r" in content or "\f" in content:
+        return _BREAKS.sub(
+            lambda found: " \n" if found[0] == "\r\n" else "\n" * len(found[0]), content
+        )
+    return content
+
+
+def is_closed(fence: Block, content: str) -> bool:
+    """Whether the last line of a fence ends it."""
+    last = content.rfind("\n", fence.start, fence.end) + 1
+    return last > fence.start and bool(_fence_end(fence.markup).match(content, last - 1))
+
+
+def _simple(match: re.Match[str], text: str, at: int) -> Block | None:
+    """The block that begins at a line, where its beginning says all."""
+    kind = match.lastgroup
+    end = match.end()
+    if kind == "text":
+        return Block(Kind.TEXT, at, end - (text[end - 1] == "\n"))
+    if kind == "item":
+        return Block(Kind.TEXT, at, end, item=True, outermost=False)
+    if kind == "title":
+        if "|" in match["title"] and _DASHES.match(text, end):
+            return None  # the head of a table
+        title = match["title"].strip(" \t")
+        bare = title.rstrip("#")
+        title = (bare if not bare or bare[-1] in " \t" else title).strip()
+        return Block(Kind.HEADING, at, end, len(match["hashes"]), title, match["hashes"])
+    if kind == "under":
+        title = match["text"]
+        if "|" in title[title.rfind("\n", 0, -1) + 1 :]:
+            return None
+        mark = match["bar"]
+        return Block(Kind.HEADING, at, end, 1 if mark == "=" else 2, title.strip(), mark)
+    if kind == "fence":
+        if "|" in match[0] and _DASHES.match(text, end):
+            return None
+        return _reaching(Block(Kind.FENCE, at, end, markup=match["fence"]), text)
+    if kind == "raw":
+        line = text.find("\n", end)
+        if line >= 0 and "|" in text[at:line] and _DASHES.match(text, line):
+            return None
+        return _reaching(Block(Kind.HTML, at, end), text)
+    if kind == "rule":
+        return Block(Kind.RULE, at, end)
+    return Block(Kind.TABLE, at, end - (text[end - 1] == "\n")) if _is_table(match[0]) else None
+
+
+def _is_table(rows: str) -> bool:
+    """Whether rows that begin with a bar are a table beyond doubt."""
+    head, _, rest = rows.partition("\n")
+    head = head.rstrip(" \t")
+    dashes = _FULL_DASHES.match(rest)
+    return (
+        dashes is not None
+        and head[-1] == "|"
+        and "\\" not in head
+        and head.count("|") == dashes[0].count("|")
+    )
+
+
+def _reaching(block: Block, text: str) -> Block:
+    """A fence or raw HTML at the margin that ends where it is closed, or the text does."""
+    if block.kind is Kind.FENCE:
+        close = _fence_end(block.markup).search(text, block.start)
+        return block._replace(end=close.end() if close else _last(text))
+    start = _RAW_START.match(text, block.start)
+    if start is None:  # HTML of other tags ends before a blank line
+        blank = _BLANK_LINE.search(text, block.start)
+        return block._replace(end=blank.start() if blank else _last(text))
+    ending = next(end for mark, end in _RAW_ENDS.items() if start[1].startswith(mark))
+    close = ending.search(text, block.start)
+    line = text.find("\n", close.end()) if close else -1
+    return block._replace(end=line if line >= 0 else _last(text))
+
+
+@lru_cache(maxsize=64)
+def _lines_of(width: int) -> re.Pattern[str]:
+    """The lines of a quote, or of a list item whose text is so far from the margin."""
+    if not width:
+        return re.compile(r"(?:[ ]{0,3}>[^\n]*+(?:\n|\Z))++")
+    return re.compile(rf"[^\n]*+(?:\n|\Z)(?:[ ]{{{width}}}[^\n]*+(?:\n|\Z)|[ \t]*+\n)*+")
+
+
+@lru_cache(maxsize=64)
+def _fence_end(markup: str) -> re.Pattern[str]:
+    return re.compile(rf"\n[ ]{{0,3}}{markup}{markup[0]}*[ \t]*(?=\n|\Z)")
+
+
+def _last(text: str) -> int:
+    """Where the last line ends."""
+    return len(text) - text.endswith("\n")
 
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
-    parser.disable("html_block")  # it finds none, but looks at every line
+    from markdown_it import MarkdownIt  # most texts need none
+
+    parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 
 
-def blocks(lines: Sequence[str]) -> Iterator[Block]:
-    """The blocks of a text, in order.
+_LEAVES = {
+    "fence": Kind.FENCE,
+    "code_block": Kind.CODE,
+    "html_block": Kind.HTML,
+    "table_open": Kind.TABLE,
+    "heading_open": Kind.HEADING,
+    "paragraph_open": Kind.TEXT,
+    "hr": Kind.RULE,
+}
 
-    Args:
-        lines: The text, divided at its line feeds; there are no carriage returns in it.
+
+def _nested(text: str, at: int, depth: int) -> tuple[list[Block], int] | None:
+    """The blocks of a list item or quote that is one beyond doubt, and where it ends."""
+    mark = _MARK.match(text, at)
+    if mark is None or depth > _DEEPEST:
+        return None
+    width = 0 if mark["quote"] else mark.end() - at
+    body = _lines_of(width).match(text, at)
+    assert body is not None
+    end = body.end()
+    ends = _END_OF_NESTED.match(text, end)
+    if ends is None or "\t" in body[0]:
+        return None
+    lines = body[0].removesuffix("\n").split("\n")
+    inner = [line[width:] if width else _QUOTE_MARK.sub("", line) for line in lines]
+    outside = list(accumulate((len(line) + 1 for line in lines), initial=at))
+    inside = list(accumulate((len(line) + 1 for line in inner), initial=0))
+    found = [
+        block._replace(
+            start=outside[bisect_right(inside, block.start) - 1],
+            end=outside[bisect_right(inside, block.end)] - 1,
+            item=block.item or (block.start == 0 and width > 0),
+            outermost=False,
+        )
+        for block in _scan("\n".join(inner), 0, depth + 1)
+    ]
+    return found, end
+
+
+def _parsed(text: str, start: int) -> tuple[list[Block], int]:
+    """The blocks up to the next that is beyond doubt, by the parser, and where it begins.
+
+    The last may reach further.
     """
-    at = 0
-    while at < len(lines):
-        line = lines[at]
-        if not line.strip(_BLANK):
-            at += 1
-            continue
-        found = _simple(lines, at)
-        if found:
-            yield from found
-            at = found[-1].end
-        else:
-            end = _next_margin(lines, at)
-            parsed = list(_parsed(lines, at, end))
-            if end < len(lines) and _left_open(parsed, lines, end):
-                parsed, end = list(_parsed(lines, at, len(lines))), len(lines)
-            yield from parsed
-            at = end
-
-
-def closes(fence: Block, lines: Sequence[str]) -> bool:
-    """Whether the last line of a fence ends it."""
-    end = rf" {{0,3}}{re.escape(fence.markup)}+[ \t]*"
-    return fence.end - fence.first > 1 and bool(re.fullmatch(end, lines[fence.end - 1]))
-
-
-def _simple(lines: Sequence[str], at: int) -> list[Block]:
-    """The blocks that begin at a line, where its beginning says all; else none."""
-    line = lines[at]
-    if line[0] == "|":
-        return _table(lines, at)
-    if line[0] in "#`~" and "|" in line:
-        return []  # may be the head of a table
-    if line[0] == "#":
-        heading = _HEADING.match(line)
-        if heading is None:
-            return []
-        marks, content = heading[1], heading[2] or ""
-        return [Block("heading", at, at + 1, content, len(marks), marks)]
-    if fence := _FENCE.match(line):
-        return _fenced(lines, at, fence[1])
-    if _TEXT.match(line):
-        return _paragraph(lines, at)
-    return _items(lines, at) if _ITEM.match(line) else []
-
-
-def _fenced(lines: Sequence[str], at: int, markup: str) -> list[Block]:
-    end = re.compile(rf" {{0,3}}{re.escape(markup)}+[ \t]*")
-    for number in range(at + 1, len(lines)):
-        if end.fullmatch(lines[number]):
-            return [Block("code", at, number + 1, markup=markup)]
-    return []
-
-
-def _paragraph(lines: Sequence[str], at: int) -> list[Block]:
-    end = at + 1
-    while end < len(lines) and _TEXT.match(lines[end]):
-        end += 1
-    return [Block("text", at, end)] if _ends_text(lines, end) else []
-
-
-def _ends_text(lines: Sequence[str], at: int) -> bool:
-    """Whether a paragraph cannot go on at a line."""
-    return (
-        at == len(lines)
-        or not lines[at].strip(_BLANK)
-        or bool(_HEADING.match(lines[at]) or _FENCE.match(lines[at]))
-    )
-
-
-def _table(lines: Sequence[str], at: int) -> list[Block]:
-    """A table whose rows all begin with a bar, if it is one beyond doubt."""
-    head, dashes = lines[at].rstrip(_BLANK), lines[at + 1] if at + 1 < len(lines) else ""
-    columns = dashes.count("|")
-    sure = head[-1] == "|" and r"\|" not in head and head.count("|") == columns > 1
-    if not sure or not _DASHES.fullmatch(dashes):
-        return []
-    end = at + 2
-    while end < len(lines) and lines[end][:1] == "|":
-        end += 1
-    if (end < len(lines) and lines[end].strip(_BLANK)) or (end - at) * columns > _CELLS:
-        return []
-    rows = (Block("cells", number, number + 1) for number in range(at + 2, end))
-    return [Block("cells", at, at + 1), Block("dashes", at + 1, at + 2), *rows]
-
-
-def _items(lines: Sequence[str], at: int) -> list[Block]:
-    """List items of one paragraph each, as many as are beyond doubt."""
-    found: list[Block] = []
-    number = at
-    while number < len(lines):
-        line = lines[number]
-        if _ITEM.match(line):
-            first = number
-            while number + 1 < len(lines) and _TEXT.match(lines[number + 1].lstrip(" ")):
-                number += 1  # it goes on, however far it is indented
-            found.append(Block("text", first, number + 1))
-        elif line.strip(_BLANK):
-            margin = line[0] not in _BLANK
-            # what else is in the last item only the parser knows
-            return found if margin and not lines[number - 1].strip(_BLANK) else found[:-1]
-        number += 1
-    return found
-
-
-def _next_margin(lines: Sequence[str], at: int) -> int:
-    """Where the next block begins that is in no list, quote or table which begins at a line."""
-    for number in range(at + 1, len(lines)):
-        line = lines[number]
-        if _ITEM.match(line):
-            return number
-        if (line[:1] == "#" or _TEXT.match(line)) and not lines[number - 1].strip(_BLANK):
-            return number
-    return len(lines)
-
-
-def _left_open(parsed: Sequence[Block], lines: Sequence[str], end: int) -> bool:
-    """Whether a fence may go on behind the lines that were parsed."""
-    last = parsed[-1] if parsed else None
-    return last is not None and last.is_fence and last.outermost and not closes(last, lines)
-
-
-def _parsed(lines: Sequence[str], start: int, end: int) -> Iterator[Block]:
-    """The blocks of some lines, by the parser."""
-    behind = "\n" if end < len(lines) else ""
-    tokens = _parser().parse("\n".join(lines[start:end]) + behind)
-    in_table = False
+    margin = _MARGIN.search(text, start)
+    end = margin.end() if margin else len(text)
+    source = text[start:end]
+    tokens = _parser().parse(source)
+    lines = [start, *(found.end() + start for found in _LINE_FEED.finditer(source))]
+    lines.append(end + 1)  # where there is no line feed at the end
+    found = []
+    item = -1
     for number, token in enumerate(tokens):
-        if token.type in {"table_open", "table_close"}:
-            in_table = token.type == "table_open"
         if token.map is None:
             continue
-        first, after = token.map[0] + start, token.map[1] + start
-        outermost = token.level == 0
-        if token.type == "table_open":
-            yield Block("dashes", first + 1, first + 2)
-        elif token.type == "heading_open":
-            text, level = tokens[number + 1].content, int(token.tag[1])
-            yield Block("heading", first, after, text, level, token.markup, outermost)
-        elif token.type in {"fence", "code_block", "hr"}:
-            markup = token.markup if token.type == "fence" else ""
-            yield Block("code", first, after, markup=markup, outermost=outermost)
-        elif token.type == "inline" and tokens[number - 1].type != "heading_open":
-            kind: Kind = "cells" if in_table else "text"
-            yield Block(kind, first, after, token.content)
+        if token.type == "list_item_open":
+            item = token.map[0]
+        kind = _LEAVES.get(token.type)
+        if kind is None:
+            continue
+        first, after = token.map
+        level, title = 0, ""
+        if kind is Kind.HEADING:
+            level, title = int(token.tag[1]), tokens[number + 1].content
+        markup = token.markup if kind in {Kind.HEADING, Kind.FENCE} else ""
+        place = lines[first], lines[after] - 1
+        found.append(Block(kind, *place, level, title, markup, first == item, not token.level))
+        item = -1
+    if found and found[-1].outermost and found[-1].kind in {Kind.FENCE, Kind.HTML}:
+        found[-1] = _reaching(found[-1], text)
+    return found, end

@@ -14,21 +14,20 @@ from functools import lru_cache
 
 from markdown_it.common.utils import unescapeAll
 
-from kbkit.markdown.blocks import Block, blocks, closes
+from kbkit.markdown.blocks import Block, Kind, blocks, is_closed, same_breaks
+from kbkit.markdown.links import DESTINATION
+from kbkit.markdown.structure import split_anchor
 from kbkit.models.plain import plain
 
-ANCHOR = re.compile(r"(?<![ \t])[ \t]*\{#([^\s{}\"'<>]+)\}[ \t]*$")
-"""The anchor behind a heading's text."""
-
-_HEADING_MARKS = re.compile(r"#{1,6}(?=[ \t]|$)")
 _ACTIVE = re.compile(r"[\\`<\]{]")
 _BACKTICKS = re.compile(r"`+")
 _SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^\s<>]+)>")
-_DESTINATION = re.compile(
-    r"\]\(\s*(?:<([^<>\n]*)>|(?!<)((?:\\.|\((?:\\.|[^\s()\\])*\)|[^\s()\\])*))(?=[\s)])"
-)
 _DEFINITION = re.compile(r"[ >\t]{0,12}(\[(?:\\.|[^\]\\])+\]):[ \t]*(?:<([^<>]*)>|(\S+))")
+_CONTENTS = re.compile(r"^([ >\t]*(?:[-*+][ \t]+)?)\[(?=TOC\]\s*$)", re.IGNORECASE | re.MULTILINE)
+_NO_MARKS = re.compile(r"^[ >\t]*")
+_MARKS = re.compile(r"^(?:[ >\t]|(?:[-*+]|\d{1,9}[.)])(?=[ \t]))*")
+_BLOCK_START = re.compile(r"^(\d{1,9}(?=[.)])|(?=[-+=:!?#>*_`~|]))")
 _CELLS = re.compile(r"((?<!\\)\|)")
 _SPECIAL = re.compile(r"([\\`*_\[\]|~#])")
 
@@ -60,33 +59,34 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
     """Make a document's Markdown fit to stand below its title on a page.
 
     A heading of level 1 that repeats the title is dropped (its anchor is handed over); if other
-    headings of level 1 remain, all headings go down one level.
+    headings of level 1 remain, all headings go down one level. Raw HTML becomes text.
 
     Args:
         content: The document's Markdown.
         title: Its title, plain text.
         rewrite: Says where a link leads.
     """
-    lines = content.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    found = list(blocks(lines))
-    last = found[-1] if found else None
-    fence = last if last and last.is_fence and last.outermost else None
-    # what ends a fence that the document left open, which would take in the rest of the page
-    closing = f"\n{fence.markup}" if fence and not closes(fence, lines) else ""
+    content = same_breaks(content.replace("\r\n", "\n"))
+    found = list(blocks(content))
     anchor = ""
+    at = 0
     if found and found[0].level == 1 and found[0].outermost:
-        match = ANCHOR.search(found[0].content)
-        if _words(ANCHOR.sub("", found[0].content)) == _words(title):
-            anchor = match[1] if match else ""
-            for number in range(found[0].first, found[0].end):
-                lines[number] = ""
-            del found[0]
+        text, named = split_anchor(found[0].title)
+        if _words(text) == _words(title):
+            anchor, at = named, found.pop(0).end
     demote = any(block.level == 1 and block.outermost for block in found)
-    covered = _disarm_blocks(found, lines, rewrite, demote=demote)
-    for number, line in enumerate(lines):
-        if number not in covered and line:
-            lines[number] = _definition(line, rewrite)
-    return Prepared("\n".join(lines).strip("\n") + closing, anchor)
+    parts: list[str] = []
+    for block in found:
+        parts.append(_between(content[at : block.start], rewrite))
+        parts.append(_disarmed(block, content[block.start : block.end], rewrite, demote=demote))
+        at = block.end
+    parts.append(_between(content[at:], rewrite))
+    text = "".join(parts).strip("\n")
+    # what ends a fence that the document left open, which would take in the rest of the page
+    last = found[-1] if found else None
+    if last and last.kind is Kind.FENCE and last.outermost and not is_closed(last, content):
+        text += f"\n{last.markup}"
+    return Prepared(text, anchor)
 
 
 def _words(text: str) -> str:
@@ -95,64 +95,67 @@ def _words(text: str) -> str:
     return " ".join(re.sub(r"[`*_\\¶]", "", text).split()).casefold()
 
 
-def _disarm_blocks(
-    found: list[Block], lines: list[str], rewrite: Rewrite, *, demote: bool
-) -> set[int]:
-    """Disarm every line of text in place.
+def _between(text: str, rewrite: Rewrite) -> str:
+    """Lines of no block: blank ones, links' definitions, and marks of lists without text."""
+    return "\n".join(_definition(line, rewrite) if line else line for line in text.split("\n"))
 
-    Returns:
-        The lines that were dealt with, code among them.
+
+def _disarmed(block: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str:
+    """A block that is harmless in any renderer."""
+    if block.kind is Kind.HEADING:
+        return _heading(block, text, rewrite, demote=demote)
+    if block.kind is Kind.TABLE:
+        head, dashes, *rows = text.split("\n")
+        return "\n".join([_cells(head, rewrite), dashes, *(_cells(row, rewrite) for row in rows)])
+    if block.kind in {Kind.HTML, Kind.FRONT_MATTER}:
+        return html_as_text(block, text, escape)
+    if block.kind is Kind.TEXT and _ACTIVE.search(text):
+        text = "\n".join(map(_defuse_definition, _disarm(text, rewrite).split("\n")))
+        return _CONTENTS.sub(r"\1\\[", text)
+    return text
+
+
+def _cells(row: str, rewrite: Rewrite) -> str:
+    return "".join(_disarm(cell, rewrite) for cell in _CELLS.split(row))
+
+
+def html_as_text(block: Block, text: str, escaped: Callable[[str], str]) -> str:
+    """A block of raw HTML as text, in the list or quote where it stands.
+
+    Args:
+        block: The block.
+        text: What it holds.
+        escaped: Makes text of a line that holds tags.
     """
-    covered: set[int] = set()
-    for block in found:
-        whole = range(block.first, block.end)
-        if block.kind in {"code", "dashes"}:
-            covered.update(whole)
-            continue
-        if block.kind != "heading" and block.first in covered:
-            continue  # further cells of a row
-        covered.update(whole)
-        text = "\n".join(lines[block.first : block.end])
-        if block.kind == "cells":
-            text = "".join(_disarm(cell, rewrite) for cell in _CELLS.split(text))
-        elif block.kind == "heading":
-            text = _heading(block, text, rewrite, demote=demote)
-        elif _ACTIVE.search(text):
-            text = "\n".join(map(_defuse_definition, _disarm(text, rewrite).split("\n")))
-            if block.content.strip().upper() == "[TOC]":
-                text = text.replace("[", "\\[", 1)
-        else:
-            continue
-        lines[block.first : block.end] = text.split("\n")
-    return covered
+    lead = _MARKS if block.item else _NO_MARKS
+    shown = []
+    for line in text.split("\n"):
+        begin = 0 if block.outermost else len(line) - len(lead.sub("", line, count=1))
+        shown.append(line[:begin] + _BLOCK_START.sub(r"\1\\", escaped(line[begin:].strip())))
+        lead = _NO_MARKS
+    return "\n".join(shown)
 
 
 def _heading(heading: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str:
-    """Disarm a heading; its anchor stays, its level may go down by one.
-
-    Returns:
-        As many lines as there were.
-    """
+    """Disarm a heading; its anchor stays, its level may go down by one."""
     if heading.markup[0] == "#":
-        text = _heading_text(text, rewrite)
-        down = demote and heading.level < 6
-        return _HEADING_MARKS.sub(lambda found: found[0] + "#", text, count=1) if down else text
+        marks = heading.markup + "#" * (demote and heading.level < 6)
+        lead = text[: text.index("#")]
+        return f"{lead}{marks} {_heading_text(heading.title, rewrite)}".rstrip()
     text, _, underline = text.rpartition("\n")
     text = _heading_text(text, rewrite)
     if not demote or heading.level == 1:
         return f"{text}\n{underline.replace('=', '-') if demote else underline}"
-    # There is no underline for level 3; the lines are counted, so as many stay
+    # There is no underline for level 3
     head, *rest = text.split("\n")
-    lead = re.match(r"[ >\t]*", head)
-    begin = lead.end() if lead else 0
+    begin = len(head) - len(_NO_MARKS.sub("", head, count=1))
     joined = " ".join([head[begin:], *(line.strip(" >\t") for line in rest)])
-    return head[:begin] + "### " + joined + "\n" * (len(rest) + 1)
+    return f"{head[:begin]}### {joined}"
 
 
 def _heading_text(text: str, rewrite: Rewrite) -> str:
-    match = ANCHOR.search(text)
-    anchor = match[0] if match else ""
-    return _disarm(text[: match.start()] if match else text, rewrite) + anchor
+    text, anchor = split_anchor(text)
+    return _disarm(text, rewrite) + (f" {{#{anchor}}}" if anchor else "")
 
 
 def _disarm(text: str, rewrite: Rewrite) -> str:
@@ -173,7 +176,7 @@ def _disarm(text: str, rewrite: Rewrite) -> str:
             link = _AUTOLINK.match(text, at)
             out.append(_autolink(link[1], rewrite) if link else "&lt;")
             at = link.end() if link else at + 1
-        elif char == "]" and (goal := _DESTINATION.match(text, at)):
+        elif char == "]" and (goal := DESTINATION.match(text, at)):
             target = rewrite(unescapeAll(goal[1] if goal[1] is not None else goal[2]))
             out.append(f"]({target or ''}")
             at = goal.end()

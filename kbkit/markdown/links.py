@@ -1,4 +1,4 @@
-"""Markdown links, read as a person reads them: by their text."""
+"""Links of Markdown: where they lead, and the text that they are read by."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ import re
 SAFE_SCHEMES = frozenset({"http", "https", "mailto"})
 """Schemes that a link of a page may have."""
 
+DESTINATION = re.compile(
+    r"\]\(\s*(?:<([^<>\n]*)>|(?!<)((?:\\.|\((?:\\.|[^\s()\\])*\)|[^\s()\\])*))(?=[\s)])"
+)
+"""What follows a link's text: the address, in angle brackets (1) or bare (2)."""
+
 _LINK = re.compile(
     r"!?\[((?:[^\[\]\n]|\[[^\[\]\n]{0,400}\]){0,400})\]"  # text, with one level of brackets in it
     r"\((?:<[^<>\n]*>|[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)"
 )
+
+
+def destinations(markdown: str) -> list[str]:
+    """The addresses of all links and images, as they are written."""
+    return [found[1] or found[2] or "" for found in DESTINATION.finditer(markdown)]
 
 
 def without_link_targets(markdown: str) -> str:

@@ -29,8 +29,8 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from kbkit.markdown.disarming import ANCHOR
 from kbkit.markdown.links import SAFE_SCHEMES
+from kbkit.markdown.structure import anchors, split_anchor
 
 HIGHLIGHT_LIMIT = 30_000
 """Longer code blocks, in characters, are shown without colours: lexers can be slow on purpose."""
@@ -94,7 +94,8 @@ class Rendered:
 
 @cache
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    parser.core.ruler.after("block", "html_as_text", _html_as_text)
     parser.core.ruler.after("block", "heading_anchors", _take_anchors)
     parser.add_render_rule("fence", _code_block)
     parser.add_render_rule("code_block", _code_block)
@@ -124,6 +125,9 @@ def render(
     pictures: list[str] = []
     for token in tokens:
         if token.type == "inline":
+            for child in token.children or []:
+                if child.type == "html_inline":
+                    child.type = "text"
             children = _with_pictures(token.children or [], picture, pictures)
             token.children = _safe_links(children, resolve)
     toc, anchors = _finish_headings(tokens)
@@ -160,9 +164,20 @@ def _with_pictures(children: list[Token], picture: Picture, found: list[str]) ->
 def _take_anchors(state: StateCore) -> None:
     """Move ``{#anchor}`` from the end of a heading's text to its id."""
     for token, text in pairwise(state.tokens):
-        if token.type == "heading_open" and (match := ANCHOR.search(text.content)):
-            text.content = text.content[: match.start()]
-            token.attrSet("id", match[1])
+        if token.type == "heading_open":
+            text.content, anchor = split_anchor(text.content)
+            token.attrSet("id", anchor)
+
+
+def _html_as_text(state: StateCore) -> None:
+    """Make paragraphs of raw HTML, whose lines are nothing but text."""
+    for number, token in reversed(list(enumerate(state.tokens))):
+        if token.type == "html_block":
+            inside = Token("inline", "", 0, content="", level=token.level + 1)
+            inside.children = [Token("text", "", 0, content=token.content.strip())]
+            opened = Token("paragraph_open", "p", 1, block=True, level=token.level)
+            closed = Token("paragraph_close", "p", -1, block=True, level=token.level)
+            state.tokens[number : number + 1] = [opened, inside, closed]
 
 
 def _safe_links(children: list[Token], resolve: ResolvePage) -> list[Token]:
@@ -221,15 +236,11 @@ def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
     toc: list[TocEntry] = []
     stack: list[TocEntry] = []
     used: set[str] = set()
-    for token, text in pairwise(tokens):
-        if token.type != "heading_open":
-            continue
-        name = "".join(
-            child.content if child.type in {"text", "code_inline"} else " "
-            for child in text.children or []
-            if child.nesting == 0
-        )
-        anchor = _unique(str(token.attrGet("id") or _slug(name)), used)
+    headings = [(token, text) for token, text in pairwise(tokens) if token.type == "heading_open"]
+    texts = [_name(text) for _, text in headings]
+    ids = anchors(texts, [str(token.attrGet("id") or "") for token, _ in headings])
+    for (token, text), name, proposed in zip(headings, texts, ids, strict=True):
+        anchor = _unique(proposed, used)
         token.attrSet("id", anchor)
         assert text.children is not None
         text.children.append(Token("html_inline", "", 0, content=_PERMALINK % html.escape(anchor)))
@@ -237,7 +248,7 @@ def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
         entry: TocEntry = {
             "level": level,
             "id": html.escape(anchor),
-            "name": html.escape(" ".join(name.split())),
+            "name": html.escape(name),
             "children": [],
         }
         while stack and stack[-1]["level"] >= level:
@@ -247,8 +258,14 @@ def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
     return toc, used
 
 
-def _slug(name: str) -> str:
-    return re.sub(r"[^\w.-]+", "-", name.casefold()).strip("-") or "section"
+def _name(heading: Token) -> str:
+    """What a heading says."""
+    parts = (
+        child.content if child.type in {"text", "code_inline"} else " "
+        for child in heading.children or []
+        if child.nesting == 0
+    )
+    return " ".join("".join(parts).split())
 
 
 def _unique(anchor: str, used: set[str]) -> str:

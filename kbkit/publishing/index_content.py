@@ -13,11 +13,11 @@ import numpy as np
 
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.export.index import IndexContent, IndexedChunk, IndexedDocument
+from kbkit.markdown.plain_text import plain_text
 from kbkit.models import Chunk, Document, DocumentState
 from kbkit.models.plain import plain as one_line
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.retrieval.fusion import rating_prior
-from kbkit.retrieval.snippet import plain_text
 from kbkit.stores.catalog import knowledge_bases, query_encoders, ratings, reading
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.stores import Stores

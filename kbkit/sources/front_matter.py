@@ -11,10 +11,9 @@ from typing import Any
 
 import yaml
 
+from kbkit.markdown.structure import first_heading
+
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t]*#*[ \t]*$")
-_ANCHOR = re.compile(r"\s*\{#[^}\s]*\}\s*$")
 _MOST_FRONT = 20_000
 
 
@@ -62,26 +61,6 @@ def read_text(text: str, name: str) -> TextFile:
         tags=labels,
         metadata={str(key): json_value(value) for key, value in front.items()},
     )
-
-
-def first_heading(text: str) -> str:
-    """The text of the first heading outside of code, without its anchor, or ``""``."""
-    fence = ""
-    previous = ""
-    for line in text.split("\n"):
-        if match := _FENCE.match(line):
-            mark = match.group(1)
-            if not fence:
-                fence = mark
-            elif mark[0] == fence[0] and len(mark) >= len(fence):
-                fence = ""
-        elif not fence:
-            if match := _HEADING.match(line):
-                return _ANCHOR.sub("", match.group(2)).replace("\\", "")
-            if previous.strip() and re.fullmatch(r"={3,}\s*", line):
-                return previous.strip()
-        previous = line
-    return ""
 
 
 def _from_name(name: str) -> str:

@@ -76,5 +76,5 @@ def test_contents_pages_say_in_which_order_a_site_reads():
 def test_only_contents_pages_are_read_for_their_links():
     text = "[b](b.html#x) and ![a](<https://h/a b.png>) [b](./b.html) [up](../) [bad](http://[)"
     assert contents_links("https://h/guide/page.html", text) == ()
-    linked = ("https://h/guide/b.html", "https://h/a", "https://h")
+    linked = ("https://h/guide/b.html", "https://h/a b.png", "https://h")
     assert contents_links("https://h/guide/", text) == linked

@@ -78,8 +78,8 @@ def test_images_are_links():
 
 def test_anchors_of_headings_stay():
     rendered = render("# One {#a.b}\n\n## `Two` {#two}\n\n## Two\n\n## Two", lambda _: None)
-    assert re.findall(r'<h\d id="([^"]+)"', rendered.html) == ["a.b", "two", "two_2", "two_3"]
-    assert rendered.anchors == {"a.b", "two", "two_2", "two_3"}
+    assert re.findall(r'<h\d id="([^"]+)"', rendered.html) == ["a.b", "two", "two_1", "two_2"]
+    assert rendered.anchors == {"a.b", "two", "two_1", "two_2"}
     assert [entry["name"] for entry in rendered.toc[0]["children"]] == ["Two"] * 3
 
 

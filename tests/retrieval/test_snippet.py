@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kbkit.retrieval.snippet import TermMatcher, plain_text, snippet
+from kbkit.markdown.plain_text import plain_text
+from kbkit.retrieval.snippet import TermMatcher, snippet
 from kbkit.text import analyzer
 
 ENGLISH = analyzer("english")

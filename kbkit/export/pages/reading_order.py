@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from urllib.parse import urljoin
 
 from kbkit.export.pages.links import canonical
 from kbkit.export.pages.paths import uri_parts
+from kbkit.markdown.links import destinations
 
-_LINK = re.compile(r"\]\(<?([^)>\s]+)")
 _NAMES = ("index", "readme", "contents", "toc", "summary")
 _NEVER = 1_000_000
 
@@ -25,7 +24,7 @@ def contents_links(uri: str, text: str) -> tuple[str, ...]:
     if _rank(uri) is None:
         return ()
     links: dict[str, None] = {}
-    for link in _LINK.findall(text):
+    for link in filter(None, destinations(text)):
         with suppress(ValueError):  # an address that is none
             links[_bare(urljoin(uri, link))] = None
     return tuple(links)

@@ -8,10 +8,10 @@ import re
 from pathlib import PurePosixPath
 
 from kbkit.extras import extra
+from kbkit.markdown.structure import first_heading
 from kbkit.models import License
 from kbkit.sources.formats.archive import Archive, is_media, office
 from kbkit.sources.formats.base import Part, UnreadableError, markdown_of, one_line
-from kbkit.sources.front_matter import first_heading
 
 _CODE = (
     "Code", "Source Code", "Code Block", "CodeBlock", "Verbatim", "Listing", "Macro Text",

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
+from kbkit.markdown.structure import first_heading
 from kbkit.models import License
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import Archive
@@ -18,7 +19,6 @@ from kbkit.sources.formats.base import (
     markdown_of,
     one_line,
 )
-from kbkit.sources.front_matter import first_heading
 from kbkit.sources.html.licenses import rights_license
 
 _MOST_CHAPTERS = 5_000

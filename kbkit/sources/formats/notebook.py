@@ -7,10 +7,10 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
+from kbkit.markdown.structure import first_heading
 from kbkit.markdown.writing import fence
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.base import Part, UnreadableError, one_line
-from kbkit.sources.front_matter import first_heading
 
 _MOST_CELLS = 20_000
 _MOST_OUTPUT = 5_000  # characters of each output

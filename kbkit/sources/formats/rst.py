@@ -17,9 +17,9 @@ from docutils.languages import get_language
 from docutils.parsers.rst import Directive, directives, roles
 from docutils.writers.html5_polyglot import HTMLTranslator, Writer
 
+from kbkit.markdown.structure import first_heading
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.base import Part, markdown_of, one_line
-from kbkit.sources.front_matter import first_heading
 
 _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]{1,80}\|[ \t]+)?([\w.+:-]{1,80}?)::", re.M)
 _ROLE = re.compile(r":([A-Za-z][\w.+:-]{0,60}):`")

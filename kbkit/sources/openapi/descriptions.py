@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
+from kbkit.markdown.blocks import Block, Kind, blocks, is_closed
+from kbkit.markdown.disarming import html_as_text
+
 _LONGEST = 100_000
-_FENCE = re.compile(r"^([\s>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)?)(`{3,}|~{3,})([^`]*)$")
-_HEADING = re.compile(r"^ {0,3}(#{1,6})(?=[ \t]|$)[ \t]*(.*?)[ \t]*#*[ \t]*$")
-_UNDERLINE = re.compile(r"^ {0,3}(=+|-+)[ \t]*$")
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(?:.|\n(?!\s*\n)){1,2000}?(?<!`)\1(?!`)")
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!(?:https?://|mailto:)[^\s<>]*>)")
@@ -18,7 +18,6 @@ _IS_HTML = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _UNSAFE_LINK = re.compile(r"\]\(\s*<?\s*(?:javascript|vbscript|data)\s*:", re.IGNORECASE)
-_SENTINEL = "\n\n# \u241esentinel"
 
 
 def block_markdown(text: Any, level: int) -> str:
@@ -45,10 +44,6 @@ def _described(text: str, level: int) -> str:
     if _IS_HTML.match(text) and (converted := _from_html(text)):
         text = converted
     written = _UNSAFE_LINK.sub("](", _shifted(text.expandtabs(4).strip("\n"), level))
-    if re.search(r"`{3}|~{3}", written) and not _contained(written):
-        from kbkit.markdown.writing import escape, guard
-
-        written = guard(escape(text.strip()))
     return written.strip("\n")
 
 
@@ -57,10 +52,18 @@ def inline_markdown(text: Any) -> str:
     if not isinstance(text, str):
         return ""
     written = block_markdown(text, 6)
-    lines = [line.strip() for line in written.split("\n")]
-    # a fence cannot stand in one line; its code can
-    kept = [_HEADING.sub(r"**\2**", line) for line in lines if not re.match(r"`{3,}|~{3,}", line)]
-    return " ".join(" ".join(kept).split())
+    return " ".join(" ".join(_lines(block, written) for block in blocks(written)).split())
+
+
+def _lines(block: Block, written: str) -> str:
+    """A block as it can stand in a line."""
+    piece = written[block.start : block.end]
+    if block.kind is Kind.HEADING:
+        return f"**{block.title}**" if block.title else ""
+    if block.kind is Kind.FENCE:  # it cannot stand in a line; its code can
+        lines = piece.split("\n")
+        return " ".join(lines[1 : -1 if is_closed(block, written) else None])
+    return piece
 
 
 def table_cell(text: str) -> str:
@@ -69,47 +72,26 @@ def table_cell(text: str) -> str:
 
 
 def _shifted(text: str, level: int) -> str:
-    """Headings moved below the document's, raw HTML outside of code made text."""
-    lines = text.split("\n")
-    pieces: list[tuple[bool, str]] = []  # whether code, line
-    mark = ""
-    for line in lines:
-        match = _FENCE.match(line)
-        if mark:
-            pieces.append((True, line))
-            if match and match[2][0] == mark[0] and len(match[2]) >= len(mark) and not match[3]:
-                mark = ""
-            continue
-        if match:
-            mark = match[2]
-            pieces.append((True, line))
-            continue
-        under = _UNDERLINE.match(line)
-        previous = pieces[-1][1] if pieces and not pieces[-1][0] else ""
-        if under and previous.strip() and not re.match(r"\s*(?:[-*+>#|]|\d+[.)])", previous):
-            pieces[-1] = (False, ("# " if under[1][0] == "=" else "## ") + previous.strip())
-        else:
-            pieces.append((False, line))
-    if mark:
-        pieces.append((True, mark))
-    levels = [
-        len(match[1]) for code, line in pieces if not code and (match := _HEADING.match(line))
-    ]
+    """Headings moved below the document's, raw HTML outside of code made text, fences closed."""
+    found = list(blocks(text))
+    levels = [block.level for block in found if block.kind is Kind.HEADING and block.outermost]
     shift = level - min(levels, default=1)
-    out: list[str] = []
-    prose: list[str] = []
-    for code, line in [*pieces, (True, "")]:
-        if code:
-            if prose:
-                out.append(_prose("\n".join(prose)))
-                prose = []
-            out.append(line)
-        elif match := _HEADING.match(line):
-            hashes = "#" * max(1, min(6, len(match[1]) + shift))
-            prose.append(f"{hashes} {match[2]}".rstrip())
-        else:
-            prose.append(line)
-    return "\n".join(out)
+    out = []
+    at = 0
+    for block in found:
+        piece = text[block.start : block.end]
+        if block.kind is Kind.HEADING and block.outermost:
+            hashes = "#" * max(1, min(6, block.level + shift))
+            piece = f"{hashes} {_prose(' '.join(block.title.split()))}".rstrip()
+        elif block.kind in {Kind.HTML, Kind.FRONT_MATTER}:
+            piece = html_as_text(block, piece, _without_html)
+        elif not block.is_verbatim:
+            piece = _prose(piece)
+        elif block.kind is Kind.FENCE and block.outermost and not is_closed(block, text):
+            piece += f"\n{block.markup}"
+        out += [text[at : block.start], piece]
+        at = block.end
+    return "".join((*out, text[at:]))
 
 
 def _prose(text: str) -> str:
@@ -137,16 +119,3 @@ def _from_html(text: str) -> str:
         return ""
     clean(body)
     return MarkdownWriter("").write(body)
-
-
-@cache
-def _parser() -> Any:
-    from markdown_it import MarkdownIt
-
-    return MarkdownIt("commonmark")
-
-
-def _contained(written: str) -> bool:
-    """Whether a heading behind the text is still a heading of the document."""
-    tokens = _parser().parse(written + _SENTINEL)
-    return len(tokens) >= 3 and tokens[-3].type == "heading_open" and tokens[-3].level == 0

@@ -1,0 +1,98 @@
+"""Markdown as a person reads it: plain text without marks, link targets and escapes.
+
+Every pattern here is bounded, since what it reads was written by strangers.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from html import unescape
+
+from kbkit.markdown.blocks import Kind, blocks
+from kbkit.markdown.links import without_link_targets
+
+_MARKUP = re.compile(r"[`*_\[\\<&]")
+_MARKS = re.compile(r"^(?:\s*(?:(?:[-*+]|\d{1,9}[.)])(?=\s|$)|>))*\s*")
+_DASHES = re.compile(r"[\s>|:-]*")
+_CELL_END = re.compile(r"(?<!\\)\|")
+_ANCHOR = re.compile(r"\{#[^{}\s]*\}$")
+_VERBATIM = re.compile(
+    r"\\([!-/:-@\[-`{-~])"  # an escaped mark
+    r"|(?<!`)(`+)(?!`)(.+?)(?<!`)\2(?!`)"  # code
+)
+_KEPT = re.compile(r"\0(\d+)\0")
+_AUTOLINK = re.compile(r"<((?:https?|ftp|mailto):[^\s<>]*)>")
+_TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--.*?-->")
+_REFERENCE = re.compile(r"(?<![\w\]])!?\[([^\[\]]{0,400})\]\[[^\[\]]{0,400}\]")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[a-zA-Z]\w{1,30});")
+_EMPHASIS = re.compile(
+    r"(\*{1,3})(?=\S)(.{1,300}?)(?<=\S)\1"
+    r"|(?<!\w)(_{1,3})(?=\S)(.{1,300}?)(?<=\S)\3(?!\w)"
+)
+
+
+@lru_cache(maxsize=4_096)
+def plain_text(markdown: str) -> str:
+    """Markdown as one line of text: no marks and no link targets, code as it stands.
+
+    Headings are left out, since a hit shows its heading path, unless there is nothing else.
+    """
+    markdown = markdown.replace("\0", "")
+    text: list[str] = []
+    headings: list[str] = []
+    for block in blocks(markdown):
+        piece = markdown[block.start : block.end]
+        if block.kind is Kind.HEADING:
+            headings.append(inline_text(_ANCHOR.sub("", block.title)))
+        elif block.kind is Kind.FENCE:
+            lines = piece.splitlines()
+            closed = len(lines) > 1 and lines[-1].lstrip(" \t>").startswith(block.markup)
+            text += lines[1 : -1 if closed else None]
+        elif block.kind is Kind.TABLE:
+            head, _, *rows = piece.splitlines()
+            text += (inline_text(_CELL_END.sub(" ", row.lstrip(" >"))) for row in (head, *rows))
+        elif block.kind is Kind.TEXT:
+            if block.item or not block.outermost:
+                piece = " ".join(_MARKS.sub("", line) for line in piece.splitlines())
+            text.append(inline_text(" ".join(piece.splitlines())))
+        elif block.kind is not Kind.RULE:
+            text.append(piece)
+    return " ".join(" ".join(text or headings).split())
+
+
+def inline_text(markup: str, *, tags: bool = True) -> str:
+    """A line of Markdown without links, emphasis, escapes and entities; code as it stands.
+
+    Args:
+        markup: The line; there are no NULs in it.
+        tags: Keep tags of HTML, which may be all that an example consists of.
+    """
+    if not _MARKUP.search(markup):
+        return markup
+    kept: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        kept.append(match[1] or match[3].strip())
+        return f"\0{len(kept) - 1}\0"
+
+    text = markup
+    if "`" in text or "\\" in text:
+        text = _VERBATIM.sub(keep, text)
+    if "<" in text:
+        text = _AUTOLINK.sub(r"\1", text)
+        text = text if tags else _TAG.sub("", text)
+    if "](" in text:
+        for _ in range(2):  # an image in a link
+            text = without_link_targets(text)
+    if "][" in text:
+        text = _REFERENCE.sub(r"\1", text)
+    for _ in range(3):  # emphasis may nest
+        if "*" not in text and "_" not in text:
+            break
+        text, count = _EMPHASIS.subn(lambda match: match[2] or match[4], text)
+        if not count:
+            break
+    if "&" in text:
+        text = _ENTITY.sub(lambda match: unescape(match[0]), text)
+    return _KEPT.sub(lambda match: kept[int(match[1])], text) if kept else text
