@@ -95,8 +95,8 @@ def status(text: str) -> str:
 
 def problem_line(error: BaseException) -> str:
     """An error as one line: its message if kbkit raised it, else its kind and its first line."""
-    said = str(error).strip().splitlines()
-    message = said[0] if said else "no message"
+    text = str(error).strip().splitlines()
+    message = text[0] if text else "no message"
     if not isinstance(error, KbkitError):
         message = f"{type(error).__name__}: {message}"
     return plain(message, 300)
@@ -104,5 +104,5 @@ def problem_line(error: BaseException) -> str:
 
 def problem(error: BaseException) -> str:
     """`problem_line` as HTML; screen readers read it at once."""
-    said = escape(problem_line(error))
-    return f'<div class="kbkit-status kbkit-problem" role="alert">{said}</div>'
+    line = escape(problem_line(error))
+    return f'<div class="kbkit-status kbkit-problem" role="alert">{line}</div>'

@@ -13,12 +13,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+import anywidget
 import traitlets
-
-from kbkit.extras import extra
-
-with extra("panels", "anywidget", "A panel"):
-    import anywidget
 
 Handler = Callable[[Mapping[str, Any]], None]
 

@@ -548,6 +548,23 @@ def test_importing_the_package_does_not_import_ipywidgets():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("package", "panel"),
+    [("ipywidgets", "SearchPanel"), ("anywidget", "SearchPanel"), ("ipywidgets", "Dashboard")],
+)
+def test_a_missing_package_is_named_with_what_installs_it(package, panel):
+    code = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        "from kbkit.errors import MissingExtraError\n"
+        f"try:\n    from kbkit.panels import {panel}\n"
+        "except MissingExtraError as error:\n    print(error)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == (
+        f'{panel} of kbkit.panels needs ipywidgets and anywidget: pip install "kbkit[panels]"\n'
+    )
+
+
 def test_a_rating_can_be_taken_back_once(scratch):
     garden = scratch["garden"]
     chunk = next(iter(garden.chunks))

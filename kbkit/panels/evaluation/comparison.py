@@ -74,7 +74,7 @@ def recipe_lines(settings: RetrievalSpec) -> str:
 
 def side_by_side(
     kb: KnowledgeBase,
-    asked: Sequence[Question] | Judgements,
+    ground_truth: Sequence[Question] | Judgements,
     result: QueryResult,
     sides: Mapping[str, tuple[Mode, RetrievalSpec]],
 ) -> dict[str, Any]:
@@ -82,11 +82,11 @@ def side_by_side(
 
     Args:
         kb: Where to search.
-        asked: What was measured by.
+        ground_truth: What was measured by.
         result: Of the query.
         sides: Mode and settings of ``A`` and ``B``.
     """
-    queries = evaluation_set(handle_of(kb), _only(asked, result.query))
+    queries = evaluation_set(handle_of(kb), _only(ground_truth, result.query))
     query, by_page = next(iter(queries)), queries.unit == "page"
     lists = {}
     for side, (mode, settings) in sides.items():
@@ -110,12 +110,14 @@ def side_by_side(
     }
 
 
-def _only(asked: Sequence[Question] | Judgements, query: str) -> Sequence[Question] | Judgements:
+def _only(
+    ground_truth: Sequence[Question] | Judgements, query: str
+) -> Sequence[Question] | Judgements:
     """The one query out of what was asked."""
-    if isinstance(asked, Judgements):
+    if isinstance(ground_truth, Judgements):
         key = fold_query(query)
-        return Judgements(tuple(one for one in asked if fold_query(one.query) == key))
-    return [one for one in asked if one.question == query][:1]
+        return Judgements(tuple(one for one in ground_truth if fold_query(one.query) == key))
+    return [one for one in ground_truth if one.question == query][:1]
 
 
 def _gain(query: EvaluationQuery, name: str, by_page: bool) -> int | None:

@@ -88,7 +88,7 @@ class EvalPanel(JobPanel):
         self._kb = kb
         self._questions = None if questions is None else load_ground_truth(questions)
         self._k = k
-        self._asked: Sequence[Question] | Judgements = ()
+        self._ground_truth: Sequence[Question] | Judgements = ()
         self._order: list[int] = []
         self._measured: dict[str, tuple[Mode, RetrievalSpec]] = {}
         present = kb.spec.retrieval
@@ -126,9 +126,11 @@ class EvalPanel(JobPanel):
         if self.running:
             return
         with self.shown_errors():
-            asked = self._kb.feedback.judgements() if self._questions is None else self._questions
+            ground_truth = (
+                self._kb.feedback.judgements() if self._questions is None else self._questions
+            )
             sides = {side: form.chosen() for side, form in self.forms.items()}
-            self._start(lambda: self._measure(asked, sides))
+            self._start(lambda: self._measure(ground_truth, sides))
 
     def keep(self, side: str) -> None:
         """Write the settings of a side, as measured, to the knowledge base; returns at once.
@@ -172,14 +174,14 @@ class EvalPanel(JobPanel):
 
     def _measure(
         self,
-        asked: Sequence[Question] | Judgements,
+        ground_truth: Sequence[Question] | Judgements,
         sides: Mapping[str, tuple[Mode, RetrievalSpec]],
     ) -> None:
         found: Evaluation | None = None
         for number, side in enumerate(_SIDES):
             mode, settings = sides[side]
             found = self._kb.feedback.evaluate(
-                asked,
+                ground_truth,
                 mode=mode,
                 retrieval=settings,
                 against=found,
@@ -191,7 +193,7 @@ class EvalPanel(JobPanel):
         state, order = comparison.state_of(found)
         if self._cancelled.is_set():
             raise _Cancelled
-        self._asked, self._order, self._measured = asked, order, dict(sides)
+        self._ground_truth, self._order, self._measured = ground_truth, order, dict(sides)
         self.evaluation = found
         self.view.detail = {}
         self.view.state = state | {"serial": self.view.state.get("serial", 0) + 1}
@@ -221,7 +223,7 @@ class EvalPanel(JobPanel):
         with self.shown_errors():
             number = self._order[place]
             lists = comparison.side_by_side(
-                self._kb, self._asked, evaluation.results[number], self._measured
+                self._kb, self._ground_truth, evaluation.results[number], self._measured
             )
             serial = self.view.state.get("serial")
             self.view.detail = {"serial": serial, "place": place, **lists}

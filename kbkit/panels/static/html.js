@@ -10,6 +10,7 @@ h1, h2, h3, h4, h5, h6 { margin: 1em 0 0.4em; font-size: 1em; line-height: 1.3; 
 h1 { font-size: 1.4em; }
 h2 { font-size: 1.25em; }
 h3 { font-size: 1.12em; }
+:host(.kbkit-passage) :is(h1, h2, h3) { font-size: 1.1em; }
 p, ul, ol, blockquote, pre, table { margin: 0 0 0.65em; }
 ul, ol { padding-inline-start: 1.6em; }
 a { color: var(--kb-link); }

@@ -47,7 +47,7 @@ export class JudgingRound {
     /** @type {[number, string][]} */
     this.judged = [];
     /** @type {Set<number>} */
-    this.asked = new Set();
+    this.requested = new Set();
     /** @type {Set<number>} */
     this.outdated = new Set();
     /** @type {Count[]} */
@@ -66,7 +66,7 @@ export class JudgingRound {
     this.counts = state.counts;
     if (state.version !== this.version) {
       this.version = state.version;
-      this.asked.clear();
+      this.requested.clear();
       this.outdated = new Set(this.pools.keys()); // shown until the new ones are here
     }
     if (state.stored) {
@@ -119,10 +119,11 @@ export class JudgingRound {
     }
     const near = [this.place, this.nextPlace(), (this.place + 1) % this.queries.length];
     const places = [...new Set(near)].filter(
-      (one) => one >= 0 && (!this.pools.has(one) || this.outdated.has(one)) && !this.asked.has(one),
+      (one) =>
+        one >= 0 && (!this.pools.has(one) || this.outdated.has(one)) && !this.requested.has(one),
     );
     if (places.length) {
-      places.forEach((one) => this.asked.add(one));
+      places.forEach((one) => this.requested.add(one));
       this.send("request", { places });
     }
   }
