@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
+
+from typing_extensions import TypedDict
 
 from kbkit.feedback.evaluate import Evaluation
 from kbkit.frames import pairs_html
@@ -18,6 +20,22 @@ from kbkit.recipes import Question, Recipe, golden_questions, load_recipe
 from kbkit.workspace import Workspace
 
 _POOR_SHOWN = 10
+
+
+class BuildReportDict(TypedDict):
+    """What a build did as JSON values; what an `IngestReport` says stands beside these."""
+
+    name: str
+    documents: int
+    chunks: int
+    new: int
+    changed: int
+    same: int
+    gone: int
+    seconds: dict[str, float]
+    evaluation: dict[str, Any] | None
+    project: str | None
+    site: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +58,9 @@ class BuildReport:
     site: Path | None
     seconds: dict[str, float]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> BuildReportDict:
         """The report as JSON values."""
-        values = self.ingest.to_dict()
+        values = dict(self.ingest.to_dict())
         values.update(
             name=self.info.name,
             documents=self.info.documents,
@@ -52,7 +70,7 @@ class BuildReport:
             project=str(self.project) if self.project else None,
             site=str(self.site) if self.site else None,
         )
-        return values
+        return cast(BuildReportDict, values)
 
     def lines(self) -> list[tuple[str, str]]:
         """The report as labels and values for a person."""

@@ -74,7 +74,7 @@ def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
     }  # fmt: skip
     held = list(documents)
     rows = [
-        document.to_dict()
+        {**document.to_dict()}
         | {"fetched_at": document.fetched_at, "folder": name, "length": len(document.content)}
         | dict.fromkeys(LICENSE_KEYS)
         | License.of(document.metadata).to_metadata()
@@ -108,7 +108,13 @@ def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:
         "id": "Int64", "target": "string", "target_type": ["chunk", "document"], "score": "Int64",
         "query": "string", "rater": "string", "note": "string", "created_at": TIME,
     }  # fmt: skip
-    frame = typed_frame([asdict(rating) for rating in ratings], types).set_index("id")
+    frame = typed_frame(
+        [
+            asdict(rating) | {"target": rating.target.id, "target_type": rating.target.kind.value}
+            for rating in ratings
+        ],
+        types,
+    ).set_index("id")
     last = frame.drop_duplicates(["target", "rater"], keep="last").groupby("target")["score"]
     frame["average"] = frame["target"].map(last.mean()).astype("Float64")
     frame["raters"] = frame["target"].map(last.size()).astype("Int64")

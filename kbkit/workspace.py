@@ -21,8 +21,7 @@ from kbkit.errors import (
 )
 from kbkit.frames import workspace_frame
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
-from kbkit.models import Filters, Hits, KnowledgeBaseInfo, Mode
-from kbkit.models.answers import Answer
+from kbkit.models import Answer, Filters, Hits, KnowledgeBaseInfo, Mode
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, RetrievalSpec, check_name
 from kbkit.retrieval.answering import ask
 from kbkit.retrieval.query import Query

@@ -15,12 +15,14 @@ HEAVY = {
 }  # fmt: skip
 
 PUBLIC = {
-    "BuildReport", "Chunk", "CrawlSource", "Document", "DocumentType", "FidelityReport",
-    "FilesSource", "Hit",
-    "Hits", "IngestReport", "JsonlSource", "KbkitError", "KnowledgeBase", "KnowledgeBaseSpec",
-    "MirrorSource", "Mode", "OpenApiSource", "PackageSource", "PageSource", "Recipe", "Workspace",
-    "Filters", "Judgements", "Question", "RetrievalSpec",
-    "build", "fidelity", "load_recipe", "open",
+    "Answer", "BuildReport", "Chunk", "ChunkingSpec", "CrawlSource", "Document", "DocumentInfo",
+    "DocumentType", "Evaluation", "ExportReport", "FidelityReport", "FilesSource", "Filters",
+    "Hit", "Hits", "IngestReport", "JsonlSource", "Judgements", "KbkitError", "KnowledgeBase",
+    "KnowledgeBaseInfo", "KnowledgeBaseSpec", "LlamaIndexEmbedding", "MirrorSource", "Mode",
+    "OnnxEmbedding", "OpenApiSource", "PackageSource", "PageSource", "PluginEmbedding",
+    "PluginSource", "PostprocessorSpec", "PublishedIndex", "Question", "Rating", "Recipe",
+    "RetrievalSpec", "SiteSpec", "SourceInfo", "StaticEmbedding", "StorageSpec", "Target",
+    "Workspace", "build", "fidelity", "load_recipe",
 }  # fmt: skip
 
 
@@ -72,3 +74,13 @@ def test_public_names_are_these():
         assert getattr(kbkit, name).__name__
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = kbkit.nothing
+
+
+def test_a_star_import_leaves_the_builtins_alone():
+    names: dict[str, object] = {}
+    exec("from kbkit import *", names)
+    import builtins
+
+    assert "Workspace" in names
+    assert not [name for name in names if hasattr(builtins, name) and not name.startswith("__")]
+    assert kbkit.open.__module__ == "kbkit", "and still kbkit.open() opens a workspace"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+from kbkit.models import Value
 
 
 @dataclass(frozen=True, slots=True)
-class ExportReport:
+class ExportReport(Value):
     """What an export did. Pages count documents, sections and the home page alike.
 
     Attributes:
@@ -30,10 +31,3 @@ class ExportReport:
     unchanged: int = 0
     removed: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as JSON values."""
-        values = asdict(self)
-        values["folder"] = str(self.folder)
-        values["site"] = None if self.site is None else str(self.site)
-        return values

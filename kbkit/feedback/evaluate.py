@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, cast
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from kbkit.errors import ConfigError
 from kbkit.feedback.evaluation_set import (
@@ -45,6 +46,18 @@ class QueryResult(Measures):
     query: str
     relevant: tuple[str, ...]
     found: tuple[str, ...]
+
+
+class EvaluationDict(TypedDict):
+    """An evaluation as JSON values; the mean of each measure stands beside these, by its name."""
+
+    queries: int
+    unit: str
+    configuration: str
+    intervals: dict[str, list[float]]
+    left_out: list[str]
+    per_query: list[dict[str, Any]]
+    against: NotRequired[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +166,7 @@ class Evaluation:
             frame["difference"] = frame["ndcg@10"] - frame["against_ndcg@10"]
         return frame.set_index("query")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> EvaluationDict:
         """The figures as JSON values, with their intervals and each query's own."""
         values: dict[str, Any] = {
             "queries": len(self.results),
@@ -178,7 +191,7 @@ class Evaluation:
                     for name, found in self.differences().items()
                 },
             }
-        return values
+        return cast(EvaluationDict, values)
 
     def __repr__(self) -> str:
         return (

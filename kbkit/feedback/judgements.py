@@ -79,7 +79,7 @@ class Judgements(Sequence[Judgement]):
             ratings: Oldest first.
             chunk_ids: Of the chunks that there are; ratings of others are left out.
         """
-        scores = latest_scores(rating for rating in ratings if rating.target in chunk_ids)
+        scores = latest_scores(rating for rating in ratings if rating.target.id in chunk_ids)
         return cls(
             tuple(
                 Judgement(query, chunk_id, _grade(by_rater.values()), len(by_rater))

@@ -15,7 +15,7 @@ from kbkit.feedback.evaluation_set import Searchable
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.pooling import MAX_LIMIT, JudgingPool, pool
 from kbkit.feedback.query_ids import fold_query
-from kbkit.models import Mode, Progress, Rating, Target
+from kbkit.models import Mode, Progress, Rating, Target, TargetKind
 from kbkit.validation import check_integer
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class JudgingRound:
         with self._lock:
             for rating in self._log:
                 of_query = given.get(fold_query(rating.query))
-                if of_query is not None and rating.target_type == "chunk":
+                if of_query is not None and rating.target.kind is TargetKind.CHUNK:
                     of_query.append(rating)
             self._ratings = given
             self._results.clear()
@@ -154,7 +154,7 @@ class JudgingRound:
         """What the rater says of chunks for a query, 1 to 5, by chunk."""
         with self._lock:
             given = list(self._ratings[fold_query(self.queries[index])])
-        return {one.target: one.score for one in given if one.rater == self.rater}
+        return {one.target.id: one.score for one in given if one.rater == self.rater}
 
     def judged(self, index: int) -> int:
         """How many candidates the rater has judged; before there is a pool, how many chunks."""
@@ -203,7 +203,7 @@ class JudgingRound:
             own = [
                 one
                 for one in self._ratings[key]
-                if one.rater == self.rater and one.target == chunk_id
+                if one.rater == self.rater and one.target.id == chunk_id
             ]
             for rating in own:
                 self._ratings[key].remove(rating)
@@ -255,7 +255,7 @@ class JudgingRound:
             if index in self._results:
                 return self._results[index]
             given = list(self._ratings[fold_query(self.queries[index])])
-        judgements = Judgements.from_ratings(given, {one.target for one in given})
+        judgements = Judgements.from_ratings(given, {one.target.id for one in given})
         try:
             result = _evaluate(self._kb, judgements)
         except ConfigError:  # nobody found anything of use yet

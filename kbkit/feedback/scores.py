@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kbkit.feedback.query_ids import fold_query
-from kbkit.models import Rating
+from kbkit.models import Rating, TargetKind
 
 Scores = dict[str, dict[str, dict[str, int]]]
 """The last score of each rater, 1 to 5, by query, chunk id and rater."""
@@ -24,11 +24,11 @@ def latest_scores(ratings: Iterable[Rating]) -> Scores:
     scores: Scores = {}
     for rating in ratings:
         key = fold_query(rating.query)
-        if not key or rating.target_type != "chunk":
+        if not key or rating.target.kind is not TargetKind.CHUNK:
             continue
         query = wordings.setdefault(key, " ".join(rating.query.split()))
         chunks = scores.setdefault(query, {})
-        chunks.setdefault(rating.target, {})[rating.rater] = rating.score
+        chunks.setdefault(rating.target.id, {})[rating.rater] = rating.score
     return scores
 
 

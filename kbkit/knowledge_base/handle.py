@@ -111,7 +111,7 @@ class Handle:
             kind = reading.kind_of(transaction, self.id, known)
             if kind is None and rated:
                 given = ratings.listed(transaction, self.id, [known])
-                kind = given[-1].target_type if given else None
+                kind = given[-1].target.kind if given else None
             if kind is None:
                 with suppress(NotFoundError):
                     known, kind = reading.get_document(transaction, self.id, known).id, "document"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -58,7 +58,7 @@ class Ingestion:
 
     def ingest(
         self,
-        *sources: AnySource | BaseNode | Iterable[Any],
+        *sources: AnySource | BaseNode | Mapping[str, Any] | Iterable[Any],
         base: str | Path = ".",
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
@@ -72,14 +72,19 @@ class Ingestion:
 
     def sync(
         self,
-        sources: Sequence[AnySource],
+        sources: AnySource | Mapping[str, Any] | Iterable[AnySource | Mapping[str, Any]],
         *,
         base: str | Path = ".",
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> IngestReport:
         """See `KnowledgeBase.sync`."""
-        rows = [self._save_source(source, base, from_recipe=True) for source in sources]
+        from kbkit.sources.llamaindex import split_sources
+
+        specs, documents = split_sources([sources])
+        if documents:
+            raise ConfigError("sync: takes sources; documents go into `ingest`")
+        rows = [self._save_source(source, base, from_recipe=True) for source in specs]
         kept = {row.id for row in rows}
         for row in self.sources():
             if row.from_recipe and row.id not in kept:

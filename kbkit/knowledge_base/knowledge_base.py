@@ -20,6 +20,7 @@ from kbkit.knowledge_base.ratings import Ratings
 from kbkit.knowledge_base.resources import Resources
 from kbkit.knowledge_base.sources import Sources
 from kbkit.models import (
+    Answer,
     Chunk,
     DocumentInfo,
     DocumentType,
@@ -31,7 +32,6 @@ from kbkit.models import (
     Rating,
     Target,
 )
-from kbkit.models.answers import Answer
 from kbkit.progress import OnProgress
 from kbkit.recipes import AnySource, KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.answering import ask
@@ -288,7 +288,7 @@ class KnowledgeBase:
 
     def ingest(
         self,
-        *sources: AnySource | BaseNode | Iterable[Any],
+        *sources: AnySource | BaseNode | Mapping[str, Any] | Iterable[Any],
         base: str | Path = ".",
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
@@ -302,8 +302,9 @@ class KnowledgeBase:
         alone.
 
         Args:
-            sources: Parts of a recipe, such as ``CrawlSource(url="https://...")``, or what a
-                llama-index reader's ``load_data`` gave.
+            sources: Parts of a recipe, such as ``CrawlSource(url="https://...")`` or the same as
+                a mapping (``{"type": "crawl", "url": "https://..."}``), or what a llama-index
+                reader's ``load_data`` gave.
             base: Folder that relative paths start from.
             on_progress: Called after each document; by default notebooks show a bar.
             stop: Asked often; true ends the work cleanly.
@@ -341,7 +342,7 @@ class KnowledgeBase:
 
     def sync(
         self,
-        sources: Sequence[AnySource],
+        sources: AnySource | Mapping[str, Any] | Iterable[AnySource | Mapping[str, Any]],
         *,
         base: str | Path = ".",
         on_progress: OnProgress | None = None,

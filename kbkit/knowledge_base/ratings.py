@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kbkit.arguments import explained
 from kbkit.errors import NotFoundError
-from kbkit.feedback.rating import rate, rating_of, unrate
+from kbkit.feedback.rating import rate, unrate
 from kbkit.frames import ratings_frame, rows_html
 from kbkit.knowledge_base.handle import Handle
 from kbkit.models import Rating, Target
@@ -68,7 +68,7 @@ class Ratings:
             NotFoundError: There is no such chunk or document.
         """
         rater = self._handle.resources.settings.rater if rater == "" else rater
-        found = self._handle.target(target).id
+        found = self._handle.target(target)
         return rate(
             self._database, self._handle.id, found, score, query=query, rater=rater, note=note
         )
@@ -105,7 +105,8 @@ class Ratings:
             NotFoundError: There is and was no such chunk or document.
         """
         found = self._handle.target(target, rated=True)
-        return rating_of(self._database, self._handle.id, found.id)
+        with self._database.read() as transaction:
+            return ratings.total(transaction, self._handle.id, found.id)
 
     def to_frame(self) -> pd.DataFrame:
         """All ratings as a DataFrame, oldest first, indexed by id.

@@ -1,5 +1,6 @@
 """Value objects that travel between the layers. Frozen, typed, free of third-party types."""
 
+from kbkit.models.answers import Answer
 from kbkit.models.documents import (
     Chunk,
     ChunkSpan,
@@ -24,8 +25,10 @@ from kbkit.models.reports import (
     SourceInfo,
 )
 from kbkit.models.targets import Target, TargetKind
+from kbkit.models.values import Value, schema, to_json
 
 __all__ = [
+    "Answer",
     "Chunk",
     "ChunkSpan",
     "Document",
@@ -50,4 +53,7 @@ __all__ = [
     "SourceInfo",
     "Target",
     "TargetKind",
+    "Value",
+    "schema",
+    "to_json",
 ]

@@ -7,10 +7,23 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from kbkit.models.hits import Hit, Hits, linked
+from typing_extensions import TypedDict
+
+from kbkit.models.hits import Hit, HitDict, Hits, linked
 from kbkit.models.plain import plain
 
 _NUMBERS = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
+
+
+class AnswerDict(TypedDict):
+    """An answer as JSON values."""
+
+    query: str
+    text: str
+    model: str
+    cited: list[int]
+    hits: list[HitDict]
+    notes: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,17 @@ class Answer:
             int(number) for group in _NUMBERS.findall(self.text) for number in group.split(",")
         }
         return tuple(sorted(number for number in named if 1 <= number <= len(self.hits)))
+
+    def to_dict(self) -> AnswerDict:
+        """The answer as JSON values, with its sources and the places of those that it cites."""
+        return {
+            "query": self.query,
+            "text": self.text,
+            "model": self.model,
+            "cited": list(self.cited),
+            "hits": [hit.to_dict() for hit in self.hits],
+            "notes": list(self.hits.notes),
+        }
 
     def __str__(self) -> str:
         lines = [self.text or _unanswered(self.hits), ""]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from kbkit.models.values import Value
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 """What JSON can hold."""
@@ -91,7 +93,7 @@ class PageRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class Document(Value):
     """A stored document.
 
     Attributes:
@@ -111,16 +113,9 @@ class Document:
     fetched_at: datetime
     content_hash: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """The document as JSON values."""
-        values = asdict(self)
-        values["fetched_at"] = self.fetched_at.isoformat()
-        values["tags"] = list(self.tags)
-        return values
-
 
 @dataclass(frozen=True, slots=True)
-class DocumentInfo:
+class DocumentInfo(Value):
     """What is known of a document beside its text; adding and updating one give it.
 
     Attributes:
@@ -179,7 +174,7 @@ class ChunkSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Value):
     """The unit of retrieval: a span of a document.
 
     ``document.content[chunk.start:chunk.end] == chunk.text`` always holds.

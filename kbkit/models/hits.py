@@ -10,9 +10,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, overload
 
+from typing_extensions import TypedDict
+
 from kbkit.models.documents import Chunk, DocumentState, DocumentType
 from kbkit.models.plain import plain
 from kbkit.models.typed import TIME, typed_frame
+from kbkit.models.values import Value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +47,7 @@ class Mode(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreParts:
+class ScoreParts(Value):
     """How the score of a hit came about.
 
     Attributes:
@@ -71,6 +74,39 @@ class ScoreParts:
     def total(self) -> float:
         """The score."""
         return self.dense + self.lexical + self.document + self.title + self.heading + self.rating
+
+
+class HitDict(TypedDict):
+    """A hit as JSON values."""
+
+    score: float
+    kb: str
+    document_id: str
+    uri: str
+    title: str
+    document_type: str
+    tags: list[str]
+    heading_path: list[str]
+    anchor: str
+    url: str
+    chunk_id: str
+    text: str
+    snippet: str
+    start: int
+    end: int
+    page: int | None
+    fetched_at: str
+    state: str
+    parts: dict[str, float]
+
+
+class HitsDict(TypedDict):
+    """The results of a search as JSON values."""
+
+    query: str
+    seconds: float
+    notes: list[str]
+    hits: list[HitDict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +161,7 @@ class Hit:
         source = f"{name}{page}, fetched {self.fetched_at:%Y-%m-%d}"
         return f"> {_escaped(snippet or self.snippet)}\n>\n> {source}\n"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> HitDict:
         """The hit as JSON values; the one shape that every interface gives."""
         return {
             "score": self.score,
@@ -146,7 +182,7 @@ class Hit:
             "page": self.chunk.page,
             "fetched_at": self.fetched_at.isoformat(),
             "state": self.state.value,
-            "parts": asdict(self.parts),
+            "parts": {**asdict(self.parts)},
         }
 
 
@@ -182,10 +218,19 @@ class Hits(Sequence[Hit]):
             return Hits(self.query, self.hits[index], self.seconds, self.notes)
         return self.hits[index]
 
+    def to_dict(self) -> HitsDict:
+        """The search and its hits as JSON values."""
+        return {
+            "query": self.query,
+            "seconds": self.seconds,
+            "notes": list(self.notes),
+            "hits": [hit.to_dict() for hit in self.hits],
+        }
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """The hits as a list of JSON objects; each has the notes too, where there are any."""
         notes = {"notes": list(self.notes)} if self.notes else {}
-        return [hit.to_dict() | notes for hit in self.hits]
+        return [{**hit.to_dict(), **notes} for hit in self.hits]
 
     def to_frame(self) -> pd.DataFrame:
         """The hits as a DataFrame, one row a hit, indexed by rank from 1.

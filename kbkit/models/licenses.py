@@ -14,6 +14,8 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
+from kbkit.models.values import Value
+
 KEYS = ("license", "license_url", "attribution")
 """Keys of a document's metadata that tell its license."""
 NAME_LENGTH = 200
@@ -54,7 +56,7 @@ _GNU = {"gpl": "GPL", "lgpl": "LGPL", "agpl": "AGPL", "fdl": "GFDL"}
 
 
 @dataclass(frozen=True, slots=True)
-class License:
+class License(Value):
     """A license as somebody stated it; each part may be ``""``. It is true where one is named.
 
     Attributes:

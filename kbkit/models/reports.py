@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from kbkit.models.targets import Target
+from kbkit.models.values import Value
+
 
 @dataclass(frozen=True, slots=True)
-class KnowledgeBaseInfo:
+class KnowledgeBaseInfo(Value):
     """What the registry knows of a knowledge base.
 
     Attributes:
@@ -37,17 +40,9 @@ class KnowledgeBaseInfo:
     document_types: Mapping[str, int]
     pending: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """The information as JSON values."""
-        values = asdict(self)
-        values["created_at"] = self.created_at.isoformat()
-        values["updated_at"] = self.updated_at.isoformat()
-        values["source_types"] = list(self.source_types)
-        return values
-
 
 @dataclass(frozen=True, slots=True)
-class SourceInfo:
+class SourceInfo(Value):
     """A source of a knowledge base.
 
     Attributes:
@@ -70,13 +65,12 @@ class SourceInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Rating:
+class Rating(Value):
     """A score of 1 to 5 that a person gave a chunk or a document, for a query or without one."""
 
     id: int
     kb: str
-    target: str
-    target_type: str
+    target: Target
     score: int
     query: str
     rater: str
@@ -85,7 +79,7 @@ class Rating:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Value):
     """Something that was skipped or failed, and why."""
 
     uri: str
@@ -113,7 +107,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class IngestReport:
+class IngestReport(Value):
     """What an ingest or a refresh did. Counts are documents unless said otherwise.
 
     Attributes:
@@ -140,11 +134,3 @@ class IngestReport:
     interrupted: bool = False
     fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     poorly_read: tuple[Problem, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as JSON values."""
-        values = asdict(self)
-        values["poorly_read"] = [asdict(problem) for problem in self.poorly_read]
-        values["failed"] = [asdict(problem) for problem in self.failed]
-        values["skipped"] = [asdict(problem) for problem in self.skipped]
-        return values

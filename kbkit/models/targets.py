@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kbkit.models.values import Value
+
 
 class TargetKind(StrEnum):
     """What a target is."""
@@ -17,7 +19,7 @@ class TargetKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class Target(Value):
     """One thing that can be rated, related or annotated.
 
     Attributes:

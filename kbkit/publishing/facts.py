@@ -32,7 +32,7 @@ def gather_facts(transaction: Transaction, kb_id: str, snapshot: Snapshot) -> Fa
         kb_id: Of the knowledge base.
         snapshot: Of the version that the transaction sees.
     """
-    scores = {(r.target, r.rater, r.query): r.score for r in ratings.listed(transaction, kb_id)}
+    scores = {(r.target.id, r.rater, r.query): r.score for r in ratings.listed(transaction, kb_id)}
     return Facts(
         related=related_passages(transaction, snapshot),
         ratings=_ratings(ratings.totals(transaction, kb_id), snapshot),

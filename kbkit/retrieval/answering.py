@@ -6,8 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from kbkit.errors import LanguageModelError
-from kbkit.models import Hits
-from kbkit.models.answers import Answer
+from kbkit.models import Answer, Hits
 from kbkit.retrieval.quoting import quoted
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import (
@@ -40,7 +41,7 @@ def node_of(hit: Hit, notes: tuple[str, ...] = ()) -> NodeWithScore:
     ``section``, and with ``notes`` where the search has some. Only title, section and address are
     shown in prompts.
     """
-    metadata = hit.to_dict()
+    metadata: dict[str, Any] = {**hit.to_dict()}
     text = metadata.pop("text")
     metadata["section"] = " > ".join(hit.chunk.heading_path)
     if notes:

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
+from pydantic import ValidationError
+
 from kbkit.errors import ConfigError
 from kbkit.models import DocumentType, SourceDocument
-from kbkit.recipes import AnySource, SourceSpec
+from kbkit.recipes import AnySource, SourceSpec, parse_source
 from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.sources.disk.files import uri_of
 from kbkit.sources.formats import FORMATS
@@ -26,6 +28,8 @@ _PATHS = ("file_path", "path", "source")
 _PAGES = ("page_label", "page_number", "page")
 _DROPPED = ("last_accessed_date",)
 """Metadata that changes by reading alone."""
+_DOCUMENT_KEYS = frozenset({"text", "text_resource", "metadata", "extra_info", "id_", "doc_id"})
+"""What a dictionary of a document has some of; others are taken for sources."""
 _MEDIA = {"image": "a picture", "audio": "sound", "video": "a film"}
 _RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 """The ids that llama-index gives where a reader gives none: other ones each time."""
@@ -55,6 +59,8 @@ class _Part:
 def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
     """Sources, and documents of llama-index, out of what may be both and lists of both.
 
+    Both may be given as dictionaries: what a recipe says of a source, what ``to_dict`` gave.
+
     Raises:
         ConfigError: Something is neither.
     """
@@ -63,18 +69,41 @@ def split_sources(items: Iterable[Any]) -> tuple[list[AnySource], list[Any]]:
     for item in items:
         if isinstance(item, SourceSpec):
             sources.append(cast(AnySource, item))
+        elif isinstance(item, Mapping) and not _DOCUMENT_KEYS.intersection(item):
+            sources.append(_described(item))
         elif isinstance(item, Mapping) or hasattr(item, "get_content"):
             documents.append(item)
+        elif hasattr(item, "events"):
+            raise ConfigError(
+                f"{type(item).__name__} reads a source, and is none: give a description, such as "
+                "FilesSource(path='docs'), or PluginSource(name=...) for a reader of your own"
+            )
         elif isinstance(item, Iterable) and not isinstance(item, (str, bytes)):
             more, others = split_sources(item)
             sources += more
             documents += others
         else:
             raise ConfigError(
-                f"{item!r:.80} cannot be ingested: give sources, such as FilesSource(path='docs'), "
-                "or documents of a llama-index reader"
+                f"{item!r:.80} cannot be ingested: give sources, such as FilesSource(path='docs') "
+                "or {'type': 'files', 'path': 'docs'}, or documents of a llama-index reader"
             )
     return sources, documents
+
+
+def _described(values: Mapping[str, Any]) -> AnySource:
+    """A source as a mapping describes it.
+
+    Raises:
+        ConfigError: The mapping describes none.
+    """
+    try:
+        return parse_source(values)
+    except ValidationError as error:
+        wrong = "; ".join(
+            f"{'.'.join(map(str, one['loc'][1:])) or 'type'}: {one['msg']}"
+            for one in error.errors()
+        )
+        raise ConfigError(f"{dict(values)!r:.80} describes no source: {wrong}") from None
 
 
 def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:

@@ -171,10 +171,10 @@ def test_trials_rank_exactly_as_search_does(base, judged, by_page):
                 RetrievalSpec(dense_weight=0.0, per_document=1, heading_weight=1.0)]  # fmt: skip
     tasks = evaluation_set(handle_of(base), asked)
     for one in settings:
-        trials = CandidateCache.fetch(base, tasks, one)
+        trials = CandidateCache.fetch(handle_of(base), tasks, one)
         figures = base.feedback.evaluate(asked, retrieval=one).values()["ndcg@10"]
         np.testing.assert_allclose(trials.ndcg(one), figures, atol=1e-12)
-    assert len(CandidateCache.fetch(base, tasks, settings[2]).near_duplicates) > 0
+    assert len(CandidateCache.fetch(handle_of(base), tasks, settings[2]).near_duplicates) > 0
 
 
 def test_too_few_queries_are_refused(base, judged):

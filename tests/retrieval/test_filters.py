@@ -92,7 +92,7 @@ def passing(kb, conditions):
     filters = Filters.of(conditions)
     last = {}
     for rating in kb.ratings:
-        last.setdefault(rating.target, {})[rating.rater] = rating.score
+        last.setdefault(rating.target.id, {})[rating.rater] = rating.score
     average = {target: sum(s.values()) / len(s) for target, s in last.items()}
     there = {d.id: d for d in kb.documents}
     found = set()

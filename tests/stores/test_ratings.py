@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import kbkit
+from kbkit.models import Target, TargetKind
 from kbkit.recipes import RetrievalSpec
 from kbkit.stores.catalog import knowledge_bases, ratings
 from kbkit.stores.catalog.ratings import Total
@@ -17,9 +18,14 @@ from kbkit.stores.catalog.ratings import Total
 
 def rate(connection, kb_id, target, rater, score):
     return ratings.add(
-        connection, kb_id, target=target, target_type="chunk", score=score, query="", rater=rater,
+        connection,
+        kb_id,
+        target=Target(TargetKind.CHUNK, target),
+        score=score,
+        query="",
+        rater=rater,
         note="",
-    )  # fmt: skip
+    )
 
 
 def naive(given_ratings):

@@ -40,13 +40,13 @@ def summarize(ratings: Iterable[Rating], rater: str, query: str) -> dict[str, Ra
     latest: dict[str, dict[str, int]] = {}
     key = fold_query(query)
     for rating in ratings:
-        latest.setdefault(rating.target, {})[rating.rater] = rating.score
-        summary = summaries.get(rating.target, RatingSummary())
+        latest.setdefault(rating.target.id, {})[rating.rater] = rating.score
+        summary = summaries.get(rating.target.id, RatingSummary())
         if rating.rater == rater and fold_query(rating.query) == key:
             summary = replace(summary, score=rating.score)
         elif rating.rater == rater:
             summary = replace(summary, other_query=rating.query, other_score=rating.score)
-        summaries[rating.target] = summary
+        summaries[rating.target.id] = summary
     return {
         target: replace(summary, average=sum(scores.values()) / len(scores), raters=len(scores))
         for (target, summary), scores in zip(summaries.items(), latest.values(), strict=True)

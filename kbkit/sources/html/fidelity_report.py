@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from kbkit.config import Settings
 from kbkit.errors import SourceError
 from kbkit.models import Progress
@@ -56,6 +58,14 @@ class PageFidelity:
         }
 
 
+class FidelityReportDict(TypedDict):
+    """A report as JSON values."""
+
+    total: dict[str, dict[str, float]]
+    poor: list[str]
+    pages: list[dict[str, Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class FidelityReport:
     """What the Markdown of some pages keeps of them.
@@ -68,7 +78,7 @@ class FidelityReport:
     pages: tuple[PageFidelity, ...]
     total: Fidelity
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> FidelityReportDict:
         """The report as JSON values."""
         return {
             "total": self.total.to_dict(),

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.models import Rating
+from kbkit.models import Rating, Target, TargetKind
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import chunks, knowledge_bases, rating_totals, ratings
 
@@ -20,8 +21,7 @@ def add(
     transaction: Transaction,
     kb_id: str,
     *,
-    target: str,
-    target_type: str,
+    target: Target,
     score: int,
     query: str,
     rater: str,
@@ -32,8 +32,8 @@ def add(
         ratings.insert()
         .values(
             kb_id=kb_id,
-            target=target,
-            target_type=target_type,
+            target=target.id,
+            target_type=target.kind.value,
             score=score,
             query=query,
             rater=rater,
@@ -42,9 +42,9 @@ def add(
         )
         .returning(ratings.c.id)
     ).scalar_one()
-    _add_up(transaction, kb_id, target)
+    _add_up(transaction, kb_id, target.id)
     row = transaction.execute(_RATINGS.where(ratings.c.id == rating_id)).one()
-    return Rating(**row._mapping)
+    return _rating(row)
 
 
 def listed(
@@ -54,7 +54,13 @@ def listed(
     query = _RATINGS.where(ratings.c.kb_id == kb_id)
     if targets is not None:
         query = query.where(transaction.is_in(ratings.c.target, targets))
-    return [Rating(**row._mapping) for row in transaction.execute(query)]
+    return [_rating(row) for row in transaction.execute(query)]
+
+
+def _rating(row: sa.Row[Any]) -> Rating:
+    values = dict(row._mapping)
+    target = Target(TargetKind(values.pop("target_type")), values.pop("target"))
+    return Rating(target=target, **values)
 
 
 _RATINGS = (

@@ -1,0 +1,244 @@
+"""The public API: few names, one rule for arguments, and clear errors for who guesses wrong."""
+
+import inspect
+import json
+
+import pytest
+
+import kbkit
+from kbkit.errors import ArgumentError, ConfigError, NotFoundError
+from kbkit.models import SourceDocument, Target, TargetKind
+from kbkit.recipes import FilesSource, JsonlSource
+from kbkit.testing import DocumentsReader
+
+NAMES = {
+    "KnowledgeBase": {
+        "add", "as_retriever", "as_tool", "ask", "chunks", "configure", "context", "documents",
+        "export", "feedback", "id", "info", "ingest", "name", "path", "plot", "rate", "ratings",
+        "refresh", "search", "similar", "sources", "spec", "sync",
+    },
+    "Workspace": {
+        "as_retriever", "ask", "close", "create", "delete", "list", "path", "search", "to_frame",
+    },
+    "documents": {"add", "delete", "folders", "list", "tags", "to_frame", "update"},
+    "chunks": {"embedding_map", "fit_query_encoder", "of", "to_frame"},
+    "ratings": {"add", "delete", "of", "to_frame", "total"},
+    "sources": {"paths", "remove", "to_frame"},
+    "feedback": {"agreement", "evaluate", "judgements", "judging", "pool", "tune"},
+    "plot": {"chunks", "documents", "map", "ratings"},
+}  # fmt: skip
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with kbkit.open(tmp_path / "kb") as opened:
+        yield opened
+
+
+@pytest.fixture
+def kb(workspace):
+    made = workspace.create("drinks")
+    made.add("Tea", "# Tea\n\n## Green\n\nSteep two minutes.\n", source="http://x.org/tea.html")
+    return made
+
+
+def the(workspace, kb, name):
+    return {"KnowledgeBase": kb, "Workspace": workspace}.get(name) or getattr(kb, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_public_names_are_these_and_say_what_they_are(workspace, kb, name):
+    found = the(workspace, kb, name)
+    public = {each for each in dir(found) if not each.startswith("_")}
+    assert public == NAMES[name]
+    assert len(public) <= 25
+    for each in public:
+        attribute = inspect.getattr_static(type(found), each, None)
+        assert inspect.getdoc(attribute if attribute is not None else getattr(found, each))
+    assert inspect.getdoc(type(found))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_method_is_about_is_positional_and_all_else_by_name(workspace, kb, name):
+    most = {"add": 2, "rate": 2}
+    for each in NAMES[name]:
+        method = getattr(the(workspace, kb, name), each)
+        if not inspect.ismethod(method):
+            continue
+        by_position = [
+            parameter
+            for parameter in inspect.signature(method).parameters.values()
+            if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        ]
+        assert len(by_position) <= most.get(each, 1), (name, each)
+        assert not [one for one in inspect.signature(method).parameters if one in WRONG]
+
+
+WRONG = {"question", "depth_limit", "top_k", "settings", "directory", "config", "html", "license_"}
+
+
+@pytest.mark.parametrize("method", ["search", "ask"])
+def test_a_limit_without_its_name_says_how_to_write_it(workspace, kb, method):
+    for found in (kb, workspace):
+        with pytest.raises(ArgumentError, match="only query may be given without a name") as error:
+            getattr(found, method)("tea", 5)
+        assert isinstance(error.value, ConfigError | TypeError)
+    with pytest.raises(ArgumentError, match=r"write search\(query, limit=5\)"):
+        kb.search("tea", 5)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda kb: kb.search("tea", setings=None), "no argument 'setings'"),
+        (lambda kb: kb.search("tea", limits=3), "did you mean limit?"),
+        (lambda kb: kb.search(), "give query"),
+        (lambda kb: kb.search("tea", query="tea"), "query is given twice"),
+        (lambda kb: kb.as_retriever(5), r"as_retriever\(limit=5\)"),
+        (lambda kb: kb.export("out"), "folder='out'"),
+        (lambda kb: kb.rate("x"), "give score"),
+        (lambda kb: kb.documents.tags(1), "has 1 values"),
+        (lambda kb: kb.feedback.pool("tea", 5), "limit=5"),
+    ],
+)
+def test_wrong_arguments_are_one_clear_error(kb, call, said):
+    with pytest.raises(ArgumentError, match=said):
+        call(kb)
+
+
+def test_an_error_from_within_stays_what_it_is(kb):
+    def broken(_progress):
+        raise TypeError("mine")
+
+    with pytest.raises(TypeError, match=r"^mine$") as error:
+        kb.feedback.evaluate(
+            [kbkit.Question(question="tea", relevant=["tea.html"])], on_progress=broken
+        )
+    assert not isinstance(error.value, ArgumentError)
+
+
+def test_collections_iterate_count_and_look_up(kb):
+    document, chunk = next(iter(kb.documents)), next(iter(kb.chunks))
+    rating = kb.rate(chunk.id, 4, query="tea")
+    assert len(kb.documents) == len(list(kb.documents)) == len(kb.documents.list()) == 1
+    assert len(kb.chunks) == len(list(kb.chunks)) > 0
+    assert (len(kb.ratings), list(kb.ratings), kb.ratings[rating.id]) == (1, [rating], rating)
+    assert kb.documents[document.id] == kb.documents[document.uri] == document
+    assert document.id in kb.documents
+    assert document.uri in kb.documents
+    assert "http://x.org/coffee.html" not in kb.documents
+    assert kb.chunks[chunk.id] == chunk
+    assert chunk.id in kb.chunks
+    assert "other" not in kb.chunks
+    assert rating.id in kb.ratings
+    assert -1 not in kb.ratings
+    for collection in (kb.documents, kb.chunks, kb.ratings, kb.sources):
+        assert len(collection.to_frame()) == len(collection)
+        assert "<table>" in collection._repr_html_()
+    with pytest.raises(NotFoundError, match="no rating with id 99"):
+        kb.ratings[99]
+
+
+def test_html_of_a_collection_is_text(kb):
+    kb.add("<script>boom()</script>", "Words.")
+    assert "<script>" not in kb.documents._repr_html_()
+
+
+def test_an_id_or_a_uri_does_everywhere(kb):
+    document = kb.documents["http://x.org/tea.html"]
+    kb.rate(document.uri, 5, rater="ann")
+    kb.rate(document.id, 3, rater="bob")
+    kb.rate(Target(TargetKind.DOCUMENT, document.id), 1, rater="cyd")
+    assert {rating.target for rating in kb.ratings} == {Target(TargetKind.DOCUMENT, document.id)}
+    assert kb.ratings.of(document.uri) == kb.ratings.of(document.id) == list(kb.ratings)
+    assert kb.ratings.total(document.uri).raters == 3
+    assert kb.chunks.of(document.uri) == kb.chunks.of(document.id) == list(kb.chunks)
+    assert kb.documents.update(document.uri, title="Teas").title == "Teas"
+    kb.documents.delete(document.uri)
+    assert len(kb.documents) == 0
+    assert len(kb.ratings.of(document.id)) == 3, "also of what is gone"
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda kb, name: kb.documents[name],
+        lambda kb, name: kb.chunks.of(name),
+        lambda kb, name: kb.ratings.of(name),
+        lambda kb, name: kb.ratings.total(name),
+        lambda kb, name: kb.rate(name, 5),
+        lambda kb, name: kb.documents.update(name, title="x"),
+        lambda kb, name: kb.documents.delete(name),
+    ],
+)
+def test_what_is_not_there_is_said_with_what_is_near(kb, look):
+    with pytest.raises(NotFoundError, match=r"did you mean 'http://x\.org/tea\.html'"):
+        look(kb, "http://x.org/teas.html")
+    with pytest.raises(NotFoundError, match="take an id from a hit"):
+        look(kb, "?")
+
+
+def test_a_target_of_another_kind_is_not_there(kb):
+    with pytest.raises(NotFoundError):
+        kb.rate(Target(TargetKind.CHUNK, next(iter(kb.documents)).id), 5)
+
+
+def test_what_is_added_or_updated_is_told(kb):
+    added = kb.add("Milk", "White.", tags=["dairy"])
+    assert (added.title, added.uri, added.tags, added.chunks) == (
+        "Milk",
+        "text:Milk",
+        ("dairy",),
+        1,
+    )
+    changed = kb.documents.update(added.id, tags=["cold"])
+    assert (type(changed), changed.id, changed.tags) == (kbkit.DocumentInfo, added.id, ("cold",))
+
+
+def test_a_source_is_given_as_a_spec_or_as_a_mapping(kb, tmp_path):
+    (tmp_path / "a.md").write_text("# Apples\n\nRed.\n")
+    assert kb.ingest({"type": "files", "path": "*.md"}, base=tmp_path).new == 1
+    (source,) = kb.sources
+    assert (source.type, source.location) == ("files", "*.md")
+    assert kb.sources["*.md"] == kb.sources[source.id] == source
+    assert kb.sources.paths() == [(tmp_path / "*.md", ())]
+    kb.sources.remove("*.md")
+    assert (len(kb.sources), [d.title for d in kb.documents.list()]) == (0, ["Tea"])
+
+
+def test_sync_takes_one_source_or_several(kb, tmp_path):
+    line = {"uri": "a:1", "title": "One", "text": "Words."}
+    (tmp_path / "a.jsonl").write_text(json.dumps(line))
+    spec = JsonlSource(path=str(tmp_path / "a.jsonl"))
+    assert kb.sync(spec).new == 1
+    assert kb.sync([spec]).same == 1
+    assert kb.sync([]).gone == 0
+    assert len(kb.sources) == 0
+    with pytest.raises(ConfigError, match="documents go into"):
+        kb.sync([{"text": "Words."}])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"type": "fils", "path": "x"}, "fils"),
+        ({"type": "files"}, "path: Field required"),
+        ({}, "describes no source"),
+        ({"path": "docs"}, "describes no source"),
+        ("docs", "give sources, such as FilesSource"),
+        (7, "give sources, such as FilesSource"),
+        (DocumentsReader([SourceDocument("a:1", "One", "Words.")]), "reads a source, and is none"),
+    ],
+)
+def test_what_is_no_source_is_said_and_nothing_is_skipped(kb, wrong, said):
+    for read in (kb.ingest, kb.sync):
+        with pytest.raises(ConfigError, match=said):
+            read(wrong)
+    assert len(kb.sources) == 0
+
+
+def test_whatever_is_called_a_source_can_be_ingested():
+    named = [name for name in kbkit.__all__ if name.endswith("Source")]
+    assert len(named) == 8
+    for name in named:
+        assert issubclass(getattr(kbkit, name), type(FilesSource(path="x")).__mro__[1])
