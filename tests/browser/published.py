@@ -65,7 +65,7 @@ def kitchen(tmp_path_factory) -> Path:
                 document_type="tutorial")  # fmt: skip
         for n in range(3):
             document = fruit.add(f"Jar {n}", f"Jar number {n} holds jelly.", tags=["jar"])
-            fruit.rate(document.document_id, 5 - 2 * n)
+            fruit.rate(document.id, 5 - 2 * n)
         odd = workspace.create("odd")
         odd.add("Marmalade", WIDE, source="https://odd.example/wide.html")
         odd.add(HEBREW[:4], HEBREW, source="https://odd.example/rtl.html")
