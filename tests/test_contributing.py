@@ -1,0 +1,65 @@
+"""What CONTRIBUTING.md says about adding things is done, in a copy of kbkit."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
+
+
+def test_what_it_tells_to_write_works(tmp_path):
+    """Files with a title are written, the rest of the Python is run."""
+    shutil.copytree(ROOT / "kbkit", tmp_path / "kbkit")
+    code = []
+    for language, title, text in BLOCK.findall(TEXT):
+        if title:
+            (tmp_path / title).parent.mkdir(exist_ok=True)
+            (tmp_path / title).write_text(text, encoding="utf-8")
+        elif language == "python":
+            code.append(text)
+    assert [part for part in code if "assert" in part] == code
+    assert len(code) == 4, "a source, an embedder, a format, a panel"
+    formats = tmp_path / "kbkit/sources/formats/__init__.py"
+    suffixes = re.search(r'`("\w+": "[\w ]+",)` for this one', TEXT)[1]
+    before = formats.read_text("utf-8")
+    assert before.count("_SUFFIXES = {\n") == 1
+    after = before.replace("_SUFFIXES = {\n", f"_SUFFIXES = {{\n    {suffixes}\n")
+    formats.write_text(after, encoding="utf-8")
+    points = tomllib.loads((tmp_path / "pyproject.toml").read_text("utf-8"))["project"]
+    info = tmp_path / "tea-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tea\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "".join(
+            f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in brought.items())
+            for group, brought in points["entry-points"].items()
+        )
+    )
+    (tmp_path / "run.py").write_text(
+        "if __name__ == '__main__':\n"  # processes that read files import it again
+        + "".join(f"    {line}\n" for line in "\n".join(code).splitlines())
+        + "    print('all of it')\n",
+        encoding="utf-8",
+    )
+    done = subprocess.run(
+        [sys.executable, "run.py"],
+        check=False, capture_output=True, text=True, cwd=tmp_path, timeout=200,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("all of it\n")
+
+
+def test_the_places_that_it_names_are_there():
+    named = re.findall(r"`((?:kbkit|site|tests|\.ci|\.github)/[\w./-]+)`", TEXT)
+    assert len(named) > 20
+    for path in {*named, *re.findall(r"\]\(([\w./]+)\)", TEXT)} - {"kbkit/sources/formats/srt.py"}:
+        assert (ROOT / path).exists(), path
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    assert set(re.findall(r"(?:^\$ |`)make ([a-z]+)", TEXT, re.MULTILINE)) <= targets
