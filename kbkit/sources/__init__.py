@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from kbkit.errors import ConfigError
 from kbkit.models import License
-from kbkit.recipes import (
-    AnySource,
-    CrawlSource,
-    FilesSource,
-    JsonlSource,
-    MirrorSource,
-    OpenApiSource,
-    PackageSource,
-    PageSource,
-    PluginSource,
-)
+from kbkit.recipes import AnySource, SourceSpec
 from kbkit.sources.base import SourceReader
 
 __all__ = ["open_reader"]
+
+_READERS = {
+    "crawl": ("web.readers", "CrawlReader"),
+    "page": ("web.readers", "PageReader"),
+    "mirror": ("disk.mirror", "MirrorReader"),
+    "files": ("disk.files", "FilesReader"),
+    "jsonl": ("disk.jsonl", "JsonlReader"),
+    "openapi": ("openapi.source", "OpenApiReader"),
+    "package": ("package.source", "PackageReader"),
+    "plugin": ("plugin", "PluginReader"),
+}
+"""Module and class by the type of a recipe's source; each is imported when it is needed."""
 
 
 def open_reader(spec: AnySource) -> SourceReader:
@@ -29,46 +33,14 @@ def open_reader(spec: AnySource) -> SourceReader:
     Raises:
         ConfigError: There is no such type of source.
     """
-    reader = _open(spec)
+    given: object = spec
+    if not isinstance(given, SourceSpec) or spec.type not in _READERS:
+        raise ConfigError(f"{type(spec).__name__}: not a source that kbkit knows")
+    module, name = _READERS[spec.type]
+    reader: SourceReader = getattr(import_module(f"kbkit.sources.{module}"), name)(spec)
     stated = License.stated(spec.license, attribution=spec.attribution)
     if not stated and not stated.attribution:
         return reader
     from kbkit.sources.default_license import LicensedReader
 
     return LicensedReader(reader, stated)
-
-
-def _open(spec: AnySource) -> SourceReader:
-    if isinstance(spec, CrawlSource):
-        from kbkit.sources.web.readers import CrawlReader
-
-        return CrawlReader(spec)
-    if isinstance(spec, PageSource):
-        from kbkit.sources.web.readers import PageReader
-
-        return PageReader(spec)
-    if isinstance(spec, MirrorSource):
-        from kbkit.sources.disk.mirror import MirrorReader
-
-        return MirrorReader(spec)
-    if isinstance(spec, FilesSource):
-        from kbkit.sources.disk.files import FilesReader
-
-        return FilesReader(spec)
-    if isinstance(spec, JsonlSource):
-        from kbkit.sources.disk.jsonl import JsonlReader
-
-        return JsonlReader(spec)
-    if isinstance(spec, OpenApiSource):
-        from kbkit.sources.openapi.source import OpenApiReader
-
-        return OpenApiReader(spec)
-    if isinstance(spec, PackageSource):
-        from kbkit.sources.package.source import PackageReader
-
-        return PackageReader(spec)
-    if isinstance(spec, PluginSource):
-        from kbkit.sources.plugin import PluginReader
-
-        return PluginReader(spec)
-    raise ConfigError(f"{type(spec).__name__}: not a source that kbkit knows")

@@ -74,7 +74,7 @@ class Fidelity:
         return self.kept[kind] / self.wanted[kind] if self.wanted[kind] else 1.0
 
     @property
-    def fidelity_score(self) -> float:
+    def score(self) -> float:
         """Kept share of code blocks, headings and table rows together, from 0 to 1."""
         return fidelity_score(self.counts())
 

@@ -45,7 +45,7 @@ class PageFidelity:
     @property
     def poor(self) -> bool:
         """Whether the page was poorly read."""
-        return not self.reason and not self.article and self.fidelity.fidelity_score < POOR
+        return not self.reason and not self.article and self.fidelity.score < POOR
 
     def to_dict(self) -> dict[str, Any]:
         """The page as JSON values."""
