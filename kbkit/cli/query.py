@@ -68,6 +68,12 @@ def search(
     state: Annotated[
         list[str] | None, typer.Option(help="Only documents in this state (current, stale).")
     ] = None,
+    heading: Annotated[
+        str | None, typer.Option(help="Only below headings that have these words.")
+    ] = None,
+    page: Annotated[
+        list[int] | None, typer.Option(min=1, help="Only on this page of a source (PDF).")
+    ] = None,
     queries: Annotated[
         Path | None, typer.Option(help="File with one query a line; needs --json.")
     ] = None,
@@ -83,6 +89,7 @@ def search(
     filters = Filters.of({
         "document_type": document_type, "tags": tag, "source": source, "path": path,
         "after": after, "before": before, "min_rating": min_rating, "state": state,
+        "heading": heading, "page": page,
     })  # fmt: skip
     kbs = kb or None
     with open_workspace(context) as workspace:

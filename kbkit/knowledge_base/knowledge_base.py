@@ -112,8 +112,8 @@ class KnowledgeBase:
             query: A question or some words.
             limit: Most hits.
             mode: ``hybrid``, ``dense`` (by meaning only) or ``lexical`` (by words only).
-            filters: What a document must be, as `Filters` or as a mapping of its attributes, such
-                as ``{"document_type": "manual", "tags": ["api"]}``.
+            filters: What a chunk and its document must be, as `Filters` or as a mapping of its
+                attributes, such as ``{"document_type": "manual", "heading": "install"}``.
             retrieval: How to rank, in place of the recipe's ``retrieval`` part.
 
         Raises:

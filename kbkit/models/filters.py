@@ -1,4 +1,4 @@
-"""Filters: which documents a search may give."""
+"""Filters: which chunks a search may give, by their documents and by themselves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _E = TypeVar("_E", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a document must be for its chunks to be found. All conditions must hold.
+    """What a chunk and its document must be to be found. All conditions must hold.
 
     Attributes:
         document_type: One of these types; empty for any.
@@ -29,6 +29,9 @@ class Filters:
         min_rating: Least average rating, 1 to 5, of the chunk, or of its document where the chunk
             has none.
         state: One of these states; empty for any.
+        heading: What stands in a heading above the chunk, in capitals or not; the title of the
+            document is none.
+        page: One of these pages of its source (of a PDF, say), counted from 1; empty for any.
     """
 
     document_type: tuple[DocumentType, ...] = ()
@@ -39,6 +42,8 @@ class Filters:
     before: datetime | None = None
     min_rating: float | None = None
     state: tuple[DocumentState, ...] = ()
+    heading: str = ""
+    page: tuple[int, ...] = ()
 
     def __bool__(self) -> bool:
         return self != Filters()
@@ -127,6 +132,17 @@ def _rating(name: str, value: Any) -> float:
     return float(value)
 
 
+def _pages(name: str, value: Any) -> tuple[int, ...]:
+    pages = (value,) if isinstance(value, int) else value  # True too, refused below
+    if isinstance(pages, Iterable) and not isinstance(pages, str | Mapping):
+        numbers = tuple(pages)
+        if all(type(page) is int and 1 <= page < 2**63 for page in numbers):
+            return numbers
+    raise ConfigError(
+        f"filters: {name}={value!r}: give a page number, 1 or more, or a list of them"
+    )
+
+
 _READ: dict[str, Callable[[str, Any], Any]] = {
     "document_type": lambda name, value: _members(DocumentType, name, value),
     "tags": _texts,
@@ -136,4 +152,6 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "before": _time,
     "min_rating": _rating,
     "state": lambda name, value: _members(DocumentState, name, value),
+    "heading": _text,
+    "page": _pages,
 }

@@ -200,6 +200,24 @@ def filter_mask(
         places = np.searchsorted(snapshot.seqs, np.array(list(totals.chunks), np.int64))
         rated[places] = [total.average >= least for total in totals.chunks.values()]
         mask &= rated
+    return _chunk_mask(transaction, row, snapshot, filters, mask)
+
+
+def _chunk_mask(
+    transaction: Transaction,
+    row: KnowledgeBaseRow,
+    snapshot: Snapshot,
+    filters: Filters,
+    mask: Mask,
+) -> Mask:
+    """What is left of a mask by the conditions that are of chunks rather than documents."""
+    if filters.heading:
+        words = filters.heading.casefold()
+        having = np.array([words in text.casefold() for text in snapshot.heading_texts], np.bool_)
+        mask = mask & having[snapshot.headings] if len(having) else mask
+    if filters.page:
+        seqs = corpus.seqs_on_pages(transaction, row.id, filters.page)
+        mask = mask & np.isin(snapshot.seqs, np.array(seqs, np.int64))
     return mask
 
 

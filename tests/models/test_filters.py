@@ -110,3 +110,14 @@ def test_anything_is_filters_or_an_error(conditions):
     except ConfigError:
         return
     assert Filters.of(read) == read
+
+
+@pytest.mark.parametrize("page", [0, -1, "1", [0], [1.5], {"a": 1}, True, [2**63]])
+def test_a_page_is_a_number_from_1(page):
+    with pytest.raises(ConfigError, match="page number, 1 or more"):
+        Filters.of({"page": page})
+
+
+def test_pages_may_be_one_or_several():
+    assert Filters.of({"page": 3}).page == (3,)
+    assert Filters.of({"page": [3, 4]}) == Filters.of(Filters(page=(3, 4)))

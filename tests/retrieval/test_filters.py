@@ -11,6 +11,7 @@ import pytest
 import kbkit
 from kbkit.models import Filters, Mode
 from kbkit.recipes import JsonlSource, RetrievalSpec
+from kbkit.stores.catalog.reading import heading_text
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 PLAIN = RetrievalSpec(
@@ -55,6 +56,9 @@ def workspace(tmp_path_factory):
                         (f"{time:%Y-%m-%d %H:%M:%S.%f}", ["current", "stale"][n % 3 == 0],
                          document.id),
                     )  # fmt: skip
+                connection._connection.exec_driver_sql(
+                    "UPDATE chunks SET page = position + 1 WHERE kb_id = ? AND seq % 3", (kb.id,)
+                )
             chunks = list(kb.chunks)
             for chunk in rng.sample(chunks, len(chunks) // 2):
                 target = chunk.id if rng.random() < 0.5 else chunk.document_id
@@ -107,6 +111,9 @@ def passing(kb, conditions):
             and (filters.after is None or document.fetched_at >= filters.after)
             and (filters.before is None or document.fetched_at < filters.before)
             and (not filters.state or document.state in filters.state)
+            and filters.heading.casefold()
+            in heading_text(document.title, chunk.heading_path).casefold()
+            and (not filters.page or chunk.page in filters.page)
             and (
                 filters.min_rating is None or (rating is not None and rating >= filters.min_rating)
             )
@@ -131,6 +138,8 @@ SINGLE = [
     {"after": NOON, "before": NOON}, {"after": "2026-02-01"}, {"before": "2026-02-01"},
     {"after": NOON - timedelta(microseconds=2), "before": NOON + timedelta(microseconds=2)},
     {"after": "0001-01-01", "before": "9999-12-31"},
+    {"heading": "A"}, {"heading": "b"}, {"heading": "page"}, {"heading": "%"},
+    {"page": 1}, {"page": [1, 2]}, {"page": 99},
     *({"min_rating": least} for least in (1, 2, 3.5, 4, 5)),
     {"state": "stale"}, {"state": ["stale", "current"]}, {"state": "gone"},
 ]  # fmt: skip
@@ -212,3 +221,20 @@ def test_filters_see_what_is_changed(tmp_path):
         kb.documents.delete("text:green")
         assert found(tags="new") == ["black"]
         assert found(min_rating=4) == []
+
+
+@pytest.mark.parametrize("conditions", [{"heading": "b"}, {"page": 2}])
+def test_chunks_are_filtered_not_only_documents(workspace, conditions):
+    kb = workspace["one"]
+    let_through = passing(kb, conditions)
+    owners = {chunk.document_id for chunk in kb.chunks if chunk.id in let_through}
+    others = [c for c in kb.chunks if c.document_id in owners and c.id not in let_through]
+    assert let_through
+    assert others, "of the same documents"
+    for found in (
+        kb.search("tea", limit=10**6, filters=conditions),
+        workspace.search("tea", kbs=["one"], limit=10**6, filters=conditions),
+    ):
+        assert {hit.chunk.id for hit in found} == let_through
+    nodes = kb.as_retriever(limit=100, filters=conditions).retrieve("tea")
+    assert {node.node.node_id for node in nodes} == let_through

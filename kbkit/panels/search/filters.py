@@ -177,6 +177,10 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             add(f"fetched before {value.before:%Y-%m-%d}", before=None)
         if value.state:
             add(" or ".join(value.state), state=())
+        if value.heading:
+            add(f"below {value.heading}", heading="")
+        if value.page:
+            add(f"page {' or '.join(map(str, value.page))}", page=())
         if len(found) > 1:
             found.append(("all filters", _NONE))
         return [self._chip(text, without) for text, without in found]

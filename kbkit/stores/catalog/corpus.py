@@ -117,6 +117,16 @@ def matching_documents(transaction: Transaction, kb_id: str, filters: Filters) -
     }
 
 
+def seqs_on_pages(transaction: Transaction, kb_id: str, pages: Collection[int]) -> list[int]:
+    """``seq`` of the chunks that stand on some pages of their sources, ascending."""
+    query = sa.select(chunks.c.seq).where(chunks.c.kb_id == kb_id)
+    return sorted(
+        seq
+        for part in in_parts(list(set(pages)))
+        for seq in transaction.execute(query.where(chunks.c.page.in_(part))).scalars()
+    )
+
+
 def corpus_size(transaction: Transaction, kb_id: str) -> tuple[int, int]:
     """Number of chunks, and of the terms of all of them."""
     row = transaction.execute(
