@@ -49,7 +49,7 @@ class StaticEmbedding(Spec):
 
 
 class OnnxEmbedding(Spec):
-    """A sentence-transformer model in ONNX form (`pip install kbkit[onnx]`)."""
+    """A sentence-transformer model in ONNX form (`pip install "kbkit[onnx]"`)."""
 
     type: Literal["onnx"] = "onnx"
     preset: Literal["minilm"] | None = None

@@ -48,7 +48,7 @@ class WebSpec(FetchSpec):
 
     provider: Literal["trafilatura", "firecrawl"] | None = None
     """Who fetches: `trafilatura` is kbkit's own crawler, `firecrawl` a service that runs a browser
-    (`pip install kbkit[firecrawl]`). By default the setting `KBKIT_CRAWL_PROVIDER`."""
+    (`pip install "kbkit[firecrawl]"`). By default the setting `KBKIT_CRAWL_PROVIDER`."""
 
 
 class CrawlSource(WebSpec):
