@@ -8,6 +8,7 @@ import pytest
 
 import kbkit
 from kbkit.errors import EmbedderError, NotFoundError
+from kbkit.knowledge_base import handle_of
 from kbkit.models import Mode
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.query import MAX_QUERY_LENGTH, Query
@@ -44,7 +45,7 @@ class Interrupted(Retriever):
 
 
 def interrupted(kb, delete):
-    whole = kb.retriever
+    whole = handle_of(kb).retriever
     retriever = Interrupted(whole.stores, whole.kb_id, whole.embedder)
     retriever.delete = delete
     return retriever
@@ -107,10 +108,10 @@ def test_a_knowledge_base_that_is_deleted_meanwhile_gives_no_hits(workspace):
     kb = fill(workspace, "drinks", "green tea")
     fill(workspace, "tools", "tea kettle")
     retriever = interrupted(kb, lambda: workspace.delete("drinks"))
-    hits = search([retriever, workspace["tools"].retriever], Query.of("tea"))
+    hits = search([retriever, handle_of(workspace["tools"]).retriever], Query.of("tea"))
     assert [hit.kb for hit in hits] == ["tools"]
     with pytest.raises(NotFoundError, match="deleted"):
-        search([kb.retriever], Query.of("tea"))
+        search([handle_of(kb).retriever], Query.of("tea"))
 
 
 def test_statistics_follow_new_documents(workspace):
@@ -264,8 +265,8 @@ def test_a_search_sees_what_another_process_stores(workspace):
 
 def test_an_embedder_that_fails_is_asked_only_as_long_as_it_is_the_one(workspace):
     kb = fill(workspace, "drinks", "green tea")
-    whole, right = kb.retriever, kb._current().embedder
-    dimensions = kb._current().dimensions
+    whole, right = handle_of(kb).retriever, handle_of(kb).row().embedder
+    dimensions = handle_of(kb).row().dimensions
 
     def name(embedder):
         with workspace._stores.database.write() as connection:
