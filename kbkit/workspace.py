@@ -44,20 +44,27 @@ class Workspace:
     and closes at the end of a ``with`` block.
     """
 
-    def __init__(self, path: str | Path | None = None, *, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        settings: Settings | None = None,
+        stores: Stores | None = None,
+    ) -> None:
         """Open a workspace, made when missing.
 
         Args:
             path: Its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``.
             settings: Used instead of the environment's.
+            stores: Used instead of those in the folder, and closed with the workspace; see
+                `kbkit.stores.stores.Stores.on`.
 
         Raises:
             WorkspaceVersionError: A newer kbkit made it.
             WorkspaceError: The folder cannot be made, read or written.
         """
         settings = settings or Settings.from_environment()
-        folder = Path(path or settings.workspace).absolute()
-        self._stores = Stores.open(folder)
+        self._stores = stores or Stores.open(Path(path or settings.workspace).absolute())
         self._resources = Resources(self._stores, settings, self._embedder)
         self._embedders: dict[str, Embedder] = {}
         self._knowledge_bases: dict[str, KnowledgeBase] = {}

@@ -32,18 +32,18 @@ class IndexWriter:
 
     Args:
         meanwhile: What else there is to do, while the child does the rest at the end of the block.
-        address: Of the stores.
+        address: Of the stores; without one there is no such process.
         kb_id: The knowledge base.
     """
 
     def __init__(
         self,
         meanwhile: Callable[[], object],
-        address: StoresAddress,
+        address: StoresAddress | None,
         kb_id: str,
     ) -> None:
         self._meanwhile = meanwhile
-        self._arguments = (address.to_json(), kb_id)
+        self._arguments = None if address is None else (address.to_json(), kb_id)
         self._stored = 0
         self._told = _WORTH - _STEP
         self._child: subprocess.Popen[bytes] | None = None
@@ -51,7 +51,7 @@ class IndexWriter:
     def stored(self, chunks: int) -> None:
         """Hear of new chunks."""
         self._stored += chunks
-        if self._stored - self._told < _STEP:
+        if self._arguments is None or self._stored - self._told < _STEP:
             return
         self._told = self._stored
         with contextlib.suppress(OSError):  # then the caller does it all, at the end

@@ -14,6 +14,7 @@ from kbkit.stores.snapshots.snapshots import Snapshots
 from kbkit.stores.snapshots.warming import Warmer
 from kbkit.stores.sqlite.database import SqliteDatabase
 from kbkit.stores.vector_index import VectorIndex
+from kbkit.stores.vector_store import VectorStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class Stores:
         snapshots: Versions of knowledge bases as arrays, likewise.
         warmer: Makes snapshots and opens indexes beside searches.
         locks: Between processes.
+        address: What another process opens them by; ``None`` where none can.
     """
 
     folder: Path
@@ -59,6 +61,7 @@ class Stores:
     snapshots: Snapshots
     warmer: Warmer
     locks: FolderLocks
+    address: StoresAddress | None = None
 
     @classmethod
     def open(cls, folder: Path) -> Stores:
@@ -71,14 +74,32 @@ class Stores:
         _make_folder(folder)
         locks = FolderLocks(folder / "locks")
         database = SqliteDatabase(folder / "catalog.db", locks)
-        vectors = VectorIndex(ChromaStore.of(folder / "chroma"), database, locks)
-        snapshots = Snapshots(folder / "snapshots", database)
-        return cls(folder, database, vectors, snapshots, Warmer(snapshots, vectors), locks)
+        store = ChromaStore.of(folder / "chroma")
+        return cls.on(database, store, folder, locks, StoresAddress(str(folder)))
 
-    @property
-    def address(self) -> StoresAddress:
-        """What another process opens them by."""
-        return StoresAddress(str(self.folder))
+    @classmethod
+    def on(
+        cls,
+        database: Database,
+        store: VectorStore,
+        folder: Path,
+        locks: FolderLocks | None = None,
+        address: StoresAddress | None = None,
+    ) -> Stores:
+        """The stores of a database and a store of vectors that are open already.
+
+        Args:
+            database: The catalog.
+            store: Keeps vectors.
+            folder: Of the workspace; snapshots and locks lie there.
+            locks: Between processes; by default those of the folder.
+            address: What another process opens all this by, if one can.
+        """
+        locks = locks or FolderLocks(folder / "locks")
+        vectors = VectorIndex(store, database, locks)
+        snapshots = Snapshots(folder / "snapshots", database)
+        warmer = Warmer(snapshots, vectors)
+        return cls(folder, database, vectors, snapshots, warmer, locks, address)
 
     def close(self) -> None:
         """Let go of the folder."""

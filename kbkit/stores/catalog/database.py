@@ -84,8 +84,8 @@ class Transaction(ABC):
         return self._connection.execute(statement, parameters)
 
     @abstractmethod
-    def last_seq(self) -> int:
-        """The greatest ``chunks.seq`` that there ever was, deleted ones too."""
+    def reserve_seqs(self, count: int) -> int:
+        """The first of so many ``chunks.seq`` in a row, greater than all that there ever were."""
 
     def is_in(self, column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:
         """The condition that a column has one of some texts, however many."""

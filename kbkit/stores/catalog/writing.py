@@ -254,8 +254,7 @@ def _add_chunks(
 ) -> None:
     if not added:
         return
-    # the transaction holds the write lock, so nobody else takes these numbers
-    numbered = list(enumerate(added, transaction.last_seq() + 1))
+    numbered = list(enumerate(added, transaction.reserve_seqs(len(added))))
     rows = []
     for seq, new in numbered:
         chunk = new.chunk

@@ -31,10 +31,14 @@ class SqliteTransaction(Transaction):
     def __init__(self, connection: sa.Connection) -> None:
         super().__init__(connection, Fts5Index(connection))
 
-    def last_seq(self) -> int:
-        """The greatest ``chunks.seq`` that there ever was; SQLite keeps it for the table."""
+    def reserve_seqs(self, count: int) -> int:
+        """The first of so many ``chunks.seq``; SQLite keeps the greatest that there ever was.
+
+        The transaction holds the write lock, so nobody else takes these numbers.
+        """
         query = "SELECT seq FROM sqlite_sequence WHERE name = 'chunks'"
-        return self._connection.exec_driver_sql(query).scalar_one_or_none() or 0
+        last: int = self._connection.exec_driver_sql(query).scalar_one_or_none() or 0
+        return last + 1
 
     def is_in(self, column: sa.Column[str], values: Collection[str]) -> sa.ColumnElement[bool]:
         """As one bound value, however many there are: the statement is compiled once."""

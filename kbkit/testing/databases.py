@@ -1,0 +1,410 @@
+"""What a database that keeps a catalog has to pass."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kbkit.errors import NotFoundError
+from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels
+from kbkit.stores.catalog import (
+    corpus,
+    knowledge_bases,
+    outbox,
+    pending_vectors,
+    query_encoders,
+    ratings,
+    reading,
+    runs,
+    writing,
+)
+from kbkit.stores.catalog.database import Database, Transaction
+from kbkit.stores.catalog.packing import pack
+from kbkit.stores.catalog.writing import NewChunk, NewDocument
+from kbkit.text import analyzer
+
+_ODD_TEXTS = (
+    "C++", "c#", "--dry-run", "os.path.join", "append_event", "v1.2.3", "std::vector", "o'clock",
+    "__init__", "naïve", "Größe", "日本語", "R&D", "key=value", "user@host", "$HOME",
+)  # fmt: skip
+_HOSTILE_TERMS = (
+    '"', 'a" OR "b', "NEAR(a, b)", "x*", "%", "t%", "_", "t_a", "\\", "'; DROP TABLE chunks", "",
+)  # fmt: skip
+
+
+def _create(transaction: Transaction, name: str) -> str:
+    return knowledge_bases.create(
+        transaction, name, description="", config={}, embedder="e", dimensions=2
+    ).id
+
+
+def _document(
+    kb_id: str, name: str, *terms: str, tags: Sequence[str] = (), title: str = ""
+) -> NewDocument:
+    """A document with a chunk for each text of terms."""
+    known = f"{kb_id}-{name}"
+    document = Document(
+        id=known,
+        uri=f"a:/{name}",
+        title=title or name,
+        content="\n".join(terms),
+        document_type=DocumentType.MANUAL,
+        tags=tuple(tags),
+        metadata={"n": 1},
+        state=DocumentState.CURRENT,
+        fetched_at=datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC),
+        content_hash="|".join(terms),
+    )
+    chunks = [
+        NewChunk(
+            Chunk(f"{known}-{text}", known, place, 0, 7, text, (name, "Part"), "part", None),
+            text,
+            len(text.split()),
+            text,
+        )
+        for place, text in enumerate(terms)
+    ]
+    return NewDocument(document, chunks, None, None, Labels())
+
+
+def _store(transaction: Transaction, kb_id: str, *new: NewDocument) -> None:
+    packed = pack(np.array([[1, 0]], np.float32))[0]
+    hashes = {chunk.embed_hash: packed for each in new for chunk in each.chunks}
+    writing.replace_documents(transaction, kb_id, new, hashes)
+
+
+class DatabaseConformance(ABC):
+    """Tests of a `kbkit.stores.catalog.database.Database`; a subclass says how it is opened."""
+
+    @abstractmethod
+    def open_database(self, folder: Path) -> Database:
+        """Open the catalog of a folder; the same folder again is the same catalog."""
+
+    @pytest.fixture
+    def database(self, tmp_path: Path) -> Iterator[Database]:
+        """An empty catalog."""
+        opened = self.open_database(tmp_path)
+        yield opened
+        opened.close()
+
+    @pytest.fixture
+    def kb_id(self, database: Database) -> str:
+        """An empty knowledge base in it."""
+        with database.write() as transaction:
+            return _create(transaction, "notes")
+
+    def test_all_or_nothing(self, database: Database, kb_id: str) -> None:
+        """All or nothing."""
+
+        def fail() -> None:
+            with database.write() as transaction:
+                _create(transaction, "half")
+                _store(transaction, kb_id, _document(kb_id, "d", "tea"))
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            fail()
+        with database.read() as transaction:
+            assert knowledge_bases.names(transaction) == ["notes"]
+            assert list(reading.iter_documents(transaction, kb_id)) == []
+            assert transaction.lexical.document_frequencies(kb_id, ["tea"]) == {}
+            assert outbox.is_empty(transaction, kb_id)
+
+    def test_a_reader_sees_one_state(self, database: Database, kb_id: str) -> None:
+        """A reader sees one state."""
+        with database.read() as reader:
+            assert corpus.count_chunks(reader, kb_id) == 0
+            with database.write() as transaction:
+                _store(transaction, kb_id, _document(kb_id, "d", "tea"))
+            assert corpus.count_chunks(reader, kb_id) == 0
+            assert reader.lexical.document_frequencies(kb_id, ["tea"]) == {}
+        with database.read() as reader:
+            assert corpus.count_chunks(reader, kb_id) == 1
+
+    def test_a_writer_sees_its_own_changes(self, database: Database, kb_id: str) -> None:
+        """A writer sees its own changes."""
+        with database.write() as transaction:
+            _store(transaction, kb_id, _document(kb_id, "d", "tea"))
+            assert corpus.count_chunks(transaction, kb_id) == 1
+            assert transaction.lexical.candidates(kb_id, {"tea": 1}, 5)
+
+    def test_writers_wait_for_one_another(self, database: Database, kb_id: str) -> None:
+        """Writers wait for one another."""
+        began, order = threading.Event(), []
+
+        def second() -> None:
+            began.wait(10)
+            with database.write() as transaction:
+                order.append("second")
+                _create(transaction, "b")
+
+        thread = threading.Thread(target=second)
+        thread.start()
+        with database.write() as transaction:
+            began.set()
+            thread.join(0.2)
+            _create(transaction, "a")
+            order.append("first")
+        thread.join(30)
+        assert order == ["first", "second"]
+
+    def test_changes_are_noticed(self, database: Database, tmp_path: Path) -> None:
+        """Changes are noticed."""
+        first = database.changes()
+        with database.read() as transaction:
+            knowledge_bases.names(transaction)
+        assert database.changes() == first
+        with database.write() as transaction:
+            _create(transaction, "one")
+        second = database.changes()
+        assert second != first
+        assert database.changes() == second
+        other = self.open_database(tmp_path)
+        with other.write() as transaction:
+            _create(transaction, "two")
+        assert database.changes() not in (first, second)
+        with database.read() as transaction:
+            assert knowledge_bases.names(transaction) == ["one", "two"]
+        other.close()
+
+    def test_it_is_kept(self, database: Database, kb_id: str, tmp_path: Path) -> None:
+        """It is kept."""
+        with database.write() as transaction:
+            _store(transaction, kb_id, _document(kb_id, "d", "tea"))
+        database.close()
+        again = self.open_database(tmp_path)
+        with again.read() as transaction:
+            assert transaction.lexical.document_frequencies(kb_id, ["tea"]) == {"tea": 1}
+            assert corpus.corpus_size(transaction, kb_id) == (1, 1)
+        again.close()
+
+    def test_terms_are_found(self, database: Database, kb_id: str) -> None:
+        """Terms are found."""
+        with database.write() as transaction:
+            _store(transaction, kb_id, _document(kb_id, "d", "tea tea green", "tea", "water"))
+        with database.read() as transaction:
+            lexical = transaction.lexical
+            frequencies = lexical.document_frequencies(kb_id, ["tea", "water", "tea", "salt"])
+            assert frequencies == {"tea": 2, "water": 1}
+            first, second, third = corpus.chunk_seqs(transaction, kb_id).tolist()
+            assert set(lexical.candidates(kb_id, frequencies, 10)) == {first, second, third}
+            assert lexical.candidates(kb_id, {"green": 1}, 10) == [first]
+            assert len(lexical.candidates(kb_id, {"tea": 2}, 1)) == 1
+            assert lexical.candidates(kb_id, {}, 10) == []
+            assert lexical.candidates(kb_id, {"salt": 1}, 10) == []
+
+    @pytest.mark.parametrize("text", _ODD_TEXTS)
+    def test_every_term_of_the_analyzer_is_found(
+        self, database: Database, kb_id: str, text: str
+    ) -> None:
+        """Every term of the analyzer is found."""
+        terms = analyzer("english").terms(text)
+        assert terms
+        odd = _document(kb_id, "d", "tea", " ".join(terms))
+        with database.write() as transaction:
+            _store(transaction, kb_id, odd)
+        with database.read() as transaction:
+            frequencies = transaction.lexical.document_frequencies(kb_id, terms)
+            assert frequencies == dict.fromkeys(terms, 1)
+            seq = int(corpus.chunk_seqs(transaction, kb_id)[1])
+            for term in terms:
+                assert transaction.lexical.candidates(kb_id, {term: 1}, 10) == [seq]
+        with database.write() as transaction:
+            writing.delete_document(transaction, kb_id, odd.document.id)
+            assert transaction.lexical.document_frequencies(kb_id, ["tea", *terms]) == {}
+
+    @pytest.mark.parametrize("term", _HOSTILE_TERMS)
+    def test_syntax_in_a_term_is_only_text(self, database: Database, kb_id: str, term: str) -> None:
+        """Syntax in a term is only text."""
+        with database.write() as transaction:
+            _store(transaction, kb_id, _document(kb_id, "d", "tea", "total"))
+        with database.read() as transaction:
+            assert transaction.lexical.document_frequencies(kb_id, [term]) == {}
+            assert transaction.lexical.candidates(kb_id, {term: 1}, 10) == []
+
+    def test_replacing_a_document(self, database: Database, kb_id: str) -> None:
+        """Replacing a document."""
+        with database.write() as transaction:
+            _store(transaction, kb_id, _document(kb_id, "d", "stays", "goes", tags=["x"]))
+            before = corpus.chunk_seqs(transaction, kb_id).tolist()
+        with database.write() as transaction:
+            _store(transaction, kb_id, _document(kb_id, "d", "comes", "stays", tags=["x", "y"]))
+        with database.read() as transaction:
+            after = corpus.chunk_seqs(transaction, kb_id).tolist()
+            assert after == [before[0], max(before) + 1]  # the one that stays keeps its number
+            texts = [chunk.text for chunk in reading.iter_chunks(transaction, kb_id)]
+            assert texts == ["comes", "stays"]
+            frequencies = transaction.lexical.document_frequencies(
+                kb_id, ["stays", "goes", "comes"]
+            )
+            assert frequencies == {"stays": 1, "comes": 1}
+            assert reading.tag_counts(transaction, kb_id) == {"x": 1, "y": 1}
+
+    def test_numbers_are_never_used_again(self, database: Database, kb_id: str) -> None:
+        """Numbers are never used again."""
+        seen: list[int] = []
+        for name in ("a", "b", "c"):
+            new = _document(kb_id, name, f"{name} one", f"{name} two")
+            with database.write() as transaction:
+                _store(transaction, kb_id, new)
+                seqs = corpus.chunk_seqs(transaction, kb_id).tolist()
+                assert min(seqs) > max(seen, default=0)
+                seen += seqs
+            with database.write() as transaction:
+                writing.delete_document(transaction, kb_id, new.document.id)
+
+    def test_chunks_come_with_their_documents(self, database: Database, kb_id: str) -> None:
+        """Chunks come with their documents."""
+        new = _document(kb_id, "d", "tea", "milk", tags=["ü"])
+        with database.write() as transaction:
+            _store(transaction, kb_id, new)
+        with database.read() as transaction:
+            seqs = corpus.chunk_seqs(transaction, kb_id).tolist()
+            found = reading.get_chunks(transaction, [*seqs, 10**6])
+            (listed,) = reading.iter_listed(transaction, kb_id)
+            whole = reading.get_document(transaction, kb_id, "a:/d")
+        assert whole == new.document
+        assert database.chunks([*seqs, 10**6]) == found
+        assert [found[seq][0] for seq in seqs] == [each.chunk for each in new.chunks]
+        assert all(document == listed for _, document in found.values())
+        assert (listed.tags, listed.metadata, listed.content) == (("ü",), {"n": 1}, "")
+        assert listed.fetched_at == new.document.fetched_at
+        assert database.chunks([]) == {}
+
+    def test_many_documents_at_once(self, database: Database, kb_id: str) -> None:
+        """Many documents at once."""
+        new = [_document(kb_id, f"d{n:05}", f"text {n}") for n in range(600)]
+        with database.write() as transaction:
+            _store(transaction, kb_id, *new)
+        with database.read() as transaction:
+            ids = [each.document.id for each in new]
+            assert (
+                len(writing.stored_versions(transaction, [*ids, *map(str, range(40_000))])) == 600
+            )
+            assert len(corpus.sizes_of(transaction, ids)) == 600
+            assert len(database.chunks(corpus.chunk_seqs(transaction, kb_id).tolist())) == 600
+            uris = [document.uri for document in reading.iter_listed(transaction, kb_id)]
+            assert uris == sorted(uris)
+
+    def test_deleting_takes_all_along(self, database: Database, kb_id: str) -> None:
+        """Deleting takes all along."""
+        with database.write() as transaction:
+            other = _create(transaction, "other")
+            for known in (kb_id, other):
+                _store(transaction, known, _document(known, "d", "tea"))
+                ratings.add(
+                    transaction, known, target=f"{known}-d-tea", target_type="chunk", score=4,
+                    query="", rater="ann", note="",
+                )  # fmt: skip
+                pending_vectors.add(transaction, known, "e", {"hash": b"\0\0\0\0"})
+        with database.write() as transaction:
+            knowledge_bases.delete(transaction, kb_id)
+        with database.write() as transaction:
+            assert knowledge_bases.names(transaction) == ["other"]
+            assert len(outbox.dropped_names(transaction)) == 1
+            with pytest.raises(NotFoundError):
+                knowledge_bases.get_by_id(transaction, kb_id)
+            assert reading.kind_of(transaction, kb_id, f"{kb_id}-d") is None
+            assert pending_vectors.waiting(transaction, kb_id, "e", ["hash"]) == {}
+            assert ratings.listed(transaction, kb_id) == []
+            assert corpus.corpus_size(transaction, other) == (1, 1)
+            assert transaction.lexical.document_frequencies(other, ["tea"]) == {"tea": 1}
+            assert _create(transaction, "notes") != kb_id
+
+    def test_the_outbox_tells_what_changed(self, database: Database, kb_id: str) -> None:
+        """The outbox tells what changed."""
+        with database.write() as transaction:
+            _store(transaction, kb_id, _document(kb_id, "d", "tea", "milk", tags=["x"]))
+        with database.read() as transaction:
+            row = knowledge_bases.get_by_id(transaction, kb_id)
+            entries = outbox.oldest(transaction, kb_id, 10, payloads=True)
+        assert [entry.chunk_id for entry in entries] == [f"{kb_id}-d-tea", f"{kb_id}-d-milk"]
+        assert entries[0].payload is not None
+        assert entries[0].payload.metadata["tags"] == ["x"]
+        with database.write() as transaction:
+            assert outbox.take(transaction, row, entries[:1]) == entries[0].seq
+            (left,) = outbox.oldest(transaction, kb_id, 10, payloads=False)
+            assert left == entries[1].__class__(left.id, left.chunk_id, left.seq, left.vector, None)
+            writing.delete_document(transaction, kb_id, f"{kb_id}-d")
+        with database.write() as transaction:
+            gone = outbox.oldest(transaction, kb_id, 10, payloads=False)
+            assert {entry.vector for entry in gone} == {None}
+            outbox.restart(transaction, row)
+            assert outbox.is_empty(transaction, kb_id)
+            assert knowledge_bases.get_by_id(transaction, kb_id).applied_seq == 0
+            assert outbox.dropped_names(transaction) == [row.collection]
+
+    def test_ratings_add_up(self, database: Database, kb_id: str) -> None:
+        """Ratings add up."""
+        with database.write() as transaction:
+            _store(transaction, kb_id, _document(kb_id, "d", "tea"))
+            for rater, score in (("ann", 1), ("ann", 5), ("bob", 2)):
+                ratings.add(
+                    transaction, kb_id, target=f"{kb_id}-d-tea", target_type="chunk", score=score,
+                    query="q", rater=rater, note="ü",
+                )  # fmt: skip
+        with database.write() as transaction:
+            total = ratings.total(transaction, kb_id, f"{kb_id}-d-tea")
+            assert total == ratings.Total(2, 3.5)
+            given = ratings.listed(transaction, kb_id, [f"{kb_id}-d-tea"])
+            assert [rating.score for rating in given] == [1, 5, 2]
+            assert ratings.listed(transaction, kb_id, ["other"]) == []
+            assert ratings.remove(transaction, kb_id, given[1].id)
+            assert not ratings.remove(transaction, kb_id, given[1].id)
+            (found,) = ratings.totals(transaction, kb_id).chunks.values()
+            assert found == ratings.Total(2, 1.5)
+
+    def test_runs_are_taken_up(self, database: Database, kb_id: str) -> None:
+        """Runs are taken up."""
+        spec = {"type": "files", "path": "."}
+        with database.write() as transaction:
+            source = runs.save_source(transaction, kb_id, "k", spec, base="/a", from_recipe=False)
+            again = runs.save_source(transaction, kb_id, "k", spec, base="/b", from_recipe=True)
+            assert (again.id, again.base, again.from_recipe) == (source.id, "/b", True)
+            assert again.created_at == source.created_at
+            run_id, resumed = runs.begin_run(transaction, source)
+            assert not resumed
+            assert runs.begin_run(transaction, source) == (run_id, True)
+            runs.end_run(transaction, run_id, {"new": 1})
+            ((_, report),) = runs.finished_runs(transaction, source.id)
+            assert report == {"new": 1}
+            later, resumed = runs.begin_run(transaction, source)
+            assert (later > run_id, resumed) == (True, False)
+            runs.delete_source(transaction, source.id)
+            assert runs.finished_runs(transaction, source.id) == []
+
+    def test_vectors_wait_for_their_chunks(self, database: Database, kb_id: str) -> None:
+        """Vectors wait for their chunks."""
+        first, second = pack(np.array([[1, 0], [0, 1]], np.float32))
+        with database.write() as transaction:
+            pending_vectors.add(transaction, kb_id, "new", {"tea": first})
+            pending_vectors.add(transaction, kb_id, "new", {"tea": second, "milk": second})
+            found = pending_vectors.waiting(transaction, kb_id, "new", ["tea", "milk", "rum"])
+            assert found == {"tea": first, "milk": second}  # what was there stays
+            _store(transaction, kb_id, _document(kb_id, "d", "tea", "rum"))
+            assert pending_vectors.count_without(transaction, kb_id, "new") == 1
+            pending_vectors.remove(transaction, kb_id, "new", ["milk"])
+            assert set(pending_vectors.waiting(transaction, kb_id, "new", ["milk", "tea"])) == {
+                "tea"
+            }
+
+    def test_one_query_encoder_each(self, database: Database, kb_id: str) -> None:
+        """One query encoder each."""
+        with database.write() as transaction:
+            for terms in (("a",), ("b", "c")):
+                query_encoders.save(
+                    transaction, kb_id, embedder="e", version=1, chunks=2, terms=terms,
+                    vectors=np.ones((len(terms), 2), np.float32), report={},
+                )  # fmt: skip
+        with database.read() as transaction:
+            row = query_encoders.load(transaction, kb_id)
+            fitted = query_encoders.fitted_to(transaction, kb_id)
+        assert row is not None
+        assert row.terms == ("b", "c")
+        assert fitted == ("e", row.state.fitted_at)

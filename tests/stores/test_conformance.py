@@ -1,0 +1,142 @@
+"""Every backend does the same: SQLite and Chroma, and toys that stand for others to come."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import kbkit
+from kbkit.stores.chroma.store import ChromaStore
+from kbkit.stores.locks import FolderLocks
+from kbkit.stores.sqlite.database import SqliteDatabase
+from kbkit.stores.stores import Stores, StoresAddress
+from kbkit.testing import DatabaseConformance, VectorStoreConformance
+from tests.stores.toys import ToyDatabase, ToyStore
+
+
+class TestSqlite(DatabaseConformance):
+    def open_database(self, folder):
+        return SqliteDatabase(folder / "catalog.db", FolderLocks(folder / "locks"))
+
+
+class TestToyDatabase(DatabaseConformance):
+    @pytest.fixture(autouse=True)
+    def opened(self):
+        self.of_folder = {}
+
+    def open_database(self, folder):
+        return self.of_folder.setdefault(folder, ToyDatabase())
+
+
+class TestChroma(VectorStoreConformance):
+    def open_store(self, folder):
+        return ChromaStore.of(folder / "chroma")
+
+    def damage(self, folder):
+        (folder / "chroma" / "chroma.sqlite3").write_bytes(b"not a database " * 500)
+
+    def write_elsewhere(self, folder, name, known_as, vector):
+        code = (
+            "import sys, numpy as np\n"
+            "from pathlib import Path\n"
+            "from kbkit.stores.chroma.store import ChromaStore\n"
+            "store = ChromaStore.of(Path(sys.argv[1]))\n"
+            "vector = np.array(eval(sys.argv[4]), np.float32)\n"
+            "store.upsert(sys.argv[2], [sys.argv[3]], vector[None, :])\n"
+            "store.close()\n"
+        )
+        values = [str(folder / "chroma"), name, known_as, str(vector.tolist())]
+        subprocess.run([sys.executable, "-c", code, *values], check=True)
+
+
+class TestChromaEmptied(TestChroma):
+    """The folder is gone, rather than damaged."""
+
+    most = 10
+
+    def damage(self, folder):
+        shutil.rmtree(folder / "chroma")
+
+
+class TestToyStore(VectorStoreConformance):
+    @pytest.fixture(autouse=True)
+    def opened(self):
+        self.of_folder = {}
+
+    def open_store(self, folder):
+        return self.of_folder.setdefault(folder, ToyStore())
+
+    def damage(self, folder):
+        self.of_folder[folder].collections.clear()
+
+
+def backends():
+    toys = ToyDatabase, ToyStore
+    return [
+        pytest.param(lambda folder: Stores.on(toys[0](), toys[1](), folder), id="toys"),
+        pytest.param(
+            lambda folder: Stores.on(
+                SqliteDatabase(folder / "catalog.db", FolderLocks(folder / "locks")),
+                ToyStore(),
+                folder,
+            ),
+            id="sqlite and a toy store",
+        ),
+        pytest.param(
+            lambda folder: Stores.on(ToyDatabase(), ChromaStore.of(folder / "chroma"), folder),
+            id="a toy database and chroma",
+        ),
+        pytest.param(Stores.open, id="sqlite and chroma"),
+    ]
+
+
+@pytest.mark.parametrize("open_stores", backends())
+def test_a_workspace_works_on_any_backend(tmp_path, open_stores):
+    with kbkit.Workspace(stores=open_stores(tmp_path)) as workspace:
+        kb = workspace.create("drinks", description="What to drink.")
+        for drink in ("green tea", "black coffee", "cold milk", "red wine"):
+            kb.add(drink, f"# {drink}\n\nHow to serve {drink} to guests.\n", tags=[drink[:3]])
+        for mode in ("hybrid", "dense", "lexical"):
+            for _ in range(3):  # from the catalog, and from a snapshot
+                assert kb.search("serve red wine", mode=mode)[0].title == "red wine"
+        found = kb.search("guests", filters={"tags": ["gre"]})
+        assert [hit.title for hit in found] == ["green tea"]
+        chunk = found[0].chunk.id
+        kb.rate(chunk, 5, query="guests", rater="ann")
+        assert [rating.score for rating in kb.ratings] == [5]
+        assert kb.similar(chunk, limit=2)
+        assert kb.info().pending == 0
+        assert (kb.info().documents, kb.info().chunks) == (4, 4)
+        kb.documents.update("text:green tea", title="Sencha")
+        assert kb.search("sencha", mode="lexical")[0].title == "Sencha"
+        kb.documents.delete("text:red wine")
+        for mode in ("hybrid", "dense", "lexical"):
+            titles = {hit.title for hit in kb.search("serve red wine", mode=mode)}
+            assert "red wine" not in titles
+            assert titles
+        kb.chunks.fit_query_encoder()
+        assert workspace.search("coffee", kbs=["drinks"])[0].title == "black coffee"
+        workspace.delete("drinks")
+        assert list(workspace) == []
+
+
+def test_another_process_opens_stores_by_their_address(tmp_path):
+    with kbkit.open(tmp_path) as workspace:
+        workspace.create("drinks").add("Tea", "Steep for three minutes.")
+        address = workspace._stores.address
+    again = StoresAddress.from_json(address.to_json())
+    assert again == address
+    code = (
+        "import sys\n"
+        "from kbkit.stores.stores import StoresAddress\n"
+        "from kbkit.stores.catalog import knowledge_bases\n"
+        "stores = StoresAddress.from_json(sys.argv[1]).open()\n"
+        "with stores.database.read() as transaction:\n"
+        "    print(knowledge_bases.names(transaction))\n"
+        "stores.close()\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, address.to_json()], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == "['drinks']\n"

@@ -1,0 +1,175 @@
+"""A second database and a second store of vectors, as plain as they can be.
+
+They stand for backends that others will write: nothing of SQLite's own is used in transactions, and
+no nearest-neighbour library. `ToyDatabase` keeps a catalog as bytes: a transaction works on a copy,
+and whoever commits puts another copy in place.
+"""
+
+import itertools
+import sqlite3
+import threading
+from collections import Counter
+from contextlib import contextmanager
+
+import numpy as np
+import sqlalchemy as sa
+
+from kbkit.errors import WorkspaceError
+from kbkit.stores.catalog import reading
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.schema import metadata
+
+TOY = sa.MetaData()
+POSTINGS = sa.Table(
+    "toy_postings",
+    TOY,
+    sa.Column("kb_id", sa.String, primary_key=True),
+    sa.Column("term", sa.String, primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True),
+)
+LAST = sa.Table("toy_last", TOY, sa.Column("seq", sa.Integer))
+
+
+class ToyIndex:
+    """Postings in an ordinary table."""
+
+    def __init__(self, connection):
+        self._connection = connection
+
+    def create(self, kb_id):
+        self.drop(kb_id)
+
+    def drop(self, kb_id):
+        self._connection.execute(POSTINGS.delete().where(POSTINGS.c.kb_id == kb_id))
+
+    def add(self, kb_id, rows):
+        values = [
+            {"kb_id": kb_id, "term": term, "seq": seq}
+            for seq, terms in rows
+            for term in set(terms.split())
+        ]
+        if values:
+            self._connection.execute(POSTINGS.insert(), values)
+
+    def remove(self, kb_id, rows):
+        for seq, _ in rows:
+            query = POSTINGS.delete().where(POSTINGS.c.kb_id == kb_id, POSTINGS.c.seq == seq)
+            self._connection.execute(query)
+
+    def document_frequencies(self, kb_id, terms):
+        found = Counter(term for term, _ in self._postings(kb_id, set(terms)))
+        return dict(found)
+
+    def candidates(self, kb_id, frequencies, limit):
+        found = Counter(seq for _, seq in self._postings(kb_id, set(frequencies)))
+        return [seq for seq, _ in found.most_common(limit)]
+
+    def _postings(self, kb_id, terms):
+        query = sa.select(POSTINGS.c.term, POSTINGS.c.seq).order_by(POSTINGS.c.seq)
+        query = query.where(POSTINGS.c.kb_id == kb_id, POSTINGS.c.term.in_(terms))
+        return self._connection.execute(query).all()
+
+
+class ToyTransaction(Transaction):
+    def __init__(self, connection):
+        super().__init__(connection, ToyIndex(connection))
+
+    def reserve_seqs(self, count):
+        last = self._connection.execute(sa.select(LAST.c.seq)).scalar_one()
+        self._connection.execute(LAST.update().values(seq=last + count))
+        return last + 1
+
+    def is_in(self, column, values):
+        parts = itertools.batched(values, 1000) if hasattr(itertools, "batched") else [values]
+        return sa.or_(sa.false(), *(column.in_(part) for part in parts))
+
+
+class ToyDatabase:
+    """A catalog in memory."""
+
+    def __init__(self):
+        self._state, self._version, self._lock = None, 0, threading.RLock()
+        with self.write() as transaction:
+            metadata.create_all(transaction._connection)
+            TOY.create_all(transaction._connection)
+            transaction.execute(LAST.insert().values(seq=0))
+
+    @contextmanager
+    def read(self):
+        with self._copy() as (connection, _):
+            yield ToyTransaction(connection)
+
+    @contextmanager
+    def write(self):
+        with self._lock, self._copy() as (connection, raw):
+            yield ToyTransaction(connection)
+            connection.commit()
+            self._state = raw.serialize()
+            self._version += 1
+
+    @contextmanager
+    def _copy(self):
+        raw = sqlite3.connect(":memory:", check_same_thread=False)
+        if self._state:
+            raw.deserialize(self._state)
+        raw.execute("PRAGMA foreign_keys=ON")
+        raw.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 100_000)
+        engine = sa.create_engine("sqlite://", creator=lambda: raw, poolclass=sa.pool.StaticPool)
+        try:
+            with engine.connect() as connection:
+                yield connection, raw
+        finally:
+            engine.dispose()
+            raw.close()
+
+    def changes(self):
+        return self._version
+
+    def chunks(self, seqs):
+        with self.read() as transaction:
+            return reading.get_chunks(transaction, seqs)
+
+    def close(self):
+        pass
+
+
+class ToyStore:
+    """Vectors in dictionaries, which all are compared."""
+
+    def __init__(self):
+        self.collections = {}
+
+    def reopen(self):
+        pass
+
+    def close(self):
+        pass
+
+    def create(self, name, dimensions):
+        self.collections[name] = (dimensions, {})
+
+    def drop(self, name):
+        self.collections.pop(name, None)
+
+    def count(self, name):
+        return len(self._vectors(name))
+
+    def upsert(self, name, ids, vectors, payloads=None):
+        there = self._vectors(name, *vectors)
+        there.update(zip(ids, vectors, strict=True))
+
+    def delete(self, name, ids):
+        for known in ids:
+            self._vectors(name).pop(known, None)
+
+    def nearest(self, name, query, k):
+        there = self._vectors(name, query)
+        return sorted(there, key=lambda known: -float(there[known] @ query))[:k]
+
+    def _vectors(self, name, *fitting):
+        if name not in self.collections:
+            raise WorkspaceError(f"{name}: no such collection")
+        dimensions, there = self.collections[name]
+        if any(np.shape(vector) != (dimensions,) for vector in fitting):
+            raise WorkspaceError(f"{name}: takes vectors of {dimensions} dimensions")
+        return there
