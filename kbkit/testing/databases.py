@@ -13,6 +13,7 @@ import pytest
 
 from kbkit.errors import NotFoundError
 from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels
+from kbkit.models.targets import Target, TargetKind
 from kbkit.stores.catalog import (
     corpus,
     knowledge_bases,
@@ -299,7 +300,7 @@ class DatabaseConformance(ABC):
             for known in (kb_id, other):
                 _store(transaction, known, _document(known, "d", "tea"))
                 ratings.add(
-                    transaction, known, target=f"{known}-d-tea", target_type="chunk", score=4,
+                    transaction, known, target=Target(TargetKind.CHUNK, f"{known}-d-tea"), score=4,
                     query="", rater="ann", note="",
                 )  # fmt: skip
                 pending_vectors.add(transaction, known, "e", {"hash": b"\0\0\0\0"})
@@ -346,7 +347,7 @@ class DatabaseConformance(ABC):
             _store(transaction, kb_id, _document(kb_id, "d", "tea"))
             for rater, score in (("ann", 1), ("ann", 5), ("bob", 2)):
                 ratings.add(
-                    transaction, kb_id, target=f"{kb_id}-d-tea", target_type="chunk", score=score,
+                    transaction, kb_id, target=Target(TargetKind.CHUNK, f"{kb_id}-d-tea"), score=score,
                     query="q", rater=rater, note="ü",
                 )  # fmt: skip
         with database.write() as transaction:
