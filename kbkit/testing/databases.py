@@ -345,9 +345,10 @@ class DatabaseConformance(ABC):
         """Ratings add up."""
         with database.write() as transaction:
             _store(transaction, kb_id, _document(kb_id, "d", "tea"))
+            target = Target(TargetKind.CHUNK, f"{kb_id}-d-tea")
             for rater, score in (("ann", 1), ("ann", 5), ("bob", 2)):
                 ratings.add(
-                    transaction, kb_id, target=Target(TargetKind.CHUNK, f"{kb_id}-d-tea"), score=score,
+                    transaction, kb_id, target=target, score=score,
                     query="q", rater=rater, note="ü",
                 )  # fmt: skip
         with database.write() as transaction:
