@@ -34,7 +34,7 @@ class BuildReportDict(TypedDict):
     gone: int
     seconds: dict[str, float]
     evaluation: dict[str, Any] | None
-    project: str | None
+    folder: str | None
     site: str | None
 
 
@@ -46,7 +46,7 @@ class BuildReport:
         info: Figures of the knowledge base afterwards.
         ingest: What changed in it.
         evaluation: How it answers the recipe's golden questions, if there are any.
-        project: Folder of the exported MkDocs project, if a site was asked for.
+        folder: Folder of the exported MkDocs project, if a site was asked for.
         site: Folder with the built site, if a site was asked for.
         seconds: Time by stage.
     """
@@ -54,7 +54,7 @@ class BuildReport:
     info: KnowledgeBaseInfo
     ingest: IngestReport
     evaluation: Evaluation | None
-    project: Path | None
+    folder: Path | None
     site: Path | None
     seconds: dict[str, float]
 
@@ -67,7 +67,7 @@ class BuildReport:
             chunks=self.info.chunks,
             seconds=self.seconds,
             evaluation=self.evaluation.to_dict() if self.evaluation else None,
-            project=str(self.project) if self.project else None,
+            folder=str(self.folder) if self.folder else None,
             site=str(self.site) if self.site else None,
         )
         return cast(BuildReportDict, values)
@@ -188,7 +188,7 @@ def _build(
     seconds = dict(renewed.seconds)
     for stage, value in report.seconds.items():
         seconds[stage] = seconds.get(stage, 0) + value
-    evaluation = project = site_folder = None
+    evaluation = folder = site_folder = None
     if not report.interrupted:
         if questions:
             began = time.perf_counter()
@@ -199,9 +199,9 @@ def _build(
         if site:
             began = time.perf_counter()
             exported = kb.export(on_progress=on_progress)
-            project, site_folder = exported.folder, exported.site
+            folder, site_folder = exported.folder, exported.site
             seconds.update(exported.seconds)
             seconds.setdefault("site", time.perf_counter() - began)
     seconds["total"] = time.perf_counter() - start
     seconds = {stage: round(value, 2) for stage, value in seconds.items()}
-    return BuildReport(kb.info(), report, evaluation, project, site_folder, seconds)
+    return BuildReport(kb.info(), report, evaluation, folder, site_folder, seconds)

@@ -100,7 +100,7 @@ def test_a_build_reports_what_it_did(house):
     parts = sum(value for stage, value in report.seconds.items() if stage != "total")
     assert parts <= report.seconds["total"] + 0.1
     assert {"crawl", "index", "evaluate"} <= set(stages)
-    assert report.project is None
+    assert report.folder is None
     assert report.site is None
 
 
@@ -269,7 +269,7 @@ def test_a_stopped_build_goes_on_where_it_was(house):
     first = house.build(site=True, on_progress=done.append, stop=lambda: len(done) >= 3)
     assert first.ingest.interrupted
     assert 0 < first.ingest.new < 5
-    assert (first.evaluation, first.site, first.project) == (None, None, None)
+    assert (first.evaluation, first.site, first.folder) == (None, None, None)
     second = house.build()
     assert not second.ingest.interrupted
     assert first.ingest.new + second.ingest.new == 5
@@ -310,7 +310,7 @@ def found(site):
 def test_the_site_is_built_and_built_again(house):
     house.values["site"] = {"title": "The House", "directory": "out"}
     report = house.build(site=True)
-    assert report.project == house.folder / "out"
+    assert report.folder == house.folder / "out"
     assert (report.site / "index.html").is_file()
     assert "The House" in (report.site / "index.html").read_text()
     assert "Black tea steeps for four minutes" in found(report.site)
