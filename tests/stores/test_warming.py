@@ -11,6 +11,7 @@ import pytest
 import kbkit
 from kbkit.errors import NotFoundError
 from kbkit.recipes import JsonlSource
+from kbkit.stores.catalog import knowledge_bases
 
 SEARCHES = """
 import sys, threading
@@ -45,8 +46,8 @@ def warmers():
 
 
 def ready(kb):
-    with kb._stores.database.read():
-        row = kb._current()
+    with kb._stores.database.read() as transaction:
+        row = knowledge_bases.get_by_id(transaction, kb.id)
     return kb._stores.snapshots.get(row) is not None, kb._stores.vectors.is_open(row)
 
 

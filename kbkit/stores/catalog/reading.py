@@ -144,22 +144,25 @@ def hydrated(rows: Iterable[Sequence[Any]]) -> dict[int, tuple[Chunk, Document]]
     """
     found_documents: dict[str, Document] = {}
     found: dict[int, tuple[Chunk, Document]] = {}
-    for seq, chunk_id, document_id, *rest in rows:
-        position, start, end, text, heading_path, anchor, page = rest[:7]
-        if document_id not in found_documents:
-            found_documents[document_id] = _listed(document_id, rest[7:])
+    for row in rows:
+        seq, chunk_id, document_id, position, start, end, text, heading_path, anchor, page = row[
+            :10
+        ]
+        document = found_documents.get(document_id)
+        if document is None:
+            document = found_documents[document_id] = _listed(document_id, row[10:])
         chunk = Chunk(
-            id=chunk_id,
-            document_id=document_id,
-            position=position,
-            start=start,
-            end=end,
-            text=text,
-            heading_path=tuple(heading_path),
-            anchor=anchor,
-            page=page,
+            chunk_id,
+            document_id,
+            position,
+            start,
+            end,
+            text,
+            tuple(heading_path),
+            anchor,
+            page,
         )
-        found[seq] = (chunk, found_documents[document_id])
+        found[seq] = (chunk, document)
     return found
 
 

@@ -59,7 +59,7 @@ def chunk_rows(fetch: Fetch, seqs: Sequence[int]) -> Iterator[Sequence[Any]]:
     """Rows of some chunks and their documents, as `reading.hydrated` takes them."""
     for part in in_parts(seqs):
         for row in fetch(_CHUNKS.format(",".join("?" * len(part))), tuple(part)):
-            yield (*row[:7], json.loads(row[7]), *row[8:10], *_document(row[10:]))
+            yield row[:7] + (json.loads(row[7]), *row[8:10]) + _document(row[10:])  # noqa: RUF005 - faster
 
 
 # the index has all that is wanted of a document, so that SQLite need not walk through its text
