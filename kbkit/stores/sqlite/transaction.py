@@ -17,7 +17,7 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.sqlite.lexical import Fts5Index
 
-Fetch = Callable[[str, tuple[Any, ...]], Iterable[Sequence[Any]]]
+Fetch = Callable[[str, tuple[Any, ...]], Iterable[tuple[Any, ...]]]
 """Gives the rows of a SELECT."""
 
 
