@@ -61,6 +61,7 @@ class Workers:
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._threads: list[threading.Thread] = []
         self._closed = False
+        self._opening = threading.Lock()
         # fail early and here, where the caller can still read in its own process
         first = self._spawn()
         for process in [first, *(None for _ in range(self._count - 1))]:
@@ -79,16 +80,20 @@ class Workers:
 
     def close(self) -> None:
         """End the processes; tasks that have not begun are forgotten."""
-        self._closed = True
+        with self._opening:
+            self._closed = True
         for _ in self._threads:
             self._tasks.put(None)
         for process in list(self._processes):
             _end(process)
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        process = run_module("kbkit.processes", *self._arguments)
-        self._processes.add(process)
-        return process
+        with self._opening:  # lest one begin that `close` does not see
+            if self._closed:
+                raise OSError("the workers are closed")
+            process = run_module("kbkit.processes", *self._arguments)
+            self._processes.add(process)
+            return process
 
     def _serve(self, process: subprocess.Popen[bytes] | None) -> None:
         """Feed one process, in a thread of its own; put another in place of one that broke."""

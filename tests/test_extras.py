@@ -62,7 +62,7 @@ ABILITIES = {
     "read(kbkit.FilesSource(path='a.xlsx'))": ("office", "Reading XLSX needs openpyxl"),
     "read(kbkit.FilesSource(path='a.pdf'))": ("office", "Reading PDF needs pypdfium2"),
     "kb.plot.documents()": ("plots", "A plot needs altair"),
-    "__import__('kbkit.panels').panels.SearchPanel(kb)": ("panels", "A panel needs anywidget"),
+    "__import__('kbkit.panels').panels.SearchPanel(kb)": ("panels", "SearchPanel needs anywidget"),
     "kb.export(folder='out')": ("site", "The search of an exported site needs sphinx"),
     EMBEDDER: ("onnx", "The onnx embedder needs onnxruntime"),
     FIRECRAWL: ("firecrawl", "The provider firecrawl needs firecrawl-py"),

@@ -27,7 +27,7 @@ def kb(tmp_path_factory) -> Iterator[kbkit.KnowledgeBase]:
         first, second, *_ = kb.chunks
         for target, score in ((first.id, 2), (first.id, 5), (second.id, 5)):
             kb.rate(target, score, query="tea", rater="ann")
-        kb.rate(second.id, 1, rater="bob")
+        kb.rate(second.document_id, 1, rater="bob")
         yield kb
 
 

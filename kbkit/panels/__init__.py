@@ -47,7 +47,7 @@ _MODULES = {
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with extra("panels", "ipywidgets and anywidget", f"{name} of kbkit.panels"):
+    with extra("panels", "anywidget", name):
         return getattr(import_module(f"kbkit.panels.{_MODULES[name]}"), name)
 
 

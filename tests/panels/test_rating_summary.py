@@ -1,11 +1,13 @@
 from datetime import UTC, datetime
 
-from kbkit.models import Rating
+from kbkit.models import Rating, Target, TargetKind
 from kbkit.panels.search.rating_summary import RatingSummary, summarize
 
 
 def rating(score, query="q", rater="me", target="c1"):
-    return Rating(1, "kb", target, "chunk", score, query, rater, "", datetime.now(UTC))
+    return Rating(
+        1, "kb", Target(TargetKind.CHUNK, target), score, query, rater, "", datetime.now(UTC)
+    )
 
 
 def test_the_last_rating_for_the_query_counts():
