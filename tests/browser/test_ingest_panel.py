@@ -91,6 +91,8 @@ def test_a_crawl_is_started_watched_and_cancelled(lab: Lab, slow_site: str):
 
 def test_errors_are_one_line(lab: Lab):
     lab.panel.get_by_label("Source", exact=True).select_option("API description (OpenAPI)")
+    # the kernel draws the form anew, which moves the button
+    lab.panel.get_by_label("Path", exact=True).wait_for()
     lab.button("Start").click()
     lab.panel.get_by_role("alert").get_by_text("give either url or path").wait_for()
 
