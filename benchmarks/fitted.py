@@ -139,7 +139,13 @@ def quality(
 ) -> tuple[float, float]:
     """nDCG@10 in per cent: the dense leg, and kbkit's fusion with the weights of `spec`."""
     weights = Weights(
-        spec.dense_weight, spec.document_weight, spec.title_weight, spec.heading_weight, rating=0
+        spec.dense_weight,
+        spec.document_weight,
+        spec.title_weight,
+        spec.heading_weight,
+        rating=0,
+        card=0,
+        page=0,
     )
     none = np.zeros(len(vectors))
     documents, sizes = np.arange(len(vectors)), np.ones(len(vectors), np.int64)
@@ -147,7 +153,15 @@ def quality(
     for query, terms, grades in zip(queries, lexical.questions, collection.grades, strict=True):
         cosine = (vectors @ query).astype(np.float64)
         features = Features(
-            cosine, lexical.bm25(terms), lexical.title(terms), none, none, documents, sizes
+            cosine,
+            lexical.bm25(terms),
+            lexical.title(terms),
+            none,
+            none,
+            documents,
+            sizes,
+            none,
+            none,
         )
         results.append((ndcg(cosine, grades), ndcg(fuse(features, weights).total, grades)))
     dense, hybrid = np.mean(results, axis=0) * 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -16,13 +17,21 @@ from kbkit.embedding.base import Embedder
 from kbkit.errors import (
     ConfigError,
     ConflictError,
+    EmbedderError,
     InvalidNameError,
     NotFoundError,
 )
 from kbkit.frames import workspace_frame
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
 from kbkit.models import Answer, Filters, Hits, KnowledgeBaseInfo, Mode
-from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, RetrievalSpec, check_name
+from kbkit.recipes import (
+    AnyEmbedding,
+    KnowledgeBaseSpec,
+    OnnxEmbedding,
+    RetrievalSpec,
+    StaticEmbedding,
+    check_name,
+)
 from kbkit.retrieval.answering import ask
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import search
@@ -34,6 +43,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.llms import LLM
+
+_log = logging.getLogger(__name__)
 
 
 @explained
@@ -65,8 +76,9 @@ class Workspace:
         """
         settings = settings or Settings.from_environment()
         self._stores = stores or Stores.open(Path(path or settings.workspace).absolute())
-        self._resources = Resources(self._stores, settings, self._embedder)
+        self._resources = Resources(self._stores, settings, self._embedder, self._card_embedder)
         self._embedders: dict[str, Embedder] = {}
+        self._default_card_embedder: Embedder | None = None
         self._knowledge_bases: dict[str, KnowledgeBase] = {}
         self._stores.vectors.sweep()  # what a deletion that was killed has left
 
@@ -289,6 +301,18 @@ class Workspace:
         if row.id not in self._knowledge_bases:
             self._knowledge_bases[row.id] = KnowledgeBase(self._resources, row)
         return self._knowledge_bases[row.id]
+
+    def _card_embedder(self, spec: AnyEmbedding | None) -> Embedder:
+        """What embeds cards: static vectors, which know no context, where MiniLM is missing."""
+        if spec is not None:
+            return self._embedder(spec)
+        if self._default_card_embedder is None:
+            try:
+                self._default_card_embedder = self._embedder(OnnxEmbedding(preset="minilm"))
+            except EmbedderError as error:
+                _log.warning("static vectors serve the cards of documents, since %s", error)
+                self._default_card_embedder = self._embedder(StaticEmbedding())
+        return self._default_card_embedder
 
     def _embedder(self, spec: AnyEmbedding) -> Embedder:
         key = json.dumps(spec.model_dump(mode="json"), sort_keys=True)

@@ -20,8 +20,8 @@ EXTRAS = PROJECT["optional-dependencies"]
 NAME = re.compile(r"[\w-]+")
 
 MODULES = (
-    "altair", "anywidget", "firecrawl", "mammoth", "nbclient", "nbformat", "onnxruntime",
-    "openpyxl", "pptx", "pypdfium2", "sphinx", "voila",
+    "altair", "anywidget", "firecrawl", "mammoth", "nbclient", "nbformat", "openpyxl", "pptx",
+    "pypdfium2", "sphinx", "voila",
 )  # fmt: skip
 """What extras bring; vl_convert has a run of its own, since a plot comes before its picture."""
 
@@ -51,10 +51,6 @@ if __name__ == "__main__":
     said["search"] = kb.search("how is bread baked")[0].title
     json.dump(said, sys.stdout)
 """
-EMBEDDER = (
-    "workspace.create('o', spec=kbkit.recipes.KnowledgeBaseSpec("
-    "embedding=kbkit.recipes.OnnxEmbedding(preset='minilm'))).add('Bread', 'Bread is baked.')"
-)
 FIRECRAWL = "read(kbkit.PageSource(url='https://docs.example.org/', provider='firecrawl'))"
 ABILITIES = {
     "read(kbkit.FilesSource(path='a.docx'))": ("office", "Reading DOCX needs mammoth"),
@@ -64,7 +60,6 @@ ABILITIES = {
     "kb.plot.documents()": ("plots", "A plot needs altair"),
     "__import__('kbkit.panels').panels.SearchPanel(kb)": ("panels", "SearchPanel needs anywidget"),
     "kb.export(folder='out')": ("site", "The search of an exported site needs sphinx"),
-    EMBEDDER: ("onnx", "The onnx embedder needs onnxruntime"),
     FIRECRAWL: ("firecrawl", "The provider firecrawl needs firecrawl-py"),
     "__import__('kbkit.notebook').notebook.write_notebook('r.yaml')": (
         "lab", "Writing a notebook needs nbformat"

@@ -65,11 +65,9 @@ def test_hits_are_indexed_by_rank_and_typed_when_there_are_none(workspace):
     assert none.index.name == "rank"
     different = [name for name in found if found[name].dtype != none[name].dtype]
     assert different in ([], ["kb"])
-    assert found["score"].iloc[0] == pytest.approx(
-        found[["dense", "lexical", "document", "title_match", "heading_match", "rating"]]
-        .iloc[0]
-        .sum()
-    )
+    parts = ["dense", "lexical", "document", "title_match", "heading_match", "card_match",
+             "page_match", "rating"]  # fmt: skip
+    assert found["score"].iloc[0] == pytest.approx(found[parts].iloc[0].sum())
 
 
 def test_the_workspace_is_a_frame_by_name(workspace):

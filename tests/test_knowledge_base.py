@@ -66,7 +66,8 @@ def test_every_mode_ranks_and_tells_how(kb):
         assert hits[0].title == "Bread"
         parts = hits[0].parts
         assert hits[0].score == pytest.approx(parts.total)
-        assert parts.title > 0
+        assert (parts.card > 0) == (mode != "lexical")
+        assert (parts.page > 0) == (mode != "dense")
         assert (parts.dense > 0) == (mode != "lexical")
         assert (parts.lexical > 0) == (mode != "dense")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
@@ -35,11 +36,29 @@ def distribution_file(distribution: str, name: str) -> Path | None:
 
 
 def sha256(path: Path) -> str:
-    """SHA-256 of a file in hexadecimal.
+    """SHA-256 of a file in hexadecimal; a file is read once a process, while it stays as it is.
 
     Raises:
         EmbedderError: The file cannot be read.
     """
+    return _sha256(path, file_version(path))
+
+
+def file_version(path: Path) -> tuple[int, int]:
+    """What changes with a file: its size and when it was written.
+
+    Raises:
+        EmbedderError: The file cannot be read.
+    """
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise EmbedderError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    return found.st_size, found.st_mtime_ns
+
+
+@lru_cache(maxsize=32)
+def _sha256(path: Path, _version: tuple[int, int]) -> str:
     digest = hashlib.sha256()
     try:
         with path.open("rb") as stream:

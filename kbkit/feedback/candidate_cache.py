@@ -17,7 +17,7 @@ from kbkit.progress import OnProgress
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.fusion import Features, Weights, discounts, fuse, normalise
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.ranking import CandidatePool, mark_duplicates
+from kbkit.retrieval.ranking import CandidatePool, document_factors, mark_duplicates
 from kbkit.stores.catalog import corpus
 
 Rows = NDArray[np.int64]
@@ -30,7 +30,7 @@ class CandidateCache:
     """The candidates of all queries, one query after the other, in arrays of shape ``(n,)``.
 
     Attributes:
-        features: What ranking reads of them; cosine and BM25 are normalised query by query
+        features: What ranking reads of them; cosines and BM25 are normalised query by query
             already, and no document is that of two queries, so that all can be fused at once.
         queries: The query of each candidate.
         items: What each candidate counts as: itself, or the page that it is part of.
@@ -38,6 +38,7 @@ class CandidateCache:
         ideal: The DCG of the best possible ranking of each query, shape ``(queries,)``.
         near_duplicates: For each query with some, where its candidates begin, and their vectors.
         threshold: Cosine above which chunks are near duplicates.
+        factors: See `document_factors`.
     """
 
     features: Features
@@ -47,6 +48,7 @@ class CandidateCache:
     ideal: Values
     near_duplicates: tuple[tuple[int, Matrix], ...]
     threshold: float
+    factors: tuple[float, float]
 
     @classmethod
     def fetch(
@@ -67,17 +69,22 @@ class CandidateCache:
         Raises:
             EmbedderError: The embedder failed.
         """
-        parts = []
+        parts, pools = [], []
         for number, query in enumerate(queries):
             if report is not None:
                 report(Progress("candidates", number, len(queries), query.text))
             pool = kb.retriever.pool(Query.of(query.text, DEPTH, retrieval=retrieval))
+            pools.append(pool)
             parts.append(_QueryCandidates.of(kb, pool, query, queries.unit == "page"))
-        return cls._joined(parts, queries, retrieval.duplicates)
+        return cls._joined(parts, queries, retrieval.duplicates, document_factors(pools[:1]))
 
     @classmethod
     def _joined(
-        cls, parts: Sequence[_QueryCandidates], queries: EvaluationSet, threshold: float
+        cls,
+        parts: Sequence[_QueryCandidates],
+        queries: EvaluationSet,
+        threshold: float,
+        factors: tuple[float, float],
     ) -> CandidateCache:
         starts = np.cumsum([0] + [len(part.items) for part in parts])
 
@@ -93,6 +100,8 @@ class CandidateCache:
                 rating=np.zeros(starts[-1]),
                 documents=_disjoint([part.documents for part in parts]),
                 sizes=joined("sizes").astype(np.int64),
+                card=joined("card"),
+                page=joined("page"),
             ),
             queries=np.repeat(np.arange(len(parts)), np.diff(starts)),
             items=_disjoint([part.items for part in parts]),
@@ -104,22 +113,26 @@ class CandidateCache:
                 if _has_duplicates(part.vectors, threshold)
             ),
             threshold=threshold,
+            factors=factors,
         )
 
     def ndcg(self, retrieval: RetrievalSpec) -> Values:
         """nDCG@10 of each query ranked so, ratings left aside; shape ``(queries,)``."""
+        card, page = self.factors
         weights = Weights(
             dense=retrieval.dense_weight,
             document=retrieval.document_weight,
             title=retrieval.title_weight,
             heading=retrieval.heading_weight,
             rating=0.0,
+            card=card * retrieval.card_weight,
+            page=page * retrieval.page_weight,
         )
         fused = fuse(self.features, weights)
         factors = discounts(
             fused.total, self.features.documents, self._alike(fused.total), retrieval.per_document
         )
-        ranked = np.flatnonzero(fused.dense + fused.lexical > 0)
+        ranked = np.flatnonzero(fused.dense + fused.lexical + fused.card + fused.page > 0)
         total = fused.discounted(factors).total[ranked]
         order = ranked[np.lexsort((-total, self.queries[ranked]))]
         _, first = np.unique(self.items[order], return_index=True)
@@ -158,8 +171,8 @@ class _QueryCandidates:
         candidates = pool.candidates
         proper = slice(0, candidates.ranked)
         columns = {name: values[proper] for name, values in pool.columns.items()}
-        columns["cosine"] = normalise(columns["cosine"])
-        columns["bm25"] = normalise(columns["bm25"])
+        for name in ("cosine", "bm25", "card", "page"):
+            columns[name] = normalise(columns[name])
         documents = _codes(candidates.document_ids[proper])
         if by_page:
             items, gains = _by_page(kb, candidates.seqs[proper], query)

@@ -37,6 +37,8 @@ RANGES = {
     "document_weight": (0.0, 1.5),
     "title_weight": (0.0, 1.0),
     "heading_weight": (0.0, 1.0),
+    "card_weight": (0.0, 2.0),
+    "page_weight": (0.0, 1.5),
 }
 """What is learned, and between which ends."""
 MAX_P_VALUE = 0.01

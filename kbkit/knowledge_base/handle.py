@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from kbkit.embedding.base import Embedder
 from kbkit.errors import EmbedderError, NotFoundError
+from kbkit.ingest.cards import make_cards
+from kbkit.ingest.pipeline import Stop
 from kbkit.models import (
     Document,
     Filters,
@@ -21,6 +23,7 @@ from kbkit.models import (
     Target,
     TargetKind,
 )
+from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever, search
@@ -154,10 +157,30 @@ class Handle:
             self._embedder = found
         return self._embedder
 
+    def card_embedder(self, row: KnowledgeBaseRow) -> Embedder:
+        """What embeds the cards of the knowledge base as the catalog has it like this.
+
+        Raises:
+            EmbedderError: It cannot be opened.
+        """
+        spec = KnowledgeBaseSpec.model_validate(row.config).card_embedding
+        return self.resources.card_embedder(spec)
+
+    def make_cards(self, on_progress: OnProgress | None = None, stop: Stop = lambda: False) -> int:
+        """Make the cards that are missing; see `kbkit.ingest.cards.make_cards`."""
+        row = self.row()
+        return make_cards(
+            self.stores.database,
+            self.id,
+            self.card_embedder(row),
+            on_progress=on_progress,
+            stop=stop,
+        )
+
     @cached_property
     def retriever(self) -> Retriever:
         """What finds candidates in it; `Workspace.search` ranks those of several together."""
-        return Retriever(self.stores, self.id, self.embedder)
+        return Retriever(self.stores, self.id, self.embedder, self.card_embedder)
 
     def search(
         self,

@@ -17,8 +17,10 @@ class Resources:
 
     Attributes:
         embedder: Opens embedders, each once.
+        card_embedder: Opens what embeds cards, where a recipe names nothing (``None``) too.
     """
 
     stores: Stores
     settings: Settings
     embedder: Callable[[AnyEmbedding], Embedder]
+    card_embedder: Callable[[AnyEmbedding | None], Embedder]

@@ -26,7 +26,8 @@ _COLUMNS: dict[str, str | list[str]] = {
     "snippet": "string", "url": "string", "document_type": [kind.value for kind in DocumentType],
     "tags": "object", "cosine": "float64", "bm25": "float64", "dense": "float64",
     "lexical": "float64", "document": "float64", "title_match": "float64",
-    "heading_match": "float64", "rating": "float64", "uri": "string", "anchor": "string",
+    "heading_match": "float64", "card_match": "float64", "page_match": "float64",
+    "rating": "float64", "uri": "string", "anchor": "string",
     "document_id": "string", "chunk_id": "string", "start": "Int64", "end": "Int64",
     "page": "Int64", "fetched_at": TIME, "state": [state.value for state in DocumentState],
     "text": "string",
@@ -58,6 +59,8 @@ class ScoreParts(Value):
         document: What other passages found in the same document add.
         title: What the query's words in the document's title add.
         heading: What the query's words in the headings above the chunk add.
+        card: What the document is about, as its card says, adds.
+        page: What the query's words anywhere in the document add.
         rating: What ratings of the chunk and its document add; below 0 for bad ones.
     """
 
@@ -68,12 +71,15 @@ class ScoreParts(Value):
     document: float = 0.0
     title: float = 0.0
     heading: float = 0.0
+    card: float = 0.0
+    page: float = 0.0
     rating: float = 0.0
 
     @property
     def total(self) -> float:
         """The score."""
-        return self.dense + self.lexical + self.document + self.title + self.heading + self.rating
+        found = self.dense + self.lexical + self.document + self.title + self.heading
+        return found + self.card + self.page + self.rating
 
 
 class HitDict(TypedDict):
@@ -236,15 +242,16 @@ class Hits(Sequence[Hit]):
         """The hits as a DataFrame, one row a hit, indexed by rank from 1.
 
         The score's parts are columns of their own: ``cosine``, ``bm25``, ``dense``, ``lexical``,
-        ``document``, ``title_match``, ``heading_match``, ``rating``.
+        ``document``, ``title_match``, ``heading_match``, ``card_match``, ``page_match``,
+        ``rating``.
         """
         from pandas import RangeIndex
 
         rows = []
         for hit, values in zip(self.hits, self.to_dicts(), strict=True):
             parts = values.pop("parts")
-            parts["title_match"] = parts.pop("title")  # "title" is the document's
-            parts["heading_match"] = parts.pop("heading")
+            for name in ("title", "heading", "card", "page"):  # "title" is the document's
+                parts[f"{name}_match"] = parts.pop(name)
             rows.append({**values, **parts, "fetched_at": hit.fetched_at})
         frame = typed_frame(rows, _COLUMNS)
         frame.index = RangeIndex(1, len(frame) + 1, name="rank")

@@ -179,6 +179,8 @@ class PublishedIndex:
                 "heading": candidates.heading,
                 "rating": columns.prior[chosen],
                 "sizes": candidates.sizes.astype(np.float64),
+                "card": np.zeros(len(chosen)),
+                "page": np.zeros(len(chosen)),
             },
         )
 
@@ -284,6 +286,8 @@ class _Columns:
             document_weight=ranking["document"],
             title_weight=ranking["title"],
             heading_weight=ranking["heading"],
+            card_weight=0,
+            page_weight=0,
             rating_weight=ranking["rating"],
             per_document=ranking["perDocument"],
             duplicates=ranking["duplicates"],

@@ -49,7 +49,7 @@ class StaticEmbedding(Spec):
 
 
 class OnnxEmbedding(Spec):
-    """A sentence-transformer model in ONNX form (`pip install "kbkit[onnx]"`)."""
+    """A sentence-transformer model in ONNX form."""
 
     type: Literal["onnx"] = "onnx"
     preset: Literal["minilm"] | None = None
@@ -131,10 +131,17 @@ class RetrievalSpec(Spec):
     does not say, 0.6 for an embedder other than `static`, whose vectors tell more."""
     document_weight: float = Field(default=0.5, ge=0, le=5)
     """Weight of what else was found in the same document, beside 1 for the chunk itself."""
-    title_weight: float = Field(default=0.2, ge=0, le=5)
-    """Weight of the query's words that stand in the document's title, likewise."""
-    heading_weight: float = Field(default=0.1, ge=0, le=5)
-    """Weight of the query's words that stand in the headings above the chunk, likewise."""
+    title_weight: float = Field(default=0.0, ge=0, le=5)
+    """Weight of the query's words that stand in the document's title, likewise. On a published
+    site, which has no cards, at least 0.2."""
+    heading_weight: float = Field(default=0.0, ge=0, le=5)
+    """Weight of the query's words that stand in the headings above the chunk, likewise. On a
+    published site at least 0.1."""
+    card_weight: float = Field(default=1.0, ge=0, le=5)
+    """Weight of the document's card (its title, what it says first, its headings) by meaning,
+    likewise."""
+    page_weight: float = Field(default=0.5, ge=0, le=5)
+    """Weight of the query's words wherever they stand in the document, likewise."""
     rating_weight: float = Field(default=0.1, ge=0, le=1)
     """Share of the score that the best ratings add and the worst take away."""
     per_document: int = Field(default=3, ge=1)
@@ -158,7 +165,10 @@ class RetrievalSpec(Spec):
         """
         import yaml
 
-        names = ("dense_weight", "document_weight", "title_weight", "heading_weight")
+        names = (
+            *("dense_weight", "document_weight", "title_weight", "heading_weight"),
+            *("card_weight", "page_weight"),
+        )
         weights = {name: getattr(self, name) for name in names}
         values = self.model_dump(mode="json", exclude_defaults=True)
         return str(yaml.safe_dump({"retrieval": weights | values}, sort_keys=False))
@@ -201,6 +211,9 @@ class KnowledgeBaseSpec(Spec):
     """How documents are cut."""
     embedding: AnyEmbedding = StaticEmbedding()
     """How text becomes vectors."""
+    card_embedding: AnyEmbedding | None = None
+    """How the cards of documents (title, lead, outline) become vectors; by default MiniLM, which
+    runs on this machine."""
     retrieval: RetrievalSpec = RetrievalSpec()
     """How queries are answered."""
     storage: StorageSpec = StorageSpec()

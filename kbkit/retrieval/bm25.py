@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +104,10 @@ def bm25_scores(
 
 
 def impacts(
-    counts: NDArray[np.uint16], lengths: NDArray[np.int32], average_length: float, idf: float
+    counts: NDArray[np.integer[Any]],
+    lengths: NDArray[np.integer[Any]],
+    average_length: float,
+    idf: float,
 ) -> NDArray[np.float32]:
     """What one term adds to the BM25 of the chunks that hold it; the formula of `bm25_scores`.
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.models import Filters, Mode
-from kbkit.retrieval.bm25 import CorpusStatistics, impacts
+from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts
 from kbkit.stores.catalog import corpus
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -33,6 +33,9 @@ Measured with queries that were not asked before: a scan of 20,000 took 0.4 to 2
 was busy or not, Chroma 2.2 to 3.
 """
 
+_BEST_DOCUMENTS = 30
+"""Documents that bring their best chunk, by their cards and by their words."""
+
 Mask = NDArray[np.bool_]
 Postings = tuple[NDArray[np.int32], NDArray[np.uint16]]
 
@@ -49,6 +52,8 @@ class EncodedQuery:
         size: Candidates of each leg that are ranked.
         limit: Hits that are wanted, which may be more.
         filters: What a document must be.
+        card_vector: Of the query as cards are embedded; ``None`` where they have no part.
+        card_embedder: Fingerprint of what embedded it.
     """
 
     terms: tuple[str, ...]
@@ -58,10 +63,38 @@ class EncodedQuery:
     size: int
     limit: int
     filters: Filters
+    card_vector: Vector | None = None
+    card_embedder: str = ""
 
     def sizes(self, chunks: int) -> tuple[int, int]:
         """`size`, and what each leg gives in all, where there are so many chunks."""
         return min(self.size, chunks), min(max(self.size, self.limit), chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeDocuments:
+    """What the documents of some candidates say as a whole.
+
+    Attributes:
+        which: The document of each candidate, shape ``(n,)``: an index into what follows.
+        counts: How often each query term stands in each document.
+        lengths: Number of terms of each.
+        statistics: Of all documents of the knowledge base.
+        card: Cosine of the query and the card of each, shape ``(documents,)``.
+        embedder: Fingerprint of what embedded the cards; ``""`` where cards have no part.
+    """
+
+    which: Rows
+    counts: Sequence[Mapping[str, int]]
+    lengths: Sequence[int]
+    statistics: CorpusStatistics
+    card: Scores
+    embedder: str
+
+    def bm25(self, statistics: CorpusStatistics | None = None) -> Scores:
+        """BM25 of each candidate's document, by other statistics where some are given."""
+        scores = bm25_scores(self.counts, self.lengths, statistics or self.statistics)
+        return np.asarray(scores[self.which], np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +112,7 @@ class Candidates:
         counts: How often each query term stands in each.
         vectors: Shape ``(n, dimensions)``.
         statistics: Of all chunks of the knowledge base.
+        pages: What the documents say as a whole; ``None`` where no snapshot tells.
     """
 
     seqs: Rows
@@ -91,6 +125,7 @@ class Candidates:
     counts: Sequence[Mapping[str, int]]
     vectors: Matrix
     statistics: CorpusStatistics
+    pages: WholeDocuments | None = None
 
 
 def catalog_candidates(
@@ -151,15 +186,21 @@ def snapshot_candidates(
     size, most = query.sizes(len(snapshot))
     dense = found = np.zeros(0, np.int64)
     vector = query.vector if query.vector is not None and query.vector.any() else None
+    lexical = np.zeros(len(snapshot), np.float32)
     if query.mode is not Mode.DENSE:
-        found = _best_by_bm25(snapshot, postings, statistics, most, mask)
+        lexical = _bm25_of_all(snapshot, postings, statistics, mask)
+        matching = np.flatnonzero(lexical)
+        found = matching[top_indices(lexical[matching], most)]
     to_ask = not scan_is_faster(snapshot) and mask is None and vectors.is_open(row)
     if vector is not None and to_ask:
         dense = _nearest_by_chroma(snapshot, vectors.ask(row, vector, size), vector, size)
     if vector is not None and len(dense) < most:
         # behind what Chroma found, so that a longer list begins like a shorter one
         dense = np.concatenate([dense, _nearest_by_scan(snapshot, vector, most, mask)])
-    chosen, ranked = merge_legs(dense, found, size)
+    documents = _DocumentScores.of(snapshot, postings, query)
+    chosen, ranked = merge_legs(
+        dense, found, size, documents.best_rows(snapshot, vector, lexical, mask)
+    )
     owners, headings = snapshot.owners[chosen], snapshot.headings[chosen]
     whole = max(1, len(query.terms))
     held = numbers.values()
@@ -174,6 +215,7 @@ def snapshot_candidates(
         counts=_counts_of(postings, chosen),
         vectors=snapshot.vectors[chosen],
         statistics=statistics,
+        pages=documents.of_candidates(snapshot, owners),
     )
 
 
@@ -252,22 +294,111 @@ def _nearest_by_scan(snapshot: Snapshot, vector: Vector, most: int, mask: Mask |
     return rows[top_indices(snapshot.vectors[rows] @ vector, most)]
 
 
-def _best_by_bm25(
+def _bm25_of_all(
     snapshot: Snapshot,
     postings: Mapping[str, Postings],
     statistics: CorpusStatistics,
-    most: int,
     mask: Mask | None,
-) -> Rows:
-    """Rows of the chunks with the highest BM25, best first."""
+) -> NDArray[np.float32]:
+    """BM25 of every chunk, 0 for those that may be no candidates."""
     scores = np.zeros(len(snapshot), np.float32)
     for term, (rows, counts) in postings.items():
         lengths = snapshot.lengths[rows]
         scores[rows] += impacts(counts, lengths, snapshot.average_length, statistics.idf(term))
     if mask is not None:
         scores *= mask
-    matching = np.flatnonzero(scores)
-    return matching[top_indices(scores[matching], most)]
+    return scores
+
+
+@dataclass(frozen=True, slots=True)
+class _DocumentScores:
+    """What each document of a snapshot says to a query as a whole.
+
+    Attributes:
+        counts: By term, how often it stands in each document.
+        statistics: Of the documents.
+        page: BM25 of each.
+        card: Cosine of the query and the card of each; the mean of the others for one without.
+        embedder: Of the cards; ``""`` where they have no part.
+    """
+
+    counts: Mapping[str, NDArray[np.int64]]
+    statistics: CorpusStatistics
+    page: NDArray[np.float32]
+    card: NDArray[np.float32]
+    embedder: str
+
+    @classmethod
+    def of(
+        cls, snapshot: Snapshot, postings: Mapping[str, Postings], query: EncodedQuery
+    ) -> _DocumentScores:
+        """Score all documents."""
+        number, lengths = len(snapshot.document_ids), snapshot.document_lengths
+        held = int(np.count_nonzero(lengths))
+        average = float(lengths.sum()) / held if held else 0.0
+        counts = {
+            term: np.bincount(snapshot.owners[rows], times, number).astype(np.int64)
+            for term, (rows, times) in postings.items()
+            if query.mode is not Mode.DENSE
+        }
+        frequencies = {term: int(np.count_nonzero(found)) for term, found in counts.items()}
+        statistics = CorpusStatistics(held, average, frequencies)
+        page = np.zeros(number, np.float32)
+        for term, found in counts.items():
+            there = np.flatnonzero(found)
+            idf = statistics.idf(term)
+            page[there] += impacts(found[there], lengths[there], average, idf)
+        card, embedder = np.zeros(number, np.float32), ""
+        # cards may have been embedded anew since the query was
+        if query.card_vector is not None and query.card_embedder == snapshot.card_embedder:
+            embedder = snapshot.card_embedder
+            card = snapshot.card_vectors @ query.card_vector
+            known = card != 0  # zeros are of those that have none; to read them all takes longer
+            card[~known] = card[known].mean() if known.any() else 0.0
+        return cls(counts, statistics, page, card, embedder)
+
+    def best_rows(
+        self,
+        snapshot: Snapshot,
+        vector: Vector | None,
+        lexical: NDArray[np.float32],
+        mask: Mask | None,
+    ) -> Rows:
+        """The best chunk of each of the documents that are best as a whole."""
+        open_ = snapshot.sizes > 0
+        if mask is not None:
+            open_ = np.bincount(snapshot.owners[mask], minlength=len(open_)) > 0
+        best = np.zeros(len(open_), np.bool_)
+        for scores in (self.page, self.card):
+            there = np.flatnonzero(open_ & (scores > 0))
+            best[there[top_indices(scores[there], _BEST_DOCUMENTS)]] = True
+        rows = np.flatnonzero(
+            best[snapshot.owners] if mask is None else best[snapshot.owners] & mask
+        )
+        own = lexical[rows] / max(float(lexical.max(initial=0.0)), 1e-9)
+        if vector is not None:
+            cosines = np.maximum(snapshot.vectors[rows] @ vector, 0.0)
+            own = own + cosines / max(float(cosines.max(initial=0.0)), 1e-9)
+        order = np.lexsort((-own, snapshot.owners[rows]))
+        _, first = np.unique(snapshot.owners[rows][order], return_index=True)
+        return np.asarray(rows[order[first]], np.int64)
+
+    def of_candidates(self, snapshot: Snapshot, owners: NDArray[np.int32]) -> WholeDocuments:
+        """What is known of the documents of some candidates."""
+        documents, which = np.unique(owners, return_inverse=True)
+        counts: list[dict[str, int]] = [{} for _ in range(len(documents))]
+        for term, found in self.counts.items():
+            for i, times in enumerate(found[documents].tolist()):
+                if times:
+                    counts[i][term] = times
+        return WholeDocuments(
+            which=np.asarray(which, np.int64),
+            counts=counts,
+            lengths=snapshot.document_lengths[documents].tolist(),
+            statistics=self.statistics,
+            card=self.card[documents].astype(np.float64),
+            embedder=self.embedder,
+        )
 
 
 def top_indices(scores: NDArray[np.float32], most: int) -> Rows:
@@ -280,14 +411,15 @@ def top_indices(scores: NDArray[np.float32], most: int) -> Rows:
     return above[np.argsort(-scores[above], kind="stable")][:most]
 
 
-def merge_legs(dense: Rows, found: Rows, size: int) -> tuple[Rows, int]:
+def merge_legs(dense: Rows, found: Rows, size: int, others: Rows | None = None) -> tuple[Rows, int]:
     """The candidates of both legs, each once: first the ``size`` best of either, then the rest.
 
     The legs take turns with the rest, so that a longer list begins like a shorter one. A leg may
-    name a chunk again.
+    name a chunk again. ``others`` stand with the best.
     """
     legs = [list(dict.fromkeys(leg.tolist())) for leg in (dense, found)]
-    ranked = sorted({*legs[0][:size], *legs[1][:size]})
+    more = () if others is None else others.tolist()
+    ranked = sorted({*legs[0][:size], *legs[1][:size], *more})
     there = {*ranked, None}
     turns = chain.from_iterable(zip_longest(legs[0][size:], legs[1][size:]))
     rest = [row for row in dict.fromkeys(turns) if row not in there]

@@ -39,6 +39,8 @@ class Weights:
         title: Weight of the title's share of the query's terms, likewise.
         heading: Weight of the headings' share of the query's terms, likewise.
         rating: Share of the score that the best ratings add and the worst take away, 0 to 1.
+        card: Weight of what the document's card says, beside 1 for the chunk itself.
+        page: Weight of the words of the whole document, likewise.
     """
 
     dense: float
@@ -46,6 +48,8 @@ class Weights:
     title: float
     heading: float
     rating: float
+    card: float
+    page: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ class Features:
         rating: From -1 (bad) to 1 (good), 0 for what nobody rated; see `rating_prior`.
         documents: Which document each is part of, numbered from 0.
         sizes: Number of chunks in the candidate's document, found or not.
+        card: Cosine of the query and the card of the candidate's document.
+        page: BM25 of that document as a whole, 0 or more.
     """
 
     cosine: Scores
@@ -69,6 +75,8 @@ class Features:
     rating: Scores
     documents: Codes
     sizes: Codes
+    card: Scores
+    page: Scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +89,14 @@ class Fused:
     document: Scores
     title: Scores
     heading: Scores
+    card: Scores
+    page: Scores
     rating: Scores
     total: Scores
 
     def discounted(self, factors: Scores) -> Fused:
         """All parts times a factor each; the total is their sum to the last digit."""
-        names = ("dense", "lexical", "document", "title", "heading", "rating")
+        names = ("dense", "lexical", "document", "title", "heading", "card", "page", "rating")
         parts = {name: getattr(self, name) * factors for name in names}
         total = sum(parts.values(), np.zeros(len(factors)))
         return Fused(self.features, **parts, total=total)
@@ -101,6 +111,8 @@ class Fused:
             document=float(self.document[i]),
             title=float(self.title[i]),
             heading=float(self.heading[i]),
+            card=float(self.card[i]),
+            page=float(self.page[i]),
             rating=float(self.rating[i]),
         )
 
@@ -172,16 +184,20 @@ def fuse(features: Features, weights: Weights) -> Fused:
     Returns:
         Scores from 0 to 1, or to ``1 + weights.rating`` with the best ratings.
     """
-    whole = 1 + weights.document + weights.title + weights.heading
+    whole = 1 + sum((weights.document, weights.title, weights.heading, weights.card, weights.page))
     dense = weights.dense * normalise(features.cosine) / whole
     lexical = (1 - weights.dense) * normalise(features.bm25) / whole
     evidence = document_evidence(dense + lexical, features.documents, features.sizes)
     document = weights.document * evidence
     title = weights.title * features.title / whole
     heading = weights.heading * features.heading / whole
-    total = dense + lexical + document + title + heading
+    card = weights.card * normalise(features.card) / whole
+    page = weights.page * normalise(features.page) / whole
+    total = dense + lexical + document + title + heading + card + page
     rating = total * weights.rating * features.rating
-    return Fused(features, dense, lexical, document, title, heading, rating, total + rating)
+    return Fused(
+        features, dense, lexical, document, title, heading, card, page, rating, total + rating
+    )
 
 
 def discounts(

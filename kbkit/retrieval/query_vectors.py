@@ -88,7 +88,9 @@ class QueryEncoder:
             return QueryVector(fitted.encode(terms), f"{row.name}: {said}, since {problem}")
         if mode is Mode.DENSE and problem is not None:
             raise problem
-        return QueryVector(None, f"{row.name}: only words were searched, since {problem}")
+        return QueryVector(
+            None, f"{row.name}: its passages were searched by words only, since {problem}"
+        )
 
     def _waited_for(self) -> EmbedderUnreachableError | None:
         """Why the model was not reached a moment ago; a timeout takes long, and somebody waits."""

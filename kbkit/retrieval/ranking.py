@@ -27,6 +27,13 @@ _WEIGHTS = {Mode.DENSE: 1.0, Mode.LEXICAL: 0.0}
 """Dense weights of the modes that use one leg."""
 
 
+_FEW_DOCUMENTS = 10
+"""Number of documents at which what is said of them as a whole counts half."""
+_STATIC_CARDS = (0.3, 0.6)
+"""What the weights of cards and of whole documents count where static vectors embed the cards,
+which say less of them: chosen like the weights themselves, which are for a model."""
+_COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page")
+"""What `Features` has of candidates one by one, as pools have it too."""
 _COMPARED_BEST = 60
 """Candidates of a pool among which near duplicates are sought; nobody reads further."""
 
@@ -80,10 +87,15 @@ def with_joint_statistics(pools: Sequence[CandidatePool]) -> list[CandidatePool]
     if len(pools) < 2:
         return list(pools)
     joint = CorpusStatistics.together([pool.candidates.statistics for pool in pools])
+    pages = [pool.candidates.pages for pool in pools]
+    joint_pages = CorpusStatistics.together([page.statistics for page in pages if page])
     found = []
     for pool in pools:
-        scores = bm25_scores(pool.candidates.counts, pool.candidates.lengths, joint)
-        found.append(replace(pool, columns={**pool.columns, "bm25": scores}))
+        columns = dict(pool.columns)
+        columns["bm25"] = bm25_scores(pool.candidates.counts, pool.candidates.lengths, joint)
+        if pool.candidates.pages is not None:
+            columns["page"] = pool.candidates.pages.bm25(joint_pages)
+        found.append(replace(pool, columns=columns))
     return found
 
 
@@ -105,18 +117,36 @@ def rank(
     if not pools:
         return []
     retrieval = retrieval or pools[0].retrieval
+    card, page = document_factors(pools)
     weights = Weights(
         dense=_WEIGHTS.get(mode, retrieval.dense_weight),
         document=retrieval.document_weight,
         title=retrieval.title_weight,
         heading=retrieval.heading_weight,
         rating=retrieval.rating_weight,
+        card=0.0 if mode is Mode.LEXICAL else card * retrieval.card_weight,
+        page=0.0 if mode is Mode.DENSE else page * retrieval.page_weight,
     )
     first = _order_ranked(pools, weights, retrieval, limit)
     if len(first) == limit:
         return first
     ceiling = first[-1].parts.total if first else 1.0
     return first + _fill_up(pools, weights, ceiling, limit - len(first))
+
+
+def document_factors(pools: Sequence[CandidatePool]) -> tuple[float, float]:
+    """What `card_weight` and `page_weight` are multiplied with.
+
+    It depends on what embedded the cards, and on how many documents there are: where there are
+    three, to know which one a question is about tells little of the passage.
+    """
+    found = [pool.candidates.pages for pool in pools if pool.candidates.pages]
+    embedders = [pages.embedder for pages in found if pages.embedder]
+    static = bool(embedders) and all(known.startswith("static:") for known in embedders)
+    documents = sum(pages.statistics.chunks for pages in found)
+    share = documents / (documents + _FEW_DOCUMENTS)
+    card, page = _STATIC_CARDS if static else (1.0, 1.0)
+    return card * share, page * share
 
 
 def _order_ranked(
@@ -148,7 +178,9 @@ def _fill_up(
     """
     parts = [slice(0, len(pool.candidates.seqs)) for pool in pools]
     fused = fuse(_features(pools, parts), replace(weights, document=0.0))
-    common, turns, start = _matches(fused), [], 0
+    # Legs give their chunks in order until nothing is in common; what documents say would let
+    # those behind in, as many as are asked for.
+    common, turns, start = np.asarray(fused.dense + fused.lexical > 0), [], 0
     for which, pool in enumerate(pools):
         first, start = start + pool.candidates.ranked, start + len(pool.candidates.seqs)
         rest = first + np.flatnonzero(common[first:start])
@@ -163,7 +195,7 @@ def _fill_up(
 
 def _matches(fused: Fused) -> NDArray[np.bool_]:
     """Which candidates have anything in common with the query."""
-    return np.asarray(fused.dense + fused.lexical > 0)
+    return np.asarray(fused.dense + fused.lexical + fused.card + fused.page > 0)
 
 
 def _ranked(
@@ -192,7 +224,7 @@ def _features(pools: Sequence[CandidatePool], parts: Sequence[slice]) -> Feature
         for known in pool.candidates.document_ids[part]
     ]
     return Features(
-        **{name: column(name) for name in ("cosine", "bm25", "title", "heading", "rating")},
+        **{name: column(name) for name in _COLUMNS},
         documents=np.array(documents, np.int64),
         sizes=column("sizes").astype(np.int64),
     )

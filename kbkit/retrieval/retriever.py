@@ -21,6 +21,7 @@ from kbkit.retrieval.candidates import (
     scan_is_faster,
     snapshot_candidates,
 )
+from kbkit.retrieval.card_queries import CardQueryEncoder
 from kbkit.retrieval.fusion import Scores, rating_prior
 from kbkit.retrieval.postprocess import hits_needed, postprocess
 from kbkit.retrieval.query import Query
@@ -31,10 +32,16 @@ from kbkit.stores.catalog import corpus, knowledge_bases, ratings
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.ratings import Total, Totals
+from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.stores.stores import Stores
 from kbkit.text import REVISION, analyzer
 
-_BY_MEANING = RetrievalSpec(document_weight=0, title_weight=0, heading_weight=0, rating_weight=0)
+_BY_MEANING = RetrievalSpec(
+    document_weight=0, title_weight=0, heading_weight=0, rating_weight=0, card_weight=0
+)
+
+_SMALL = 1_000
+"""Chunks of which a snapshot is made while a search waits, rather than behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +69,14 @@ class Retriever:
     stores: Stores
     kb_id: str
     embedder: Callable[[KnowledgeBaseRow], Embedder]
+    card_embedder: Callable[[KnowledgeBaseRow], Embedder]
     _query_encoder: QueryEncoder = field(init=False)
+    _card_encoder: CardQueryEncoder = field(init=False)
     _known: _State | None = None
 
     def __post_init__(self) -> None:
         self._query_encoder = QueryEncoder(self.stores.database, self.embedder)
+        self._card_encoder = CardQueryEncoder(self.card_embedder)
 
     def pool(self, query: Query) -> CandidatePool:
         """The candidates for a query.
@@ -86,7 +96,7 @@ class Retriever:
             now = self._state()
             if not now.encodes_like(seen):
                 continue
-            snapshot = self.stores.snapshots.get(now.row)
+            snapshot = self._snapshot(now)
             is_open = self.stores.vectors.is_open(now.row)
             ready = snapshot is not None and (scan_is_faster(snapshot) or is_open)
             self.stores.warmer.searched(self.kb_id, ready=ready)
@@ -164,6 +174,10 @@ class Retriever:
             embedded = self._query_encoder.encode(
                 seen.row, retrieval, query.mode, query.text, terms
             )
+        card = QueryVector()
+        held = self._snapshot(seen)
+        if query.mode is not Mode.LEXICAL and retrieval.card_weight and held is not None:
+            card = self._card_encoder.encode(seen.row, held, query.text)
         encoded = EncodedQuery(
             terms=terms,
             language=language,
@@ -172,8 +186,24 @@ class Retriever:
             size=retrieval.candidates,
             limit=hits_needed(retrieval.postprocessors, query.limit),
             filters=query.filters,
+            card_vector=card.vector,
+            card_embedder=held.card_embedder if held is not None else "",
         )
-        return encoded, embedded.note
+        return encoded, " ".join(filter(None, (embedded.note, card.note)))
+
+    def _snapshot(self, seen: _State) -> Snapshot | None:
+        """The snapshot of a version; of a small knowledge base it is made where there is none."""
+        snapshot = self.stores.snapshots.get(seen.row)
+        if snapshot is not None:
+            return snapshot
+        with self.stores.database.read() as transaction:
+            if corpus.corpus_size(transaction, self.kb_id)[0] > _SMALL:
+                return None
+            row = knowledge_bases.get_by_id(transaction, self.kb_id)
+            made = self.stores.snapshots.made(transaction, row)
+        return (
+            made if (row.version, row.embedder) == (seen.row.version, seen.row.embedder) else None
+        )
 
     def _candidates(
         self, transaction: Transaction, now: _State, encoded: EncodedQuery
@@ -277,6 +307,7 @@ def _hits(
 
 def _columns(candidates: Candidates, encoded: EncodedQuery, totals: Totals) -> dict[str, Scores]:
     average, raters = _rated(candidates, totals)
+    pages, nothing = candidates.pages, np.zeros(len(candidates.seqs))
     return {
         "cosine": _cosines(candidates, encoded.vector),
         "bm25": bm25_scores(candidates.counts, candidates.lengths, candidates.statistics),
@@ -284,6 +315,8 @@ def _columns(candidates: Candidates, encoded: EncodedQuery, totals: Totals) -> d
         "heading": candidates.heading,
         "rating": rating_prior(average, raters),
         "sizes": candidates.sizes.astype(np.float64),
+        "card": pages.card[pages.which] if pages else nothing,
+        "page": pages.bm25() if pages else nothing,
     }
 
 

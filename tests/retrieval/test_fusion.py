@@ -28,6 +28,8 @@ candidate = st.fixed_dictionaries(
         "title": shares,
         "heading": shares,
         "rating": st.floats(-1, 1),
+        "card": st.floats(-1, 1),
+        "page": st.floats(0, 200),
         "documents": st.integers(0, 4),
     }
 )
@@ -39,17 +41,19 @@ weights = st.builds(
     title=st.floats(0, 5),
     heading=st.floats(0, 5),
     rating=shares,
+    card=st.floats(0, 5),
+    page=st.floats(0, 5),
 )
-PARTS = ("dense", "lexical", "document", "title", "heading", "rating")
+PARTS = ("dense", "lexical", "document", "title", "heading", "card", "page", "rating")
+COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page")
+RELATIVE = ("cosine", "bm25", "card", "page")
+NOTHING = {"title": 0, "heading": 0, "rating": 0, "card": 0, "page": 0}
 
 
 def features(rows, extra=0):
     """Columns of rows; a document has the chunks that are found, and ``extra`` ones."""
     found = [row["documents"] for row in rows]
-    columns = {
-        name: np.array([row[name] for row in rows], float)
-        for name in ("cosine", "bm25", "title", "heading", "rating")
-    }
+    columns = {name: np.array([row[name] for row in rows], float) for name in COLUMNS}
     sizes = [found.count(document) + extra for document in found]
     return Features(**columns, documents=np.array(found, np.int64), sizes=np.array(sizes, np.int64))
 
@@ -98,8 +102,8 @@ def test_a_score_does_not_depend_on_the_order_of_candidates(rows, chosen, random
 def test_a_candidate_that_has_more_of_something_scores_no_less(rows, chosen, data):
     """Anything but the best cosine or BM25, which are the measure of all others."""
     i = data.draw(st.integers(0, len(rows) - 1))
-    name = data.draw(st.sampled_from(["cosine", "bm25", "title", "heading", "rating"]))
-    top = max(row[name] for row in rows) if name in ("cosine", "bm25") else 1.0
+    name = data.draw(st.sampled_from(COLUMNS))
+    top = max(row[name] for row in rows) if name in RELATIVE else 1.0
     before = fuse(features(rows), chosen).total[i]
     more = [dict(row) for row in rows]
     more[i][name] = data.draw(st.floats(rows[i][name], max(top, rows[i][name])))
@@ -108,11 +112,11 @@ def test_a_candidate_that_has_more_of_something_scores_no_less(rows, chosen, dat
 
 def test_the_weight_decides_between_the_legs():
     rows = [
-        {"cosine": 0.9, "bm25": 1.0, "title": 0, "heading": 0, "rating": 0, "documents": 0},
-        {"cosine": 0.1, "bm25": 9.0, "title": 0, "heading": 0, "rating": 0, "documents": 1},
+        {"cosine": 0.9, "bm25": 1.0, **NOTHING, "documents": 0},
+        {"cosine": 0.1, "bm25": 9.0, **NOTHING, "documents": 1},
     ]
     for dense, best in ((1.0, 0), (0.0, 1)):
-        total = fuse(features(rows), Weights(dense, 0.5, 0.2, 0.2, 0.1)).total
+        total = fuse(features(rows), Weights(dense, 0.5, 0.2, 0.2, 0.1, 1.0, 0.5)).total
         assert total.argmax() == best
 
 
@@ -223,7 +227,7 @@ def test_a_chain_of_likes_keeps_every_other_one():
 
 
 def test_fusing_nothing_gives_nothing():
-    none = fuse(features([]), Weights(0.4, 0.5, 0.2, 0.2, 0.1))
+    none = fuse(features([]), Weights(0.4, 0.5, 0.2, 0.2, 0.1, 1.0, 0.5))
     assert {len(getattr(none, name)) for name in (*PARTS, "total")} == {0}
     assert none.total.shape == none.discounted(none.total).total.shape == (0,)
     assert near_duplicates(np.zeros((0, 3), np.float32), 0.9).shape == (0,)
@@ -232,11 +236,9 @@ def test_fusing_nothing_gives_nothing():
 
 
 def test_ratings_only_scale():
-    rows = [
-        {"cosine": 0.9, "bm25": 9.0, "title": 1, "heading": 1, "rating": r, "documents": i}
-        for i, r in enumerate((0.0, 0.5, -0.5))
-    ]
-    chosen = Weights(0.4, 0.5, 0.2, 0.2, 0.1)
+    alike = NOTHING | {"cosine": 0.9, "bm25": 9.0, "title": 1, "heading": 1}
+    rows = [alike | {"rating": r, "documents": i} for i, r in enumerate((0.0, 0.5, -0.5))]
+    chosen = Weights(0.4, 0.5, 0.2, 0.2, 0.1, 1.0, 0.5)
     plain, good, bad = fuse(features(rows), chosen).total
     assert (good / plain, bad / plain) == (pytest.approx(1.05), pytest.approx(0.95))
     none = fuse(features(rows), replace(chosen, rating=0.0)).total

@@ -72,6 +72,9 @@ def pages(*subjects):
     ]
 
 
+CHUNKS_ALONE = kbkit.RetrievalSpec(query_encoder="fitted", card_weight=0)
+
+
 def filled(workspace, encoder="model", name="drinks"):
     kb = workspace.create(name, spec=config(encoder))
     kb.ingest(pages(*SUBJECTS))
@@ -117,14 +120,17 @@ def test_settings_of_one_search_choose_the_encoder(workspace):
 
 def test_words_that_no_chunk_has_find_nothing_by_meaning(workspace):
     kb = filled(workspace, "fitted")
-    assert len(kb.search("zeppelin", mode="dense")) == 0
-    assert len(kb.search("the of", mode="dense")) == 0
+    assert len(kb.search("zeppelin", mode="dense", retrieval=CHUNKS_ALONE)) == 0
+    assert len(kb.search("the of", mode="dense", retrieval=CHUNKS_ALONE)) == 0
+    by_cards = kb.search("zeppelin", mode="dense")
+    assert by_cards
+    assert all(hit.parts.dense == 0 < hit.parts.card for hit in by_cards)
 
 
 def test_a_fit_in_another_process_is_noticed(workspace):
     kb = filled(workspace, "fitted")
     kb.add("Zeppelin", "# Zeppelin\n\nA zeppelin flies.")
-    assert len(kb.search("zeppelin", mode="dense")) == 0
+    assert len(kb.search("zeppelin", mode="dense", retrieval=CHUNKS_ALONE)) == 0
     with kbkit.open(workspace.path) as other:
         other["drinks"].chunks.fit_query_encoder()
     assert kb.search("zeppelin", mode="dense")[0].title == "Zeppelin"
@@ -185,10 +191,11 @@ def test_without_one_hybrid_searches_words_and_dense_fails(workspace, state):
     Model.state = state
     with kbkit.open(workspace.path) as fresh:
         kb = fresh["drinks"]
-        hits = kb.search("kettle")
+        hits = kb.search("kettle", retrieval=kbkit.RetrievalSpec(card_weight=0))
         assert [hit.title for hit in hits] == ["About kettle"]
         assert hits[0].parts.cosine == 0
-        assert "drinks: only words were searched, since" in hits.notes[0]
+        assert kb.search("kettle")[0].title == "About kettle"
+        assert "drinks: its passages were searched by words only, since" in hits.notes[0]
         error = EmbedderUnreachableError if state == "down" else EmbedderError
         with pytest.raises(error, match="Model"):
             kb.search("kettle", mode="dense")

@@ -8,14 +8,19 @@ from hypothesis import strategies as st
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics
-from kbkit.retrieval.candidates import Candidates
+from kbkit.retrieval.candidates import Candidates, WholeDocuments
 from kbkit.retrieval.ranking import CandidatePool, rank
 
 FREE = RetrievalSpec(duplicates=1, per_document=1000)
 
 
-def pool(*rows, ranked=None, retrieval=FREE, kb="kb"):
-    """A pool of (cosine, BM25, document) rows, each with a direction of its own or a given one."""
+def pool(
+    *rows, ranked=None, retrieval=FREE, kb="kb", card=None, page=None, embedder="onnx:x", of=1_000
+):
+    """A pool of (cosine, BM25, document) rows, each with a direction of its own or a given one.
+
+    There are ``of`` documents in the knowledge base.
+    """
     n = len(rows)
     directions = [row[3] if len(row) > 3 else i + 10 for i, row in enumerate(rows)]
     vectors = np.zeros((n, max([*directions, 0]) + 1), np.float32)
@@ -38,12 +43,22 @@ def pool(*rows, ranked=None, retrieval=FREE, kb="kb"):
             counts=[{}] * n,
             vectors=vectors,
             statistics=CorpusStatistics(n, 1.0, {}),
+            pages=WholeDocuments(
+                which=np.arange(n),
+                counts=[{}] * n,
+                lengths=[1] * n,
+                statistics=CorpusStatistics(of, 1.0, {}),
+                card=np.zeros(n),
+                embedder=embedder,
+            ),
         ),
         columns={
             "cosine": np.array([row[0] for row in rows], float),
             "bm25": np.array([row[1] for row in rows], float),
             "title": nothing, "heading": nothing, "rating": nothing,
             "sizes": np.full(n, 60.0),
+            "card": nothing if card is None else np.array(card, float),
+            "page": nothing if page is None else np.array(page, float),
         },
     )  # fmt: skip
 
@@ -107,7 +122,7 @@ def test_the_order_of_pools_does_not_matter(first, second, chosen):
 @given(rows, rows)
 def test_two_pools_rank_as_one_of_all(first, second):
     second = [(*row[:2], row[2].upper(), row[3]) for row in second]  # other documents
-    apart = rank([pool(*first, kb="x"), pool(*second, kb="x")], 100)
+    apart = rank([pool(*first, kb="x", of=500), pool(*second, kb="x", of=500)], 100)
     together = rank([pool(*first, *second, kb="x")], 100)
     assert [p.parts.total for p in apart] == pytest.approx([p.parts.total for p in together])
 
@@ -133,8 +148,10 @@ def test_near_duplicates_give_way_to_other_texts_but_are_not_lost():
     retrieval = RetrievalSpec(document_weight=0)
     placed = rank([pool(*rows, retrieval=retrieval)], 9)
     assert order(placed) == [0, 2, 1, 3]
-    other = pool(*rows[1:2], kb="other", retrieval=retrieval)
-    assert rank([pool(*rows[:1], retrieval=retrieval), other], 9)[1].parts.dense == pytest.approx(
+    alone = retrieval.model_copy(update={"card_weight": 0, "page_weight": 0})
+    placed = rank([pool(*rows, retrieval=alone)], 9)
+    other = pool(*rows[1:2], kb="other", retrieval=alone)
+    assert rank([pool(*rows[:1], retrieval=alone), other], 9)[1].parts.dense == pytest.approx(
         placed[0].parts.dense
     )  # vectors of two knowledge bases are not compared
 
@@ -142,6 +159,7 @@ def test_near_duplicates_give_way_to_other_texts_but_are_not_lost():
 def test_equal_scores_keep_their_order_and_a_title_alone_is_no_reason():
     assert order(rank([pool(*[(0.5, 1, i) for i in range(5)])], 9)) == [0, 1, 2, 3, 4]
     made = pool((0.0, 0.0, "a"), (0.1, 0.0, "b"))
+    made.columns["title"] = np.zeros(2)
     made.columns["title"][0] = 1.0
     assert order(rank([made], 9)) == [1]
 
@@ -154,6 +172,41 @@ def test_settings_are_those_given_or_of_the_first_pool():
     assert order(rank([pool(*rows, retrieval=dense)], 9, retrieval=lexical)) == [1, 0]
     assert order(rank([pool(*rows, retrieval=dense)], 9, Mode.LEXICAL)) == [1, 0]
     assert order(rank([pool(*rows, retrieval=lexical)], 9, Mode.DENSE)) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("leg", "weight", "silent"),
+    [("card", "card_weight", Mode.LEXICAL), ("page", "page_weight", Mode.DENSE)],
+)
+def test_what_the_document_says_decides_between_like_chunks(leg, weight, silent):
+    rows = [(0.5, 5.0, "a"), (0.5, 5.0, "b"), (0.0, 0.0, "c")]
+    made = pool(*rows, **{leg: [0.1, 0.4, 0.2]})
+    ranked = rank([made], 9)
+    assert order(ranked) == [1, 0, 2]  # a document alone is a reason, too
+    part = getattr(ranked[0].parts, leg)
+    assert part == pytest.approx(getattr(ranked[1].parts, leg) * 4)
+    assert part > 0
+    assert order(rank([made], 9, silent)) == [0, 1]
+    assert order(rank([made], 9, retrieval=FREE.model_copy(update={weight: 0}))) == [0, 1]
+
+
+def test_cards_by_static_vectors_weigh_less():
+    rows, said = [(0.5, 5.0, "a"), (0.4, 5.0, "b")], {"card": [0.1, 0.4], "page": [1.0, 2.0]}
+    model, static = pool(*rows, **said), pool(*rows, **said, embedder="static:x")
+    less = FREE.model_copy(update={"card_weight": 0.3, "page_weight": 0.3})
+    assert (FREE.card_weight, FREE.page_weight) == (1.0, 0.5)
+    for mode in (Mode.HYBRID, Mode.DENSE):
+        found = [place.parts for place in rank([static], 9, mode)]
+        assert found == [place.parts for place in rank([model], 9, mode, less)]
+        assert found != [place.parts for place in rank([model], 9, mode)]
+    both = rank([static, pool(*rows, kb="other", **said)], 9)  # on one scale: a model's
+    assert both[0].parts == rank([model, pool(*rows, kb="other", **said)], 9)[0].parts
+
+
+def test_what_fills_up_has_something_in_common_itself():
+    """Else as many would follow as were asked for, whatever they say."""
+    rows = [(0.9, 9.0, "a"), (-0.1, 0.0, "b"), (0.1, 0.0, "c")]
+    assert order(rank([pool(*rows, ranked=1, card=[0.5, 0.5, 0.5])], 9)) == [0, 2]
 
 
 def test_nothing_is_ranked_as_nothing():

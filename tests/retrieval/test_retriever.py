@@ -46,7 +46,7 @@ class Interrupted(Retriever):
 
 def interrupted(kb, delete):
     whole = handle_of(kb).retriever
-    retriever = Interrupted(whole.stores, whole.kb_id, whole.embedder)
+    retriever = Interrupted(whole.stores, whole.kb_id, whole.embedder, whole.card_embedder)
     retriever.delete = delete
     return retriever
 
@@ -206,11 +206,12 @@ def test_headings_and_titles_count(workspace):
     kb = workspace.create("drinks")
     kb.add("Green", "# Green\n\n## Steeping\n\nTwo minutes are enough.\n")
     kb.add("Black", "# Black\n\n## Serving\n\nTwo minutes are enough.\n")
-    parts = {hit.title: hit.parts for hit in kb.search("steeping green", mode="lexical")}
+    words = RetrievalSpec(title_weight=0.2, heading_weight=0.1)
+    found = kb.search("steeping green", mode="lexical", retrieval=words)
+    parts = {hit.title: hit.parts for hit in found}
     assert parts["Green"].title > 0
     assert parts["Green"].heading > 0
-    alone = RetrievalSpec(title_weight=0, heading_weight=0)
-    hit = kb.search("steeping green", retrieval=alone)[0]
+    hit = kb.search("steeping green")[0]
     assert hit.title == "Green"
     assert hit.parts.title == hit.parts.heading == 0
 
@@ -282,7 +283,7 @@ def test_an_embedder_that_fails_is_asked_only_as_long_as_it_is_the_one(workspace
         raise EmbedderError("broken")
 
     def retriever(embedder):
-        return Retriever(whole.stores, whole.kb_id, embedder)
+        return Retriever(whole.stores, whole.kb_id, embedder, whole.card_embedder)
 
     name("broken")
     assert search([retriever(mended)], Query.of("tea"))[0].title == "green tea"

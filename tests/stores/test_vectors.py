@@ -18,6 +18,12 @@ DRINKS = [
 ]  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def large(monkeypatch):
+    """No search waits for a snapshot, as if there were too many chunks."""
+    monkeypatch.setattr("kbkit.retrieval.retriever._SMALL", 0)
+
+
 @pytest.fixture
 def folder(tmp_path):
     """A workspace with one knowledge base, closed."""

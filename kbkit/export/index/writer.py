@@ -29,6 +29,8 @@ DESCRIPTOR = "kb.json"
 TEXT_BYTES = 8_000
 """About what the texts of a shard take; a long one may take more by itself."""
 _DRAFT = ".draft"
+_TITLE_WEIGHT, _HEADING_WEIGHT = 0.2, 0.1
+"""What is best where there are no cards, on questions about Python, SciFact and Cranfield."""
 """Folder of an index that is being written; MkDocs does not publish names that begin with a dot."""
 
 
@@ -187,8 +189,9 @@ def _core(
         "settings": {
             "dense": ranking.dense_weight,
             "document": ranking.document_weight,
-            "title": ranking.title_weight,
-            "heading": ranking.heading_weight,
+            # a site has no cards, so words of titles and headings stand in for them
+            "title": max(ranking.title_weight, _TITLE_WEIGHT),
+            "heading": max(ranking.heading_weight, _HEADING_WEIGHT),
             "rating": ranking.rating_weight,
             "perDocument": ranking.per_document,
             "duplicates": ranking.duplicates,

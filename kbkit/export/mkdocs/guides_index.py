@@ -143,6 +143,9 @@ def _snapshot(
         rows=columns[:, 1].astype(np.int32),
         counts=np.minimum(columns[:, 2], 65_535).astype(np.uint16),
         average_length=float(lengths.mean()),
+        document_lengths=np.bincount(owners, lengths, len(titles)).astype(np.int64),
+        card_embedder="",
+        card_vectors=np.zeros((len(titles), 0), np.float32),
     )
     return snapshot, encoder
 

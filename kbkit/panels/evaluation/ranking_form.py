@@ -13,6 +13,8 @@ _WEIGHTS = {
     "document_weight": ("Document", 5.0),
     "title_weight": ("Title", 5.0),
     "heading_weight": ("Headings", 5.0),
+    "card_weight": ("About", 5.0),
+    "page_weight": ("Whole text", 5.0),
 }
 """What is called what, and the most it may be."""
 _ENCODERS = (("The model", "model"), ("Fitted to the chunks", "fitted"))

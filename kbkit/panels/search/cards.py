@@ -22,6 +22,8 @@ _SHARES = (
     ("document", "from other passages of the document"),
     ("title", "from words in its title"),
     ("heading", "from words in the headings above it"),
+    ("card", "from what its document is about"),
+    ("page", "from words all over its document"),
     ("rating", "from ratings"),
 )
 _SPANS = (

@@ -384,7 +384,7 @@ class Card {
   drawScore({ total, label, shares }) {
     const bar = make("span", { class: "kbkit-bar" });
     for (const { name, percent } of shares) {
-      bar.append(make("span", { class: `kbkit-${name}`, style: { width: `${percent}%` } }));
+      bar.append(make("span", { class: `kbkit-share-${name}`, style: { width: `${percent}%` } }));
     }
     this.score.replaceChildren(bar, make("span", {}, total));
     this.score.setAttribute("aria-label", label);

@@ -15,7 +15,7 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, documents
 
-_DOCUMENT_COLUMNS = [
+DOCUMENT_COLUMNS = [
     documents.c[name]
     for name in (
         "id", "uri", "title", "content", "document_type", "tags", "metadata", "state",
@@ -24,7 +24,8 @@ _DOCUMENT_COLUMNS = [
 ]  # fmt: skip
 
 
-def _document(row: Any) -> Document:
+def document_of(row: Any) -> Document:
+    """The document of a row of `DOCUMENT_COLUMNS`."""
     values = dict(row._mapping)
     values["document_type"] = DocumentType(values["document_type"])
     values["state"] = DocumentState(values["state"])
@@ -39,25 +40,25 @@ def get_document(transaction: Transaction, kb_id: str, document_id: str) -> Docu
         NotFoundError: There is no such document.
     """
     row = transaction.execute(
-        sa.select(*_DOCUMENT_COLUMNS).where(
+        sa.select(*DOCUMENT_COLUMNS).where(
             documents.c.kb_id == kb_id,
             sa.or_(documents.c.id == document_id, documents.c.uri == document_id),
         )
     ).first()
     if row is None:
         raise NotFoundError(f"no document with id or URI {document_id!r}")
-    return _document(row)
+    return document_of(row)
 
 
 def iter_documents(
     transaction: Transaction, kb_id: str, *, gone: bool = True
 ) -> Iterator[Document]:
     """All documents of a knowledge base in order of URI, read as they are asked for."""
-    query = sa.select(*_DOCUMENT_COLUMNS).where(documents.c.kb_id == kb_id)
+    query = sa.select(*DOCUMENT_COLUMNS).where(documents.c.kb_id == kb_id)
     if not gone:
         query = query.where(documents.c.state != DocumentState.GONE.value)
     for row in transaction.execute(query.order_by(documents.c.uri)).yield_per(100):
-        yield _document(row)
+        yield document_of(row)
 
 
 _CHUNK_COLUMNS = [

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0007"
+HEAD = "0008"
 """Revision of the newest migration."""
 
 
@@ -251,6 +251,20 @@ embedded = Table(
     Column("embed_hash", String, primary_key=True),
     # float16, little endian
     Column("vector", LargeBinary, nullable=False),
+)
+
+cards = Table(
+    "cards",
+    metadata,
+    # what a document is in a few lines; one that has none yet gets it with the next ingest
+    Column("document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
+    _kb(),
+    Column("text", Text, nullable=False),
+    # fingerprint of what embedded the text
+    Column("embedder", String, nullable=False),
+    # float16, little endian
+    Column("vector", LargeBinary, nullable=False),
+    Index("cards_by_kb", "kb_id"),
 )
 
 query_encoders = Table(

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels
-from kbkit.stores.catalog import knowledge_bases, outbox, reading
+from kbkit.stores.catalog import cards, knowledge_bases, outbox, reading
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, documents, vectors
@@ -155,6 +155,7 @@ def replace_documents(
             [{f"of_{name}": value for name, value in _values(kb_id, entry).items()
               if name not in ("kb_id", "uri")} for entry in known],
         )  # fmt: skip
+    cards.remove(transaction, [entry.document.id for entry in known])
     added = [chunk for entry in fresh for chunk in entry.chunks]
     kept: dict[str, int | None] = {}
     removed = 0
@@ -333,6 +334,7 @@ def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> C
         )
     ).all()
     _remove_chunks(transaction, kb_id, rows)
+    cards.remove(transaction, [document_id])
     transaction.execute(
         documents.update()
         .where(documents.c.id == document_id)

@@ -15,7 +15,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-_FORMAT = "2"
+_FORMAT = "3"
 PART = ".part"
 """How the name of a file ends that is being written."""
 
@@ -99,6 +99,10 @@ class Snapshot:
         rows: The chunk of each posting, ascending within a term.
         counts: How often the term stands in it.
         average_length: Mean of `lengths`.
+        document_lengths: Number of terms of each document's chunks.
+        card_embedder: Fingerprint of what embedded the cards; ``""`` where there are none.
+        card_vectors: A unit vector for the card of each document, zeros for one that has none yet,
+            shape ``(len(document_ids), dimensions)``.
     """
 
     version: int
@@ -120,6 +124,9 @@ class Snapshot:
     rows: NDArray[np.int32]
     counts: NDArray[np.uint16]
     average_length: float
+    document_lengths: NDArray[np.int64]
+    card_embedder: str
+    card_vectors: NDArray[np.float32]
     _rows: dict[str, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -146,6 +153,7 @@ class Snapshot:
 
 _ARRAYS = (
     "seqs", "owners", "lengths", "headings", "vectors", "sizes", "starts", "rows", "counts",
+    "document_lengths", "card_vectors",
 )  # fmt: skip
 _TEXTS = ("ids", "document_ids", "titles", "heading_texts", "terms")
 _SOUGHT = ("document_ids", "terms")
@@ -175,6 +183,7 @@ def save(snapshot: Snapshot, path: Path) -> None:
         "format": _FORMAT,
         "version": str(snapshot.version),
         "embedder": snapshot.embedder,
+        "card_embedder": snapshot.card_embedder,
         "average_length": repr(snapshot.average_length),
     }
     try:
@@ -213,6 +222,7 @@ def load(path: Path) -> Snapshot | None:
         snapshot = Snapshot(
             version=int(about["version"]),
             embedder=about["embedder"],
+            card_embedder=about["card_embedder"],
             average_length=float(about["average_length"]),
             **values,
         )
@@ -225,7 +235,10 @@ def _whole(snapshot: Snapshot) -> bool:
     """Whether its columns fit together."""
     s = snapshot
     of_chunks = {len(column) for column in (s.ids, s.owners, s.lengths, s.headings, s.vectors)}
-    of_documents = {len(s.titles), len(s.sizes), len(s.title_terms)}
+    of_documents = {
+        *(len(column) for column in (s.titles, s.sizes, s.title_terms)),
+        *(len(column) for column in (s.document_lengths, s.card_vectors)),
+    }
     return (
         of_chunks == {len(s)}
         and of_documents == {len(s.document_ids)}

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores.catalog import corpus, knowledge_bases
+from kbkit.stores.catalog import cards, corpus, knowledge_bases
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.packing import unpack
@@ -166,6 +166,7 @@ def _make(transaction: Transaction, row: KnowledgeBaseRow, before: Snapshot | No
     numbers = {term: i for i, term in enumerate(terms)}
     owners = np.concatenate([moved[before.owners[kept]], new.owners])
     lengths = np.concatenate([before.lengths[kept], new.lengths])
+    found = cards.vectors_of(transaction, row.id)
     return Snapshot(
         version=row.version,
         embedder=row.embedder,
@@ -186,7 +187,18 @@ def _make(transaction: Transaction, row: KnowledgeBaseRow, before: Snapshot | No
         rows=rows,
         counts=counts,
         average_length=float(lengths.mean()) if len(lengths) else 0.0,
+        document_lengths=np.bincount(owners, lengths, len(titles)).astype(np.int64),
+        card_embedder=found.embedder,
+        card_vectors=_of_documents(found, ordinals),
     )
+
+
+def _of_documents(found: cards.CardVectors, ordinals: Mapping[str, int]) -> NDArray[np.float32]:
+    """The card vectors of all documents; zeros for those that have none."""
+    vectors = np.zeros((len(ordinals), found.vectors.shape[1]), np.float32)
+    there = [i for i, known in enumerate(found.document_ids) if known in ordinals]
+    vectors[[ordinals[found.document_ids[i]] for i in there]] = found.vectors[there]
+    return vectors
 
 
 def _listed(texts: Sequence[str], language: str, numbers: Mapping[str, int]) -> Lists:
@@ -225,6 +237,9 @@ def _empty(dimensions: int) -> Snapshot:
         rows=np.zeros(0, np.int32),
         counts=np.zeros(0, np.uint16),
         average_length=0.0,
+        document_lengths=np.zeros(0, np.int64),
+        card_embedder="",
+        card_vectors=np.zeros((0, 0), np.float32),
     )
 
 

@@ -1,0 +1,224 @@
+"""Search by what documents are about: their cards by meaning, and their words as a whole."""
+
+import json
+
+import numpy as np
+import pytest
+
+import kbkit
+from kbkit.knowledge_base import handle_of
+from kbkit.models import Mode
+from kbkit.recipes import JsonlSource, KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
+from kbkit.retrieval.query import Query
+from kbkit.stores.catalog import cards, knowledge_bases
+from kbkit.stores.snapshots.snapshot import load
+from kbkit.testing import HashEmbedder
+
+PAGES = {
+    "rm": "Removes entries of a directory that nobody has any use for.",
+    "ls": "Lists what a directory holds, one name a line, in order of the alphabet.",
+    "date": "Prints the present time in a format that can be chosen, or sets the clock.",
+    "ping": "Sends packets over a network and waits for what comes back from it.",
+    "sort": "Puts the lines of a text in order, by letters or by numbers.",
+    "chat": "Talks to people who are logged in at the same time, line by line.",
+}
+NO_CARDS = RetrievalSpec(card_weight=0)
+NO_PAGES = RetrievalSpec(page_weight=0)
+
+
+def ingest(kb, folder, pages):
+    lines = [
+        {"uri": f"man:{name}", "title": name, "tags": [name[0]],
+         "text": f"# {name}\n\n{text}\n\n## Options\n\nNone.\n"}
+        for name, text in pages.items()
+    ]  # fmt: skip
+    path = folder / f"{kb.name}.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    kb.ingest(JsonlSource(path=str(path)))
+    return kb
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with kbkit.open(tmp_path / "kb") as opened:
+        yield opened
+
+
+@pytest.fixture
+def kb(workspace, tmp_path):
+    return ingest(workspace.create("man"), tmp_path, PAGES)
+
+
+def titles(hits):
+    return list(dict.fromkeys(hit.title for hit in hits))
+
+
+def forget(kb, *names):
+    """Have no cards of some documents, as while they are being made."""
+    ids = [document.id for document in kb.documents if document.title in names]
+    with kb._stores.database.write() as transaction:
+        cards.remove(transaction, ids)
+        knowledge_bases.touch(transaction, kb.id)
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [("delete file", "rm"), ("what day is it", "date"), ("is the host up", "ping")],
+)
+def test_a_page_that_answers_in_other_words_comes_first(kb, query, title):
+    hits = kb.search(query)
+    words = set(query.split())
+    assert not words & set(PAGES[title].lower().split()) - {"the", "is", "it"}
+    assert hits[0].title == title
+    parts = hits[0].parts
+    assert parts.card == max(hit.parts.card for hit in hits) > 0
+    assert hits[0].score == pytest.approx(parts.total)
+    assert hits.notes == ()
+
+
+def test_each_mode_has_its_leg(kb):
+    hits = {mode: kb.search("order of lines", mode=mode) for mode in Mode}
+    for mode, found in hits.items():
+        best = found[0].parts
+        assert found[0].title == "sort"
+        assert (best.card > 0) == (mode is not Mode.LEXICAL)
+        assert (best.page > 0) == (mode is not Mode.DENSE)
+    assert kb.search("order of lines", retrieval=NO_CARDS)[0].parts.card == 0
+    assert kb.search("order of lines", retrieval=NO_PAGES)[0].parts.page == 0
+
+
+def test_words_in_different_chunks_speak_for_their_page(workspace, tmp_path):
+    far = "Filler that says nothing at all of either, over and over again. " * 30
+    kb = ingest(workspace.create("far"), tmp_path, {
+        "one": f"Herons wade.\n\n{far}\n\n## More\n\n{far}\n\nOtters swim.",
+        "two": f"Herons wade.\n\n{far}", "three": f"Otters swim.\n\n{far}",
+        **{f"page {n}": far for n in range(40)},
+    })  # fmt: skip
+    hits = kb.search("herons otters", mode="lexical")
+    pages = {hit.title: hit.parts.page for hit in hits}
+    assert pages["one"] > max(pages["two"], pages["three"]) > 0
+    assert hits[0].title == "one"
+
+
+def test_a_document_without_a_card_yet_is_not_pushed_down(kb):
+    before = kb.search("delete file")
+    shares = {hit.title: hit.parts.card for hit in before}
+    forget(kb, "rm")
+    hits = kb.search("delete file")
+    now = {hit.title: hit.parts.card for hit in hits}
+    others = [share for title, share in now.items() if title != "rm"]
+    assert shares["rm"] == max(shares.values())
+    assert min(others) < now["rm"] < max(others)
+    forget(kb, *PAGES)
+    none = kb.search("delete directory entries")
+    assert {hit.parts.card for hit in none} == {0.0}
+    assert none[0].title == "rm"
+    assert none.notes == ()
+
+
+def test_filters_leave_the_order_of_what_passes(kb):
+    whole = titles(kb.search("delete file"))
+    assert whole[0] == "rm"
+    assert titles(kb.search("delete file", filters={"tags": "r"})) == ["rm"]
+    left = titles(kb.search("delete file", filters={"tags": "d"}))
+    assert left == ["date"]
+    best = kb.search("delete file", filters={"tags": "d"})[0].parts
+    assert best.card == pytest.approx(max(h.parts.card for h in kb.search("what day is it")))
+
+
+def test_several_knowledge_bases_compare(kb, workspace, tmp_path):
+    other = ingest(workspace.create("house"), tmp_path, {
+        "broom": "Sweeps the floor of a kitchen, a hall or a yard.",
+        "vase": "Holds flowers, and water for them, on a table.",
+    })  # fmt: skip
+    hits = workspace.search("delete file")
+    assert (hits[0].kb, hits[0].title) == ("man", "rm")
+    hits = workspace.search("clean the ground")
+    assert (hits[0].kb, hits[0].title) == ("house", "broom")
+    one = {hit.title: hit.parts for hit in workspace.search("flowers directory", mode="lexical")}
+    assert one["vase"].page > 0 < one["rm"].page
+    assert max(parts.page for parts in one.values()) == one["vase"].page  # the rarer word
+    assert other.search("clean the ground")[0].title == "broom"
+
+
+def test_a_query_is_embedded_once(kb, monkeypatch):
+    handle = handle_of(kb)
+    embedder = handle.card_embedder(handle.row())
+    asked, real = [], type(embedder).embed_query
+
+    def embed_query(self, text):
+        asked.append(text)
+        return real(self, text)
+
+    monkeypatch.setattr(type(embedder), "embed_query", embed_query)
+    first = kb.search("delete file")
+    assert kb.search("delete file", limit=3).hits == first.hits[:3]
+    assert asked == ["delete file"]
+    kb.search("is the host up", mode="lexical")
+    kb.search("is the host up", retrieval=NO_CARDS)
+    assert asked == ["delete file"]
+    monkeypatch.setattr("kbkit.retrieval.card_queries._KEPT", 1)
+    kb.search("is the host up")
+    kb.search("delete file")
+    assert asked == ["delete file", "is the host up", "delete file"]
+
+
+def test_cards_of_what_is_gone_are_left_aside_and_that_is_said(kb):
+    """Those of an embedder that is not here any more."""
+    with kb._stores.database.read() as transaction:
+        known = cards.vectors_of(transaction, kb.id).document_ids
+    hashes = {document.id: (document.content_hash, document.title) for document in kb.documents}
+    assert set(known) == set(hashes)
+    other = HashEmbedder()
+    with kb._stores.database.write() as transaction:
+        vectors = other.embed_passages([title for _, title in hashes.values()])
+        assert cards.put(transaction, kb.id, other.fingerprint, hashes, vectors) == len(PAGES)
+        knowledge_bases.touch(transaction, kb.id)
+    hits = kb.search("remove entries of a directory")
+    assert hits[0].title == "rm"
+    assert hits[0].parts.card == 0
+    assert hits.notes == (
+        f"man: its cards were embedded by {other.fingerprint}, which is not here; "
+        "`kbkit refresh man` embeds them again",
+    )
+    kb.refresh()
+    assert kb.search("delete file").notes == ()
+    assert kb.search("delete file")[0].title == "rm"
+
+
+def test_static_vectors_of_cards_weigh_less(workspace, tmp_path):
+    spec = KnowledgeBaseSpec(card_embedding=StaticEmbedding())
+    kb = ingest(workspace.create("man", spec=spec), tmp_path, PAGES)
+    best = kb.search("clock format")[0]
+    assert best.title == "date"
+    share = len(PAGES) / (len(PAGES) + 10)  # few documents
+    whole = 1 + 0.5 + share * (0.3 * 1.0 + 0.6 * 0.5)
+    assert best.parts.card == pytest.approx(share * 0.3 / whole)
+    assert best.parts.page == pytest.approx(share * 0.3 / whole)
+
+
+def test_a_snapshot_keeps_cards(kb):
+    (path,) = (kb._stores.snapshots.folder).glob("*.safetensors")
+    held, loaded = kb._stores.snapshots.renew(kb.id), load(path)
+    assert loaded.card_embedder == held.card_embedder
+    assert loaded.card_embedder.startswith("onnx:minilm:")
+    np.testing.assert_array_equal(loaded.card_vectors, held.card_vectors)
+    np.testing.assert_array_equal(loaded.document_lengths, held.document_lengths)
+    assert np.linalg.norm(loaded.card_vectors, axis=1) == pytest.approx(1, abs=2e-3)
+    with kb._stores.database.read() as transaction:
+        found = cards.vectors_of(transaction, kb.id)
+    for known, vector in zip(found.document_ids, found.vectors, strict=True):
+        row = list(loaded.document_ids).index(known)
+        np.testing.assert_allclose(loaded.card_vectors[row], vector, atol=1e-6)
+    owned = np.bincount(loaded.owners, loaded.lengths)
+    assert loaded.document_lengths.tolist() == owned.tolist()
+
+
+def test_a_knowledge_base_of_one_document_and_a_query_of_any_length(workspace):
+    kb = workspace.create("one")
+    kb.add("Tea", "Tea.")
+    assert kb.search("hot drink")[0].title == "Tea"
+    for mode in Mode:
+        kb.search("tea " * 2_500, mode=mode)
+    pool = handle_of(kb).retriever.pool(Query.of("hot drink"))
+    assert pool.candidates.pages.card.shape == (1,)
