@@ -68,7 +68,7 @@ class OnnxEmbedding(Spec):
     """Put before each query."""
     passage_prefix: str = ""
     """Put before each passage."""
-    batch_size: int = Field(default=16, ge=1)
+    batch_size: int = Field(default=4, ge=1)
     """Texts given to the model at once."""
 
     @model_validator(mode="after")
