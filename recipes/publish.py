@@ -73,7 +73,7 @@ def refresh(recipe: Path, workspace: Path, floor: float) -> None:
     if kbkit(workspace, "eval", str(recipe), "--fail-under", str(floor)):
         sys.exit(f"publish: {recipe.stem} answers its golden questions worse than {floor}")
     pages = PROJECT / "site" / "kb" / recipe.stem
-    if kbkit(workspace, "export", str(recipe), "--pages", str(pages)):
+    if kbkit(workspace, "export", str(recipe), "--pages-only", "--folder", str(pages)):
         sys.exit(f"publish: {recipe.stem} cannot be exported")
 
 
