@@ -403,6 +403,18 @@ def test_filters_offer_what_there_is(scratch):
     assert controls["after"].label == "Past week"
 
 
+def test_two_chips_clicked_before_the_panel_has_answered(scratch):
+    panel = SearchPanel(scratch)
+    panel.filters = {"tags": ["fruit"], "document_type": "manual", "state": "current"}
+    kind, tag, state, everything = panel.filter_box._chips.children
+    tag.click()
+    assert panel.filter_box._chips.children == (kind, state, everything)  # the same buttons
+    kind.click()
+    tag.click()  # twice
+    assert panel.filters == kbkit.Filters(state=("current",))
+    assert panel.filter_box._chips.children == (state,)
+
+
 def test_filters_can_be_set_from_python(scratch):
     panel = SearchPanel(scratch)
     panel.search("sun")

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
@@ -65,6 +66,7 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.toggle.observe(self._on_toggle, "value")
         self._row = row()
         self._chips = widgets.HBox().add_class("kbkit-chips")
+        self._chip_of: dict[str, Any] = {}
         for hidden in (self._row, self._chips):
             show(hidden, visible=False)
         self.controls: dict[str, Any] = {}
@@ -137,9 +139,14 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if not self._muted and self.controls:
             with self._muted:
                 self._show_value()
-        chips = self._make_chips()
-        self._chips.children = tuple(chips)
-        show(self._chips, visible=bool(chips))
+        conditions = _conditions(self.value)
+        # A chip that stays keeps its widget: a click on one that is drawn anew would be lost.
+        self._chip_of = {
+            text: self._chip_of.get(text) or self._make_chip(text, remove)
+            for text, remove in conditions.items()
+        }
+        self._chips.children = tuple(self._chip_of.values())
+        show(self._chips, visible=bool(conditions))
 
     def _show_value(self) -> None:
         """Let the controls say what the filters are, also where Python has set them."""
@@ -152,44 +159,49 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         after = value.after if self._age is None else self._age
         _choose(self.controls["after"], after, "since {:%Y-%m-%d}".format)
 
-    def _make_chips(self) -> list[Any]:
-        """A button for each condition, that removes it."""
-        value: Filters = self.value
-        found: list[tuple[str, Filters]] = []
-
-        def add(text: str, **without: Any) -> None:
-            found.append((text, replace(value, **without)))
-
-        if value.document_type:
-            kinds = " or ".join(kind.replace("_", " ") for kind in value.document_type)
-            add(f"type {kinds}", document_type=())
-        for tag in value.tags:
-            add(f"tag {tag}", tags=tuple(other for other in value.tags if other != tag))
-        if value.source:
-            add(f"from {value.source}", source="")
-        if value.path:
-            add(f"path {value.path}", path="")
-        if value.min_rating is not None:
-            add(f"{value.min_rating:g} stars or more", min_rating=None)
-        if value.after is not None:
-            add(f"fetched since {value.after:%Y-%m-%d}", after=None)
-        if value.before is not None:
-            add(f"fetched before {value.before:%Y-%m-%d}", before=None)
-        if value.state:
-            add(" or ".join(value.state), state=())
-        if value.heading:
-            add(f"below {value.heading}", heading="")
-        if value.page:
-            add(f"page {' or '.join(map(str, value.page))}", page=())
-        if len(found) > 1:
-            found.append(("all filters", _NONE))
-        return [self._chip(text, without) for text, without in found]
-
-    def _chip(self, text: str, without: Filters) -> Any:
+    def _make_chip(self, text: str, remove: Callable[[Filters], Filters]) -> Any:
+        """A button that removes a condition from what the filters are when it is clicked."""
         label, hint = f"{render.plain(text, 60)} ✕", f"Remove {render.plain(text, 200)}"
         chip = control(widgets.Button, label, tooltip=hint)
-        chip.on_click(lambda _button: setattr(self, "value", without))
+        chip.on_click(lambda _button: setattr(self, "value", remove(self.value)))
         return chip
+
+
+def _conditions(value: Filters) -> dict[str, Callable[[Filters], Filters]]:
+    """What each condition is called, and what takes it away from filters."""
+    found: dict[str, Callable[[Filters], Filters]] = {}
+
+    def add(text: str, **without: Any) -> None:
+        found[text] = lambda filters: replace(filters, **without)
+
+    if value.document_type:
+        kinds = " or ".join(kind.replace("_", " ") for kind in value.document_type)
+        add(f"type {kinds}", document_type=())
+    for tag in value.tags:
+        found[f"tag {tag}"] = partial(_without_tag, tag)
+    if value.source:
+        add(f"from {value.source}", source="")
+    if value.path:
+        add(f"path {value.path}", path="")
+    if value.min_rating is not None:
+        add(f"{value.min_rating:g} stars or more", min_rating=None)
+    if value.after is not None:
+        add(f"fetched since {value.after:%Y-%m-%d}", after=None)
+    if value.before is not None:
+        add(f"fetched before {value.before:%Y-%m-%d}", before=None)
+    if value.state:
+        add(" or ".join(value.state), state=())
+    if value.heading:
+        add(f"below {value.heading}", heading="")
+    if value.page:
+        add(f"page {' or '.join(map(str, value.page))}", page=())
+    if len(found) > 1:
+        found["all filters"] = lambda _filters: _NONE
+    return found
+
+
+def _without_tag(tag: str, filters: Filters) -> Filters:
+    return replace(filters, tags=tuple(other for other in filters.tags if other != tag))
 
 
 def _type_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
