@@ -30,7 +30,7 @@ from kbkit.export.index.writer import FORMAT, index_folder
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts
-from kbkit.retrieval.candidates import Candidates, merge_legs, top_indices
+from kbkit.retrieval.candidates.base import Candidates, merge_legs, top_indices
 from kbkit.retrieval.ranking import CandidatePool, rank
 from kbkit.text import analyzer
 

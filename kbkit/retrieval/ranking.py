@@ -12,7 +12,7 @@ from kbkit.embedding.base import Matrix
 from kbkit.models import Mode, ScoreParts
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores
-from kbkit.retrieval.candidates import Candidates
+from kbkit.retrieval.candidates.base import Candidates
 from kbkit.retrieval.fusion import (
     Features,
     Fused,

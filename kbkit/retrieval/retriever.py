@@ -13,14 +13,11 @@ from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Hit, Hits, Mode
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.bm25 import bm25_scores
-from kbkit.retrieval.candidates import (
-    Candidates,
-    EncodedQuery,
-    catalog_candidates,
-    filter_mask,
-    scan_is_faster,
-    snapshot_candidates,
-)
+from kbkit.retrieval.candidates.base import Candidates, EncodedQuery
+from kbkit.retrieval.candidates.catalog import catalog_candidates
+from kbkit.retrieval.candidates.chunks import scan_is_faster
+from kbkit.retrieval.candidates.masks import filter_mask
+from kbkit.retrieval.candidates.snapshot import snapshot_candidates
 from kbkit.retrieval.card_queries import CardQueryEncoder
 from kbkit.retrieval.fusion import Scores, rating_prior
 from kbkit.retrieval.postprocess import hits_needed, postprocess

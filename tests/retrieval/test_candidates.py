@@ -13,14 +13,11 @@ import kbkit
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Mode
 from kbkit.recipes import JsonlSource, RetrievalSpec
-from kbkit.retrieval.candidates import (
-    EncodedQuery,
-    _nearest_by_chroma,
-    catalog_candidates,
-    filter_mask,
-    snapshot_candidates,
-    top_indices,
-)
+from kbkit.retrieval.candidates.base import EncodedQuery, top_indices
+from kbkit.retrieval.candidates.catalog import catalog_candidates
+from kbkit.retrieval.candidates.chunks import nearest_by_chroma
+from kbkit.retrieval.candidates.masks import filter_mask
+from kbkit.retrieval.candidates.snapshot import snapshot_candidates
 from kbkit.stores.catalog import knowledge_bases, ratings
 from kbkit.stores.vector_index import Answer
 from kbkit.text import analyzer
@@ -42,7 +39,7 @@ def texts(count, seed=0):
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
     """Chroma is asked as if there were too many vectors to scan."""
-    monkeypatch.setattr("kbkit.retrieval.candidates._SCAN_LIMIT", 0)
+    monkeypatch.setattr("kbkit.retrieval.candidates.chunks._SCAN_LIMIT", 0)
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +126,7 @@ def test_catalog_snapshot_and_scan_give_the_same(view, query, mode, limit):
 @pytest.mark.parametrize("query", QUERIES)
 def test_few_candidates_are_the_best_of_each_leg(view, query, monkeypatch):
     none = lambda *_: np.zeros(0, np.int64)  # noqa: E731 - documents bring nothing here
-    monkeypatch.setattr("kbkit.retrieval.candidates._DocumentScores.best_rows", none)
+    monkeypatch.setattr("kbkit.retrieval.candidates.documents.DocumentScores.best_rows", none)
     asked = wanted(view, query, size=5, limit=30)
     whole = by_scan_of(view, wanted(view, query, limit=10**6))
     cosines = view.snapshot.vectors @ asked.vector
@@ -152,7 +149,7 @@ def test_few_candidates_are_the_best_of_each_leg(view, query, monkeypatch):
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_the_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch):
-    monkeypatch.setattr("kbkit.retrieval.candidates._BEST_DOCUMENTS", 3)
+    monkeypatch.setattr("kbkit.retrieval.candidates.documents._BEST_DOCUMENTS", 3)
     snapshot, card = view.snapshot, handle_of(kb).card_embedder(view.row)
     asked = replace(
         wanted(view, query, size=1, limit=1),
@@ -203,11 +200,11 @@ def test_what_chroma_names_may_be_gone(view):
     last = int(snapshot.seqs[-1])
     exact = top_indices(snapshot.vectors @ vector, 5).tolist()
     ids = [snapshot.ids[row] for row in exact]
-    assert _nearest_by_chroma(snapshot, Answer(ids, last), vector, 5).tolist() == exact
-    assert _nearest_by_chroma(snapshot, Answer(ids[::-1], last), vector, 5).tolist() == exact
-    assert _nearest_by_chroma(snapshot, Answer([*ids[1:], "gone"], last), vector, 5).tolist() == []
-    assert _nearest_by_chroma(snapshot, Answer(["gone"], last), vector, 5).tolist() == []
-    assert _nearest_by_chroma(snapshot, Answer(["gone"], 0), vector, 5).tolist() == exact
+    assert nearest_by_chroma(snapshot, Answer(ids, last), vector, 5).tolist() == exact
+    assert nearest_by_chroma(snapshot, Answer(ids[::-1], last), vector, 5).tolist() == exact
+    assert nearest_by_chroma(snapshot, Answer([*ids[1:], "gone"], last), vector, 5).tolist() == []
+    assert nearest_by_chroma(snapshot, Answer(["gone"], last), vector, 5).tolist() == []
+    assert nearest_by_chroma(snapshot, Answer(["gone"], 0), vector, 5).tolist() == exact
 
 
 def test_deleted_chunks_take_no_places_away(tmp_path):

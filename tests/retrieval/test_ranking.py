@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kbkit.models import Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics
-from kbkit.retrieval.candidates import Candidates, WholeDocuments
+from kbkit.retrieval.candidates.base import Candidates, WholeDocuments
 from kbkit.retrieval.ranking import CandidatePool, rank
 
 FREE = RetrievalSpec(duplicates=1, per_document=1000)

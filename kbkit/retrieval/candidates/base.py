@@ -1,0 +1,132 @@
+"""What is asked of the legs of search, and what they find: values, and how legs are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, zip_longest
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.embedding.base import Matrix, Vector
+from kbkit.models import Filters, Mode
+from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores
+
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Postings = tuple[NDArray[np.int32], NDArray[np.uint16]]
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedQuery:
+    """A query as both legs of one knowledge base read it.
+
+    Attributes:
+        terms: Analyzer terms of the query, each once.
+        language: Of the analyzer.
+        vector: Of the query; ``None`` where nothing is asked of the dense leg.
+        mode: Which legs take part.
+        size: Candidates of each leg that are ranked.
+        limit: Hits that are wanted, which may be more.
+        filters: What a document must be.
+        card_vector: Of the query as cards are embedded; ``None`` where they have no part.
+        card_embedder: Fingerprint of what embedded it.
+    """
+
+    terms: tuple[str, ...]
+    language: str
+    vector: Vector | None
+    mode: Mode
+    size: int
+    limit: int
+    filters: Filters
+    card_vector: Vector | None = None
+    card_embedder: str = ""
+
+    def sizes(self, chunks: int) -> tuple[int, int]:
+        """`size`, and what each leg gives in all, where there are so many chunks."""
+        return min(self.size, chunks), min(max(self.size, self.limit), chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeDocuments:
+    """What the documents of some candidates say as a whole.
+
+    Attributes:
+        which: The document of each candidate, shape ``(n,)``: an index into what follows.
+        counts: How often each query term stands in each document.
+        lengths: Number of terms of each.
+        statistics: Of all documents of the knowledge base.
+        card: Cosine of the query and the card of each, shape ``(documents,)``.
+        embedder: Fingerprint of what embedded the cards; ``""`` where cards have no part.
+    """
+
+    which: Rows
+    counts: Sequence[Mapping[str, int]]
+    lengths: Sequence[int]
+    statistics: CorpusStatistics
+    card: Scores
+    embedder: str
+
+    def bm25(self, statistics: CorpusStatistics | None = None) -> Scores:
+        """BM25 of each candidate's document, by other statistics where some are given."""
+        scores = bm25_scores(self.counts, self.lengths, statistics or self.statistics)
+        return np.asarray(scores[self.which], np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Chunks, by column. The first ``ranked`` ones are ranked, the others fill up behind them.
+
+    Attributes:
+        seqs: ``chunks.seq``, shape ``(n,)``.
+        ranked: How many of them are candidates proper.
+        document_ids: The document of each.
+        sizes: Number of chunks of that document, shape ``(n,)``.
+        title: Share of the query's terms that its title has, 0 to 1, shape ``(n,)``.
+        heading: Share of them that the headings above each chunk have, that title aside.
+        lengths: Number of terms of each.
+        counts: How often each query term stands in each.
+        vectors: Shape ``(n, dimensions)``.
+        statistics: Of all chunks of the knowledge base.
+        pages: What the documents say as a whole; ``None`` where no snapshot tells.
+    """
+
+    seqs: Rows
+    ranked: int
+    document_ids: Sequence[str]
+    sizes: Rows
+    title: Scores
+    heading: Scores
+    lengths: Sequence[int]
+    counts: Sequence[Mapping[str, int]]
+    vectors: Matrix
+    statistics: CorpusStatistics
+    pages: WholeDocuments | None = None
+
+
+def top_indices(scores: NDArray[np.float32], most: int) -> Rows:
+    """Indexes of the highest scores, best first; equal ones keep their order."""
+    if most < len(scores):
+        least = np.partition(scores, len(scores) - most)[len(scores) - most]
+        above = np.flatnonzero(scores >= least)
+    else:
+        above = np.arange(len(scores))
+    return above[np.argsort(-scores[above], kind="stable")][:most]
+
+
+def merge_legs(dense: Rows, found: Rows, size: int, others: Rows | None = None) -> tuple[Rows, int]:
+    """The candidates of both legs, each once: first the ``size`` best of either, then the rest.
+
+    The legs take turns with the rest, so that a longer list begins like a shorter one. A leg may
+    name a chunk again. ``others`` stand with the best.
+    """
+    legs = [list(dict.fromkeys(leg.tolist())) for leg in (dense, found)]
+    more = () if others is None else others.tolist()
+    ranked = sorted({*legs[0][:size], *legs[1][:size], *more})
+    there = {*ranked, None}
+    turns = chain.from_iterable(zip_longest(legs[0][size:], legs[1][size:]))
+    rest = [row for row in dict.fromkeys(turns) if row not in there]
+    return np.array(ranked + rest, np.int64), len(ranked)

@@ -1,0 +1,116 @@
+"""The legs of documents as a whole: by their cards, and by all of their words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.embedding.base import Vector
+from kbkit.models import Mode
+from kbkit.retrieval.bm25 import CorpusStatistics, impacts
+from kbkit.retrieval.candidates.base import (
+    EncodedQuery,
+    Mask,
+    Postings,
+    Rows,
+    WholeDocuments,
+    top_indices,
+)
+from kbkit.stores.snapshots.snapshot import Snapshot
+
+_BEST_DOCUMENTS = 30
+"""Documents that bring their best chunk, by their cards and by their words."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentScores:
+    """What each document of a snapshot says to a query as a whole.
+
+    Attributes:
+        counts: By term, how often it stands in each document.
+        statistics: Of the documents.
+        page: BM25 of each.
+        card: Cosine of the query and the card of each; the mean of the others for one without.
+        embedder: Of the cards; ``""`` where they have no part.
+    """
+
+    counts: Mapping[str, NDArray[np.int64]]
+    statistics: CorpusStatistics
+    page: NDArray[np.float32]
+    card: NDArray[np.float32]
+    embedder: str
+
+    @classmethod
+    def of(
+        cls, snapshot: Snapshot, postings: Mapping[str, Postings], query: EncodedQuery
+    ) -> DocumentScores:
+        """Score all documents."""
+        number, lengths = len(snapshot.document_ids), snapshot.document_lengths
+        held = int(np.count_nonzero(lengths))
+        average = float(lengths.sum()) / held if held else 0.0
+        counts = {
+            term: np.bincount(snapshot.owners[rows], times, number).astype(np.int64)
+            for term, (rows, times) in postings.items()
+            if query.mode is not Mode.DENSE
+        }
+        frequencies = {term: int(np.count_nonzero(found)) for term, found in counts.items()}
+        statistics = CorpusStatistics(held, average, frequencies)
+        page = np.zeros(number, np.float32)
+        for term, found in counts.items():
+            there = np.flatnonzero(found)
+            idf = statistics.idf(term)
+            page[there] += impacts(found[there], lengths[there], average, idf)
+        card, embedder = np.zeros(number, np.float32), ""
+        # cards may have been embedded anew since the query was
+        if query.card_vector is not None and query.card_embedder == snapshot.card_embedder:
+            embedder = snapshot.card_embedder
+            card = snapshot.card_vectors @ query.card_vector
+            known = card != 0  # zeros are of those that have none; to read them all takes longer
+            card[~known] = card[known].mean() if known.any() else 0.0
+        return cls(counts, statistics, page, card, embedder)
+
+    def best_rows(
+        self,
+        snapshot: Snapshot,
+        vector: Vector | None,
+        lexical: NDArray[np.float32],
+        mask: Mask | None,
+    ) -> Rows:
+        """The best chunk of each of the documents that are best as a whole."""
+        open_ = snapshot.sizes > 0
+        if mask is not None:
+            open_ = np.bincount(snapshot.owners[mask], minlength=len(open_)) > 0
+        best = np.zeros(len(open_), np.bool_)
+        for scores in (self.page, self.card):
+            there = np.flatnonzero(open_ & (scores > 0))
+            best[there[top_indices(scores[there], _BEST_DOCUMENTS)]] = True
+        rows = np.flatnonzero(
+            best[snapshot.owners] if mask is None else best[snapshot.owners] & mask
+        )
+        own = lexical[rows] / max(float(lexical.max(initial=0.0)), 1e-9)
+        if vector is not None:
+            cosines = np.maximum(snapshot.vectors[rows] @ vector, 0.0)
+            own = own + cosines / max(float(cosines.max(initial=0.0)), 1e-9)
+        order = np.lexsort((-own, snapshot.owners[rows]))
+        _, first = np.unique(snapshot.owners[rows][order], return_index=True)
+        return np.asarray(rows[order[first]], np.int64)
+
+    def of_candidates(self, snapshot: Snapshot, owners: NDArray[np.int32]) -> WholeDocuments:
+        """What is known of the documents of some candidates."""
+        documents, which = np.unique(owners, return_inverse=True)
+        counts: list[dict[str, int]] = [{} for _ in range(len(documents))]
+        for term, found in self.counts.items():
+            for i, times in enumerate(found[documents].tolist()):
+                if times:
+                    counts[i][term] = times
+        return WholeDocuments(
+            which=np.asarray(which, np.int64),
+            counts=counts,
+            lengths=snapshot.document_lengths[documents].tolist(),
+            statistics=self.statistics,
+            card=self.card[documents].astype(np.float64),
+            embedder=self.embedder,
+        )
