@@ -13,7 +13,7 @@ from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Hit, Hits, Mode
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.bm25 import bm25_scores
-from kbkit.retrieval.candidates.base import Candidates, EncodedQuery
+from kbkit.retrieval.candidates.base import Candidates, EncodedQuery, cosines
 from kbkit.retrieval.candidates.catalog import catalog_candidates
 from kbkit.retrieval.candidates.chunks import scan_is_faster
 from kbkit.retrieval.candidates.masks import filter_mask
@@ -320,8 +320,7 @@ def _columns(candidates: Candidates, encoded: EncodedQuery, totals: Totals) -> d
 def _cosines(candidates: Candidates, vector: Vector | None) -> Scores:
     if vector is None:
         return np.zeros(len(candidates.seqs))
-    # unlike BLAS, the same for the same vector whatever else is a candidate
-    return np.asarray(np.einsum("ij,j->i", candidates.vectors, vector), np.float64)
+    return cosines(candidates.vectors, vector).astype(np.float64)
 
 
 def _rated(candidates: Candidates, totals: Totals) -> tuple[Scores, Scores]:

@@ -15,7 +15,7 @@ from kbkit.models import Filters, Mode
 from kbkit.recipes import JsonlSource, RetrievalSpec
 from kbkit.retrieval.candidates.base import EncodedQuery, top_indices
 from kbkit.retrieval.candidates.catalog import catalog_candidates
-from kbkit.retrieval.candidates.chunks import nearest_by_chroma
+from kbkit.retrieval.candidates.chunks import ChunkCosines, nearest_by_chroma
 from kbkit.retrieval.candidates.masks import filter_mask
 from kbkit.retrieval.candidates.snapshot import snapshot_candidates
 from kbkit.stores.catalog import knowledge_bases, ratings
@@ -198,13 +198,14 @@ def test_chunks_that_chroma_does_not_know_are_candidates_like_others(kb, view, o
 def test_what_chroma_names_may_be_gone(view):
     snapshot, vector = view.snapshot, view.embed("green tea")
     last = int(snapshot.seqs[-1])
+    near = ChunkCosines(snapshot, vector)
     exact = top_indices(snapshot.vectors @ vector, 5).tolist()
     ids = [snapshot.ids[row] for row in exact]
-    assert nearest_by_chroma(snapshot, Answer(ids, last), vector, 5).tolist() == exact
-    assert nearest_by_chroma(snapshot, Answer(ids[::-1], last), vector, 5).tolist() == exact
-    assert nearest_by_chroma(snapshot, Answer([*ids[1:], "gone"], last), vector, 5).tolist() == []
-    assert nearest_by_chroma(snapshot, Answer(["gone"], last), vector, 5).tolist() == []
-    assert nearest_by_chroma(snapshot, Answer(["gone"], 0), vector, 5).tolist() == exact
+    assert nearest_by_chroma(snapshot, Answer(ids, last), near, 5).tolist() == exact
+    assert nearest_by_chroma(snapshot, Answer(ids[::-1], last), near, 5).tolist() == exact
+    assert nearest_by_chroma(snapshot, Answer([*ids[1:], "gone"], last), near, 5).tolist() == []
+    assert nearest_by_chroma(snapshot, Answer(["gone"], last), near, 5).tolist() == []
+    assert nearest_by_chroma(snapshot, Answer(["gone"], 0), near, 5).tolist() == exact
 
 
 def test_deleted_chunks_take_no_places_away(tmp_path):

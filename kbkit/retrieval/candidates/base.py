@@ -107,6 +107,16 @@ class Candidates:
     pages: WholeDocuments | None = None
 
 
+def cosines(vectors: Matrix, vector: Vector) -> NDArray[np.float32]:
+    """Cosines of unit vectors and a query's, shape ``(len(vectors),)``.
+
+    BLAS would hand so small a product to all cores, whose threads then wait for more with the
+    processor in hand: where the cores have other work, a scan of 20,000 took 12 ms rather than 2.4.
+    Unlike BLAS, it also gives the same for the same vector whatever else is a candidate.
+    """
+    return np.asarray(np.einsum("ij,j->i", vectors, vector))
+
+
 def top_indices(scores: NDArray[np.float32], most: int) -> Rows:
     """Indexes of the highest scores, best first; equal ones keep their order."""
     if most < len(scores):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.embedding.base import Vector
 from kbkit.models import Mode
 from kbkit.retrieval.bm25 import CorpusStatistics, impacts
 from kbkit.retrieval.candidates.base import (
@@ -17,8 +16,10 @@ from kbkit.retrieval.candidates.base import (
     Postings,
     Rows,
     WholeDocuments,
+    cosines,
     top_indices,
 )
+from kbkit.retrieval.candidates.chunks import ChunkCosines
 from kbkit.stores.snapshots.snapshot import Snapshot
 
 _BEST_DOCUMENTS = 30
@@ -67,7 +68,7 @@ class DocumentScores:
         # cards may have been embedded anew since the query was
         if query.card_vector is not None and query.card_embedder == snapshot.card_embedder:
             embedder = snapshot.card_embedder
-            card = snapshot.card_vectors @ query.card_vector
+            card = cosines(snapshot.card_vectors, query.card_vector)
             known = card != 0  # zeros are of those that have none; to read them all takes longer
             card[~known] = card[known].mean() if known.any() else 0.0
         return cls(counts, statistics, page, card, embedder)
@@ -75,7 +76,7 @@ class DocumentScores:
     def best_rows(
         self,
         snapshot: Snapshot,
-        vector: Vector | None,
+        dense: ChunkCosines,
         lexical: NDArray[np.float32],
         mask: Mask | None,
     ) -> Rows:
@@ -91,9 +92,8 @@ class DocumentScores:
             best[snapshot.owners] if mask is None else best[snapshot.owners] & mask
         )
         own = lexical[rows] / max(float(lexical.max(initial=0.0)), 1e-9)
-        if vector is not None:
-            cosines = np.maximum(snapshot.vectors[rows] @ vector, 0.0)
-            own = own + cosines / max(float(cosines.max(initial=0.0)), 1e-9)
+        near = np.maximum(dense.of(rows), 0.0)
+        own = own + near / max(float(near.max(initial=0.0)), 1e-9)
         order = np.lexsort((-own, snapshot.owners[rows]))
         _, first = np.unique(snapshot.owners[rows][order], return_index=True)
         return np.asarray(rows[order[first]], np.int64)

@@ -8,6 +8,7 @@ from kbkit.models import Mode
 from kbkit.retrieval.bm25 import CorpusStatistics
 from kbkit.retrieval.candidates.base import Candidates, EncodedQuery, Mask, merge_legs, top_indices
 from kbkit.retrieval.candidates.chunks import (
+    ChunkCosines,
     bm25_of_all,
     counts_of,
     nearest_by_chroma,
@@ -52,14 +53,15 @@ def snapshot_candidates(
         matching = np.flatnonzero(lexical)
         found = matching[top_indices(lexical[matching], most)]
     to_ask = not scan_is_faster(snapshot) and mask is None and vectors.is_open(row)
+    near = ChunkCosines(snapshot, vector)
     if vector is not None and to_ask:
-        dense = nearest_by_chroma(snapshot, vectors.ask(row, vector, size), vector, size)
+        dense = nearest_by_chroma(snapshot, vectors.ask(row, vector, size), near, size)
     if vector is not None and len(dense) < most:
         # behind what Chroma found, so that a longer list begins like a shorter one
-        dense = np.concatenate([dense, nearest_by_scan(snapshot, vector, most, mask)])
+        dense = np.concatenate([dense, nearest_by_scan(near, most, mask)])
     documents = DocumentScores.of(snapshot, postings, query)
     chosen, ranked = merge_legs(
-        dense, found, size, documents.best_rows(snapshot, vector, lexical, mask)
+        dense, found, size, documents.best_rows(snapshot, near, lexical, mask)
     )
     owners, headings = snapshot.owners[chosen], snapshot.headings[chosen]
     whole = max(1, len(query.terms))
