@@ -1,23 +1,21 @@
 """Cards: what each document is, in a few lines, so that search can ask for documents as a whole.
 
 A card is the title, what the document says of itself first, and the outline of its headings. It is
-made of the document alone, behind the ingest that stored it.
+made of the document alone, behind the ingest that stored it (`kbkit.ingest.card_vectors`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from kbkit.embedding.base import Embedder
 from kbkit.markdown.blocks import Block, Kind
 from kbkit.markdown.plain_text import plain_text
 from kbkit.markdown.structure import outline
-from kbkit.models import Document, Progress
-from kbkit.progress import OnProgress
-from kbkit.stores.catalog import cards, knowledge_bases
-from kbkit.stores.catalog.database import Database
 
+REVISION = 1
+"""Of the form of cards: one more with each change of what `card_text` gives, so that those that
+are stored are made again."""
 LENGTH = 600
 """Most characters of a card; MiniLM reads some more at once, at a cost that grows with them."""
 LEAD_LENGTH = 350
@@ -30,7 +28,6 @@ _WIDE_LETTERS = 16
 _READ = 4_000
 """Characters of a paragraph that are looked at."""
 _HEADINGS = 400
-_BATCH = 64
 _NUMBER = re.compile(r"(?:[A-Z]\.)?(?:\d{1,4}\.)+\d*\s+|[A-Z]\.\s+(?=[A-Z])")
 _WORD = re.compile(r"\w{2,}")
 _WIDE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
@@ -112,51 +109,3 @@ def _cut(text: str) -> str:
     if ends and ends[-1] >= LEAD_LENGTH * 0.4:
         return text[: ends[-1]]
     return text[:LEAD_LENGTH].rsplit(" ", 1)[0]
-
-
-def make_cards(
-    database: Database,
-    kb_id: str,
-    embedder: Embedder,
-    *,
-    on_progress: OnProgress | None = None,
-    stop: Callable[[], bool] = lambda: False,
-) -> int:
-    """Make and embed the cards that are missing; what was made is kept when it is stopped.
-
-    Args:
-        database: The catalog.
-        kb_id: The knowledge base.
-        embedder: Of cards. Those of another one are made again.
-        on_progress: Called after some cards.
-        stop: Asked often; true ends the work cleanly.
-
-    Returns:
-        How many were made.
-
-    Raises:
-        EmbedderError: The embedder failed.
-        NotFoundError: The knowledge base was deleted.
-    """
-    made, fingerprint = 0, embedder.fingerprint
-    with database.read() as transaction:
-        wanted = cards.count_lacking(transaction, kb_id, fingerprint)
-    while not stop():
-        with database.read() as transaction:
-            lacking = cards.lacking(transaction, kb_id, fingerprint, _BATCH)
-        if not lacking:
-            break
-        texts = {known.id: (known.content_hash, _text(known)) for known in lacking}
-        vectors = embedder.embed_passages([text for _, text in texts.values()])
-        with database.write() as transaction:
-            made += cards.put(transaction, kb_id, fingerprint, texts, vectors)
-        if on_progress is not None:
-            on_progress(Progress("cards", made, max(made, wanted), "cards"))
-    if made:
-        with database.write() as transaction:
-            knowledge_bases.touch(transaction, kb_id)
-    return made
-
-
-def _text(document: Document) -> str:
-    return card_text(document.title, document.content) or document.uri

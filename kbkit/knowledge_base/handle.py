@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbkit.embedding.base import Embedder
 from kbkit.errors import EmbedderError, NotFoundError
-from kbkit.ingest.cards import make_cards
-from kbkit.ingest.pipeline import Stop
+from kbkit.ingest.card_vectors import CardMaker
 from kbkit.models import (
     Document,
     Filters,
@@ -23,8 +22,7 @@ from kbkit.models import (
     Target,
     TargetKind,
 )
-from kbkit.progress import OnProgress
-from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
+from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever, search
 from kbkit.stores.catalog import knowledge_bases, ratings, reading
@@ -158,7 +156,17 @@ class Handle:
         return self._embedder
 
     def card_embedder(self, row: KnowledgeBaseRow) -> Embedder:
-        """What embeds the cards of the knowledge base as the catalog has it like this.
+        """What embedded the cards that are searched, of the knowledge base as the catalog has it.
+
+        Raises:
+            EmbedderError: It cannot be opened.
+        """
+        if row.card_embedder.startswith("static:"):  # until the model has embedded all
+            return self.resources.embedder(StaticEmbedding())
+        return self.card_model(row)
+
+    def card_model(self, row: KnowledgeBaseRow) -> Embedder:
+        """What is to embed its cards.
 
         Raises:
             EmbedderError: It cannot be opened.
@@ -166,15 +174,14 @@ class Handle:
         spec = KnowledgeBaseSpec.model_validate(row.config).card_embedding
         return self.resources.card_embedder(spec)
 
-    def make_cards(self, on_progress: OnProgress | None = None, stop: Stop = lambda: False) -> int:
-        """Make the cards that are missing; see `kbkit.ingest.cards.make_cards`."""
-        row = self.row()
-        return make_cards(
+    @property
+    def cards(self) -> CardMaker:
+        """What makes its cards."""
+        return CardMaker(
             self.stores.database,
             self.id,
-            self.card_embedder(row),
-            on_progress=on_progress,
-            stop=stop,
+            self.card_model(self.row()),
+            lambda: self.resources.embedder(StaticEmbedding()),
         )
 
     @cached_property

@@ -141,7 +141,7 @@ class Ingestion:
             if old.storage != spec.storage:
                 restart(transaction, knowledge_bases.get_by_id(transaction, self.id))
         self._stores.vectors.apply(self.id)
-        self._handle.make_cards(on_progress, stop)
+        self._handle.cards.make(on_progress=on_progress, stop=stop)
         return self._with_encoder(report)
 
     def _with_encoder(self, report: IngestReport) -> IngestReport:
@@ -233,9 +233,9 @@ class Ingestion:
             report = self.pipeline().run(pairs, handed, on_progress=tell, stop=stop)
             start = time.perf_counter()
             try:
-                if self._handle.make_cards(tell, stop):
-                    seconds = {**report.seconds, "cards": round(time.perf_counter() - start, 3)}
-                    report = replace(report, seconds=seconds)
+                self._handle.cards.make(on_progress=tell, stop=stop)
+                seconds = {**report.seconds, "cards": round(time.perf_counter() - start, 3)}
+                report = replace(report, seconds=seconds)
             finally:  # without cards too, documents are searched
                 self._stores.snapshots.save(self.id)
         return self._with_encoder(report)

@@ -23,6 +23,7 @@ class KnowledgeBaseInfo(Value):
         states: Number of documents in each state.
         document_types: Number of searched documents of each type.
         pending: Chunks that Chroma has not been given yet (searched all the same).
+        cards_waiting: Documents whose card its model has not embedded yet.
     """
 
     id: str
@@ -39,6 +40,7 @@ class KnowledgeBaseInfo(Value):
     states: Mapping[str, int]
     document_types: Mapping[str, int]
     pending: int
+    cards_waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 
 from kbkit.embedding.base import Embedder, Vector
@@ -45,7 +45,8 @@ class CardQueryEncoder:
                 self._kept.move_to_end(key)
                 return QueryVector(self._kept[key])
         try:
-            embedder = self.embedder(row)
+            # as the snapshot shows it, in case others are searched by now
+            embedder = self.embedder(replace(row, card_embedder=snapshot.card_embedder))
             if embedder.fingerprint != snapshot.card_embedder:
                 return QueryVector(
                     note=f"{row.name}: its cards were embedded by {snapshot.card_embedder}, which "

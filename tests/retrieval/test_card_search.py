@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import kbkit
+from kbkit.embedding.static import StaticEmbedder
+from kbkit.ingest.card_vectors import CardMaker
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Mode
 from kbkit.recipes import JsonlSource, KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
@@ -165,15 +167,8 @@ def test_a_query_is_embedded_once(kb, monkeypatch):
 
 def test_cards_of_what_is_gone_are_left_aside_and_that_is_said(kb):
     """Those of an embedder that is not here any more."""
-    with kb._stores.database.read() as transaction:
-        known = cards.vectors_of(transaction, kb.id).document_ids
-    hashes = {document.id: (document.content_hash, document.title) for document in kb.documents}
-    assert set(known) == set(hashes)
     other = HashEmbedder()
-    with kb._stores.database.write() as transaction:
-        vectors = other.embed_passages([title for _, title in hashes.values()])
-        assert cards.put(transaction, kb.id, other.fingerprint, hashes, vectors) == len(PAGES)
-        knowledge_bases.touch(transaction, kb.id)
+    CardMaker(kb._stores.database, kb.id, other, StaticEmbedder).make()
     hits = kb.search("remove entries of a directory")
     assert hits[0].title == "rm"
     assert hits[0].parts.card == 0
@@ -206,7 +201,7 @@ def test_a_snapshot_keeps_cards(kb):
     np.testing.assert_array_equal(loaded.document_lengths, held.document_lengths)
     assert np.linalg.norm(loaded.card_vectors, axis=1) == pytest.approx(1, abs=2e-3)
     with kb._stores.database.read() as transaction:
-        found = cards.vectors_of(transaction, kb.id)
+        found = cards.vectors_of(transaction, handle_of(kb).row())
     for known, vector in zip(found.document_ids, found.vectors, strict=True):
         row = list(loaded.document_ids).index(known)
         np.testing.assert_allclose(loaded.card_vectors[row], vector, atol=1e-6)

@@ -144,6 +144,7 @@ def _snapshot(
         counts=np.minimum(columns[:, 2], 65_535).astype(np.uint16),
         average_length=float(lengths.mean()),
         document_lengths=np.bincount(owners, lengths, len(titles)).astype(np.int64),
+        cards_version=0,
         card_embedder="",
         card_vectors=np.zeros((len(titles), 0), np.float32),
     )

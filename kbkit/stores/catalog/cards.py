@@ -1,6 +1,8 @@
 """Cards: what each document is, with a vector. Functions of the caller's transaction.
 
-A card goes when its document is stored anew, and is made again behind the ingest.
+A card goes when its document is stored anew, and is made again behind the ingest. Vectors are kept
+by what was embedded, those of a model beside the static ones that serve until the model has
+embedded all; ``knowledge_bases.card_embedder`` says which of them are searched.
 """
 
 from __future__ import annotations
@@ -14,9 +16,25 @@ from numpy.typing import NDArray
 
 from kbkit.models import Document, DocumentState
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.packing import pack, unpack
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.packing import unpack
 from kbkit.stores.catalog.reading import DOCUMENT_COLUMNS, document_of
-from kbkit.stores.catalog.schema import cards, documents
+from kbkit.stores.catalog.schema import card_vectors, cards, documents, knowledge_bases
+
+
+@dataclass(frozen=True, slots=True)
+class NewCard:
+    """A card that is to be kept.
+
+    Attributes:
+        content_hash: Of its document, as it was when it was read.
+        text: What the card says.
+        embed_hash: Hash of that.
+    """
+
+    content_hash: str
+    text: str
+    embed_hash: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,47 +52,25 @@ class CardVectors:
     vectors: NDArray[np.float32]
 
 
-def lacking(transaction: Transaction, kb_id: str, embedder: str, limit: int) -> list[Document]:
-    """Some documents, not gone, that have no card which that embedder has embedded."""
+def outdated(transaction: Transaction, kb_id: str, revision: int, limit: int) -> list[Document]:
+    """Some documents, not gone, that have no card of that revision."""
     there = sa.select(cards.c.document_id).where(
-        cards.c.document_id == documents.c.id, cards.c.embedder == embedder
+        cards.c.document_id == documents.c.id, cards.c.revision == revision
     )
     rows = transaction.execute(
-        sa.select(*DOCUMENT_COLUMNS)
-        .where(
-            documents.c.kb_id == kb_id,
-            documents.c.state != DocumentState.GONE.value,
-            ~there.exists(),
-        )
-        .limit(limit)
+        sa.select(*DOCUMENT_COLUMNS).where(*_alive(kb_id), ~there.exists()).limit(limit)
     )
     return [document_of(row) for row in rows]
 
 
-def count_lacking(transaction: Transaction, kb_id: str, embedder: str) -> int:
-    """How many documents `lacking` would give without a limit."""
-    held = sa.select(sa.func.count()).where(cards.c.kb_id == kb_id, cards.c.embedder == embedder)
-    alive = sa.select(sa.func.count()).where(
-        documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
-    )
-    return int(transaction.execute(alive).scalar_one() - transaction.execute(held).scalar_one())
-
-
-def put(
-    transaction: Transaction,
-    kb_id: str,
-    embedder: str,
-    made: Mapping[str, tuple[str, str]],
-    vectors: NDArray[np.float32],
-) -> int:
+def put(transaction: Transaction, kb_id: str, revision: int, made: Mapping[str, NewCard]) -> int:
     """Keep cards, in place of those before.
 
     Args:
         transaction: A writing transaction.
         kb_id: The knowledge base.
-        embedder: Fingerprint of what embedded them.
-        made: By document: its ``content_hash`` when it was read, and the card's text.
-        vectors: One a card, shape ``(len(made), dimensions)``.
+        revision: Of the form that they have.
+        made: By document.
 
     Returns:
         How many were kept: not those of documents that changed or went meanwhile.
@@ -85,10 +81,11 @@ def put(
     )
     hashes = {row.id: row.content_hash for row in transaction.execute(query)}
     rows = [
-        {"document_id": known, "kb_id": kb_id, "text": text, "embedder": embedder, "vector": vector}
-        for (known, (read, text)), vector in zip(made.items(), pack(vectors), strict=True)
-        if hashes.get(known) == read
-    ]
+        {"document_id": known, "kb_id": kb_id, "text": card.text, "revision": revision,
+         "embed_hash": card.embed_hash}
+        for known, card in made.items()
+        if hashes.get(known) == card.content_hash
+    ]  # fmt: skip
     remove(transaction, [str(row["document_id"]) for row in rows])
     if rows:
         transaction.execute(cards.insert(), rows)
@@ -111,23 +108,96 @@ def texts(transaction: Transaction, kb_id: str) -> dict[str, str]:
     return {row.document_id: row.text for row in rows}
 
 
-def vectors_of(transaction: Transaction, kb_id: str) -> CardVectors:
-    """The vectors of those cards that the same embedder made as most of them."""
-    counted = sa.func.count()
-    most = transaction.execute(
-        sa.select(cards.c.embedder)
-        .where(cards.c.kb_id == kb_id)
-        .group_by(cards.c.embedder)
-        .order_by(counted.desc(), cards.c.embedder)
-        .limit(1)
-    ).scalar_one_or_none()
-    if most is None:
-        return CardVectors("", (), np.zeros((0, 0), np.float32))
+def lacking(transaction: Transaction, kb_id: str, embedder: str) -> dict[str, str]:
+    """What an embedder has not embedded yet: the texts of cards, by ``embed_hash``."""
+    there = sa.exists().where(
+        *_of(kb_id, embedder), card_vectors.c.embed_hash == cards.c.embed_hash
+    )
     rows = transaction.execute(
-        sa.select(cards.c.document_id, cards.c.vector).where(
-            cards.c.kb_id == kb_id, cards.c.embedder == most
+        sa.select(cards.c.embed_hash, cards.c.text).where(cards.c.kb_id == kb_id, ~there)
+    )
+    return {row.embed_hash: row.text for row in rows}
+
+
+def counts(transaction: Transaction, kb_id: str, embedder: str) -> tuple[int, int]:
+    """Documents that are not gone, and how many of them have no card that an embedder embedded."""
+    alive = sa.select(sa.func.count()).select_from(documents).where(*_alive(kb_id))
+    held = sa.select(sa.func.count()).select_from(_joined()).where(*_of(kb_id, embedder))
+    documents_ = int(transaction.execute(alive).scalar_one())
+    return documents_, documents_ - int(transaction.execute(held).scalar_one())
+
+
+def add_vectors(
+    transaction: Transaction, kb_id: str, embedder: str, packed: Mapping[str, bytes]
+) -> None:
+    """Keep packed vectors of cards, by ``embed_hash``."""
+    known = sa.select(card_vectors.c.embed_hash).where(
+        *_of(kb_id, embedder), transaction.is_in(card_vectors.c.embed_hash, list(packed))
+    )
+    there = set(transaction.execute(known).scalars())  # another process may do the same work
+    rows = [
+        {"kb_id": kb_id, "embedder": embedder, "embed_hash": key, "vector": vector}
+        for key, vector in packed.items()
+        if key not in there
+    ]
+    if rows:
+        transaction.execute(card_vectors.insert(), rows)
+
+
+def search_with(transaction: Transaction, kb_id: str, embedder: str, model: str) -> None:
+    """Note whose vectors are searched from now on, and that there may be more of them.
+
+    Args:
+        transaction: A writing transaction.
+        kb_id: The knowledge base.
+        embedder: Fingerprint of what made them.
+        model: Fingerprint of what is to make them. Where that is the same and has made all, vectors
+            of others go, and those of cards that are no more.
+    """
+    transaction.execute(
+        knowledge_bases.update()
+        .where(knowledge_bases.c.id == kb_id)
+        .values(
+            card_embedder=embedder,
+            card_model=model,
+            cards_version=knowledge_bases.c.cards_version + 1,
         )
+    )
+    if embedder == model and not counts(transaction, kb_id, model)[1]:
+        used = sa.select(cards.c.embed_hash).where(cards.c.kb_id == kb_id)
+        transaction.execute(
+            card_vectors.delete().where(
+                card_vectors.c.kb_id == kb_id,
+                (card_vectors.c.embedder != model) | card_vectors.c.embed_hash.not_in(used),
+            )
+        )
+
+
+def vectors_of(transaction: Transaction, row: KnowledgeBaseRow) -> CardVectors:
+    """The vectors of cards that are searched."""
+    rows = transaction.execute(
+        sa.select(cards.c.document_id, card_vectors.c.vector)
+        .select_from(_joined())
+        .where(*_of(row.id, row.card_embedder))
     ).all()
+    if not rows:
+        return CardVectors("", (), np.zeros((0, 0), np.float32))
     dimensions = len(rows[0].vector) // 2
-    vectors = unpack([row.vector for row in rows], dimensions)
-    return CardVectors(most, [row.document_id for row in rows], vectors)
+    vectors = unpack([found.vector for found in rows], dimensions)
+    return CardVectors(row.card_embedder, [found.document_id for found in rows], vectors)
+
+
+def _joined() -> sa.Join:
+    """Cards with their vectors."""
+    same = (card_vectors.c.kb_id == cards.c.kb_id) & (
+        card_vectors.c.embed_hash == cards.c.embed_hash
+    )
+    return cards.join(card_vectors, same)
+
+
+def _of(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return card_vectors.c.kb_id == kb_id, card_vectors.c.embedder == embedder
+
+
+def _alive(kb_id: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value

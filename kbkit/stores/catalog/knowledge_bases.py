@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +15,8 @@ from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import DocumentState, KnowledgeBaseInfo
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import (
+    card_vectors,
+    cards,
     chunks,
     documents,
     dropped_collections,
@@ -34,6 +37,10 @@ class KnowledgeBaseRow:
         version: Counts committed changes of its content.
         applied_seq: Largest ``chunks.seq`` in its Chroma collection.
         analyzer: Revision of the analyzer that made its terms.
+        card_embedder: Fingerprint of what made the vectors of cards that are searched; ``""`` where
+            there are none.
+        card_model: Fingerprint of what is to make them.
+        cards_version: Counts changes of those vectors beside changes of its content.
     """
 
     id: str
@@ -48,6 +55,9 @@ class KnowledgeBaseRow:
     version: int
     applied_seq: int
     analyzer: int
+    card_embedder: str
+    card_model: str
+    cards_version: int
 
 
 def create(
@@ -221,6 +231,7 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
         kinds[kb_id].append(kind)
     chunk_counts = _counts(transaction, chunks, ids)
     pending = _counts(transaction, outbox, ids)
+    embedded_cards = _embedded_cards(transaction, [row.id for row in rows if row.card_model])
     return [
         KnowledgeBaseInfo(
             id=row.id,
@@ -237,9 +248,31 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
             states=states[row.id],
             document_types=types[row.id],
             pending=pending.get(row.id, 0),
+            cards_waiting=max(
+                0, sum(types[row.id].values()) - embedded_cards[row.id] if row.card_model else 0
+            ),
         )
         for row in rows
     ]
+
+
+def _embedded_cards(transaction: Transaction, kb_ids: Sequence[str]) -> Counter[str]:
+    """How many documents have a card that the model of cards has embedded."""
+    rows = transaction.execute(
+        sa.select(cards.c.kb_id, sa.func.count())
+        .join(knowledge_bases, knowledge_bases.c.id == cards.c.kb_id)
+        .join(
+            card_vectors,
+            sa.and_(
+                card_vectors.c.kb_id == cards.c.kb_id,
+                card_vectors.c.embedder == knowledge_bases.c.card_model,
+                card_vectors.c.embed_hash == cards.c.embed_hash,
+            ),
+        )
+        .where(cards.c.kb_id.in_(kb_ids))
+        .group_by(cards.c.kb_id)
+    )
+    return Counter({row[0]: row[1] for row in rows})
 
 
 def _counts(transaction: Transaction, table: sa.Table, kb_ids: Sequence[str]) -> dict[str, int]:

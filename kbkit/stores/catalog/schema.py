@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0008"
+HEAD = "0009"
 """Revision of the newest migration."""
 
 
@@ -77,6 +77,11 @@ knowledge_bases = Table(
     Column("applied_seq", Integer, nullable=False, default=0),
     # revision of the analyzer that made its terms
     Column("analyzer", Integer, nullable=False, server_default="0"),
+    # fingerprint of what made the vectors of cards that are searched, and of what is to make them
+    Column("card_embedder", String, nullable=False, server_default=""),
+    Column("card_model", String, nullable=False, server_default=""),
+    # counts changes of the vectors that are searched, which no change of documents brought
+    Column("cards_version", Integer, nullable=False, server_default="0"),
 )
 
 sources = Table(
@@ -260,11 +265,22 @@ cards = Table(
     Column("document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
     _kb(),
     Column("text", Text, nullable=False),
-    # fingerprint of what embedded the text
-    Column("embedder", String, nullable=False),
+    # of the form of cards that this one has
+    Column("revision", Integer, nullable=False),
+    # hash of what the embedder reads
+    Column("embed_hash", String, nullable=False),
+    Index("cards_by_kb", "kb_id"),
+)
+
+card_vectors = Table(
+    "card_vectors",
+    metadata,
+    # by what was embedded, so that it is embedded once, whichever documents say it and when
+    _kb(primary_key=True),
+    Column("embedder", String, primary_key=True),
+    Column("embed_hash", String, primary_key=True),
     # float16, little endian
     Column("vector", LargeBinary, nullable=False),
-    Index("cards_by_kb", "kb_id"),
 )
 
 query_encoders = Table(

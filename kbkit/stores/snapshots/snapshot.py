@@ -15,7 +15,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-_FORMAT = "3"
+_FORMAT = "4"
 PART = ".part"
 """How the name of a file ends that is being written."""
 
@@ -100,6 +100,7 @@ class Snapshot:
         counts: How often the term stands in it.
         average_length: Mean of `lengths`.
         document_lengths: Number of terms of each document's chunks.
+        cards_version: ``knowledge_bases.cards_version`` that it shows.
         card_embedder: Fingerprint of what embedded the cards; ``""`` where there are none.
         card_vectors: A unit vector for the card of each document, zeros for one that has none yet,
             shape ``(len(document_ids), dimensions)``.
@@ -125,6 +126,7 @@ class Snapshot:
     counts: NDArray[np.uint16]
     average_length: float
     document_lengths: NDArray[np.int64]
+    cards_version: int
     card_embedder: str
     card_vectors: NDArray[np.float32]
     _rows: dict[str, int] = field(default_factory=dict)
@@ -183,6 +185,7 @@ def save(snapshot: Snapshot, path: Path) -> None:
         "format": _FORMAT,
         "version": str(snapshot.version),
         "embedder": snapshot.embedder,
+        "cards_version": str(snapshot.cards_version),
         "card_embedder": snapshot.card_embedder,
         "average_length": repr(snapshot.average_length),
     }
@@ -222,6 +225,7 @@ def load(path: Path) -> Snapshot | None:
         snapshot = Snapshot(
             version=int(about["version"]),
             embedder=about["embedder"],
+            cards_version=int(about["cards_version"]),
             card_embedder=about["card_embedder"],
             average_length=float(about["average_length"]),
             **values,

@@ -14,10 +14,11 @@ import threading
 import time
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,10 @@ class Snapshots:
     _making: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, row: KnowledgeBaseRow) -> Snapshot | None:
-        """The snapshot of that very version, from memory or disk; ``None`` where none is."""
+        """The snapshot of that very version, from memory or disk; ``None`` where none is.
+
+        Where only the vectors of cards are others by now, they are read: that takes milliseconds.
+        """
         held = self._held.get(row.id)
         if held is None:
             with self.database.read() as transaction:
@@ -55,19 +59,35 @@ class Snapshots:
             if held is None:
                 return None
             held = self._held.setdefault(row.id, held)
-        return held if _shows(held, row) else None
+        if not _shows(held, row):
+            return None
+        if held.cards_version != row.cards_version:
+            with self.database.read() as transaction:
+                row = knowledge_bases.get_by_id(transaction, row.id)
+                held = self._with_cards(transaction, row, held)
+        return held
 
     def made(self, transaction: Transaction, row: KnowledgeBaseRow) -> Snapshot:
         """The snapshot of what a reading transaction sees, made where there is none."""
         with self._making:
             held = self._held.get(row.id) or self._loaded(transaction, row.id)
             if held is not None and _shows(held, row):
-                self._held[row.id] = held
-                return held
+                return self._with_cards(transaction, row, held)
             made = _make(transaction, row, held)
             if held is None or held.version < made.version:  # a transaction may see what was
                 self._held[row.id] = made
             return made
+
+    def _with_cards(
+        self, transaction: Transaction, row: KnowledgeBaseRow, held: Snapshot
+    ) -> Snapshot:
+        """A snapshot, with the vectors of cards that a transaction sees, which is kept."""
+        if held.cards_version != row.cards_version:
+            ordinals = {known: i for i, known in enumerate(held.document_ids)}
+            held = replace(held, **_cards(transaction, row, ordinals))
+        if _shows(held, row):
+            self._held[row.id] = held
+        return held
 
     def renew(self, kb_id: str) -> Snapshot:
         """Bring the snapshot in memory level with the catalog.
@@ -88,7 +108,7 @@ class Snapshots:
         with contextlib.suppress(OSError):  # a full or read-only disk costs speed, no more
             with self.database.read() as transaction:
                 there = self._loaded(transaction, kb_id)
-            if there is None or (there.version, there.embedder) != (made.version, made.embedder):
+            if there is None or _shown(there) != _shown(made):
                 save(made, self._path(kb_id))
             self._sweep()
 
@@ -119,6 +139,10 @@ class Snapshots:
 
 def _shows(snapshot: Snapshot, row: KnowledgeBaseRow) -> bool:
     return snapshot.version == row.version and snapshot.embedder == row.embedder
+
+
+def _shown(snapshot: Snapshot) -> tuple[int, str, int]:
+    return snapshot.version, snapshot.embedder, snapshot.cards_version
 
 
 def _related(transaction: Transaction, kb_id: str, snapshot: Snapshot) -> bool:
@@ -166,7 +190,6 @@ def _make(transaction: Transaction, row: KnowledgeBaseRow, before: Snapshot | No
     numbers = {term: i for i, term in enumerate(terms)}
     owners = np.concatenate([moved[before.owners[kept]], new.owners])
     lengths = np.concatenate([before.lengths[kept], new.lengths])
-    found = cards.vectors_of(transaction, row.id)
     return Snapshot(
         version=row.version,
         embedder=row.embedder,
@@ -188,17 +211,23 @@ def _make(transaction: Transaction, row: KnowledgeBaseRow, before: Snapshot | No
         counts=counts,
         average_length=float(lengths.mean()) if len(lengths) else 0.0,
         document_lengths=np.bincount(owners, lengths, len(titles)).astype(np.int64),
-        card_embedder=found.embedder,
-        card_vectors=_of_documents(found, ordinals),
+        **_cards(transaction, row, ordinals),
     )
 
 
-def _of_documents(found: cards.CardVectors, ordinals: Mapping[str, int]) -> NDArray[np.float32]:
-    """The card vectors of all documents; zeros for those that have none."""
+def _cards(
+    transaction: Transaction, row: KnowledgeBaseRow, ordinals: Mapping[str, int]
+) -> dict[str, Any]:
+    """What a snapshot holds of the cards of all documents; zeros for those that have none."""
+    found = cards.vectors_of(transaction, row)
     vectors = np.zeros((len(ordinals), found.vectors.shape[1]), np.float32)
     there = [i for i, known in enumerate(found.document_ids) if known in ordinals]
     vectors[[ordinals[found.document_ids[i]] for i in there]] = found.vectors[there]
-    return vectors
+    return {
+        "cards_version": row.cards_version,
+        "card_embedder": found.embedder,
+        "card_vectors": vectors,
+    }
 
 
 def _listed(texts: Sequence[str], language: str, numbers: Mapping[str, int]) -> Lists:
@@ -238,6 +267,7 @@ def _empty(dimensions: int) -> Snapshot:
         counts=np.zeros(0, np.uint16),
         average_length=0.0,
         document_lengths=np.zeros(0, np.int64),
+        cards_version=-1,
         card_embedder="",
         card_vectors=np.zeros((0, 0), np.float32),
     )

