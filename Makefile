@@ -89,7 +89,6 @@ dist: | $(BIN)/python
 	$(BIN)/python -m build --quiet
 
 bench: $(DEV)
-	$(BIN)/python -m pip install --quiet --group bench
 	$(BIN)/python benchmarks/_all.py
 
 soak: $(DEV) demo

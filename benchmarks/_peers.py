@@ -1,21 +1,135 @@
-"""Peers that answer queries over the same chunks: each as its own documentation shows it."""
+"""Peers that answer queries over the same text: each as its own documentation shows it.
+
+Their packages are installed into an environment of their own under ``build/benchmarks``, which sees
+those of kbkit's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+import site
+import sqlite3
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _corpora import Place
+from _corpora import KEPT, MANUALS, Place
 
 import kbkit
 from kbkit.embedding import open_embedder
 from kbkit.embedding.base import Embedder, Matrix
 from kbkit.ingest.chunking import embedded_text
-from kbkit.recipes import AnyEmbedding
+from kbkit.recipes import AnyEmbedding, OnnxEmbedding, StaticEmbedding
 
 Search = Callable[[str, int], list[Place]]
+PEERS = ("bm25s", "llama-index", "trafilatura", "chroma")
+"""What `peers` knows; ``trafilatura`` is llama-index over pages that plain trafilatura read."""
+PACKAGES = (
+    "bm25s>=0.3,<0.4",
+    "llama-index-retrievers-bm25>=0.6",
+    "llama-index-vector-stores-chroma>=0.5",
+)
+
+
+def install() -> None:
+    """Make the peers' packages importable; installs them by pip the first time."""
+    folder = KEPT / "peers"
+    packages = Path(
+        sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)})
+    )
+    wanted = "\n".join(PACKAGES)
+    note = folder / "installed"
+    if not note.is_file() or note.read_text() != wanted:
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        # pip sees kbkit's packages, so that it installs only what is missing
+        (packages / "kbkit.pth").write_text(sysconfig.get_path("purelib") + "\n")
+        python = folder / "bin" / "python"
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True)
+        note.write_text(wanted)
+    site.addsitedir(str(packages))
+
+
+def peers(
+    name: str, kb: kbkit.KnowledgeBase, folder: Path, chosen: Sequence[str]
+) -> Iterator[tuple[str, Callable[[], Search]]]:
+    """The peers that are chosen, made when their turn comes.
+
+    Args:
+        name: Of the set.
+        kb: A knowledge base of it, whose text they get.
+        folder: Where they may keep what they make.
+        chosen: Some of `PEERS`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if "bm25s" in chosen:
+        yield "bm25s", lambda: bm25s_alone(Chunks(kb, StaticEmbedding()))
+        yield "bm25s, pages", lambda: bm25s_pages(kb)
+    if "llama-index" in chosen or "chroma" in chosen:
+        nodes = Nodes(kb, folder / "chroma")
+        if "llama-index" in chosen:
+            yield "llama-index, RRF", lambda: nodes.fused("reciprocal_rerank")
+            yield "llama-index, relative score", lambda: nodes.fused("relative_score")
+        if "chroma" in chosen:
+            yield "Chroma, MiniLM", nodes.vectors
+    if "trafilatura" in chosen and name in MANUALS:
+        plain = Nodes(kb, folder / "chroma-trafilatura", trafilatura_texts(name))
+        yield "llama-index over trafilatura, RRF", lambda: plain.fused("reciprocal_rerank")
+
+
+def trafilatura_texts(name: str) -> list[tuple[str, str, str]]:
+    """URI, title and text of a manual's pages as plain trafilatura reads them."""
+    import trafilatura
+
+    manual = MANUALS[name]
+    assert manual.folder is not None
+    found = []
+    for file in sorted(manual.folder.rglob("*.html")):
+        if not file.is_file() or (name == "faq" and not file.name.endswith(".en.html")):
+            continue
+        html = file.read_text(encoding="utf-8", errors="replace")
+        text = trafilatura.extract(html) or ""
+        if text.strip():
+            uri = f"http://{name}.invalid/{file.relative_to(manual.folder).as_posix()}"
+            found.append((uri, "", text))
+    return found
+
+
+class MiniLM:
+    """The MiniLM that kbkit uses, since Chroma's own copy of it is only on the network.
+
+    Vectors are kept by the text's hash.
+    """
+
+    def __init__(self) -> None:
+        self._embedder = open_embedder(OnnxEmbedding(preset="minilm"))
+        self._kept = sqlite3.connect(KEPT / "minilm.db", check_same_thread=False)
+        self._kept.execute("CREATE TABLE IF NOT EXISTS kept (hash BLOB PRIMARY KEY, vector BLOB)")
+
+    def query(self, text: str) -> list[float]:
+        vector: list[float] = self._embedder.embed_query(text).tolist()
+        return vector
+
+    def passages(self, texts: Sequence[str]) -> list[list[float]]:
+        hashes = [hashlib.sha256(text.encode()).digest() for text in texts]
+        found = {key: self._get(key) for key in hashes}
+        missing = [i for i, key in enumerate(hashes) if found[key] is None]
+        for i, vector in zip(
+            missing, self._embedder.embed_passages([texts[i] for i in missing]), strict=True
+        ):
+            found[hashes[i]] = vector
+            values = (hashes[i], vector.astype(np.float32).tobytes())
+            self._kept.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", values)
+        self._kept.commit()
+        return [np.asarray(found[key]).tolist() for key in hashes]
+
+    def _get(self, key: bytes) -> Any:
+        row = self._kept.execute("SELECT vector FROM kept WHERE hash = ?", (key,)).fetchone()
+        return None if row is None else np.frombuffer(row[0], np.float32)
 
 
 class Chunks:
@@ -33,7 +147,11 @@ class Chunks:
             self.texts.append(embedded_text(document.title, chunk.heading_path, chunk.text))
         self.documents = [(document.uri, document.content) for document in documents.values()]
         self.embedder: Embedder = open_embedder(embedding)
-        self.vectors: Matrix = self.embedder.embed_passages(self.texts)
+
+    @cached_property
+    def vectors(self) -> Matrix:
+        """Of all chunks, made when they are first asked for."""
+        return self.embedder.embed_passages(self.texts)
 
     def at(self, rows: Sequence[int]) -> list[Place]:
         return [self.places[row] for row in rows]
@@ -89,47 +207,171 @@ def rank_bm25_alone(chunks: Chunks) -> Search:
 
 
 def bm25s_alone(chunks: Chunks) -> Search:
+    """bm25s over chunks."""
+    return bm25s_over(chunks.texts, chunks.places)
+
+
+def bm25s_pages(kb: kbkit.KnowledgeBase) -> Search:
+    """bm25s over whole documents."""
+    documents = [one for one in kb.documents if one.state != "gone"]
+    return bm25s_over(
+        [f"{one.title}\n\n{one.content}" for one in documents],
+        [Place(one.uri, 0, len(one.content)) for one in documents],
+    )
+
+
+def bm25s_over(texts: Sequence[str], found: Sequence[Place]) -> Search:
     """bm25s with stop words and a stemmer, as its README recommends."""
     import bm25s
     import Stemmer
 
     stemmer = Stemmer.Stemmer("english")
-    tokens = bm25s.tokenize(chunks.texts, stopwords="en", stemmer=stemmer, show_progress=False)
+    tokens = bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False)
     index = bm25s.BM25()
     index.index(tokens, show_progress=False)
 
     def search(query: str, limit: int) -> list[Place]:
         asked = bm25s.tokenize([query], stopwords="en", stemmer=stemmer, show_progress=False)
-        rows, _ = index.retrieve(asked, k=limit, show_progress=False)
-        return chunks.at([int(i) for i in rows[0]])
+        most = min(limit, len(found))
+        rows, _ = index.retrieve(asked, k=most, show_progress=False)
+        return [found[int(i)] for i in rows[0]]
 
     return search
+
+
+class Nodes:
+    """Documents as llama-index cuts them by default, with vectors of MiniLM in Chroma."""
+
+    def __init__(
+        self,
+        kb: kbkit.KnowledgeBase,
+        folder: Path,
+        texts: Sequence[tuple[str, str, str]] | None = None,
+    ) -> None:
+        self._kb, self._folder, self._texts = kb, folder, texts
+
+    @cached_property
+    def _model(self) -> MiniLM:
+        return MiniLM()
+
+    @cached_property
+    def _index(self) -> tuple[Any, list[Any]]:
+        """A vector index, and its nodes."""
+        import chromadb
+        from llama_index.core import Document, StorageContext, VectorStoreIndex
+        from llama_index.core.node_parser import SentenceSplitter
+        from llama_index.vector_stores.chroma import ChromaVectorStore
+
+        model = self._model
+        texts = self._texts or [
+            (one.uri, one.title, one.content) for one in self._kb.documents if one.state != "gone"
+        ]
+        hidden = ["uri"]
+        nodes = SentenceSplitter().get_nodes_from_documents(
+            [
+                Document(
+                    text=text,
+                    metadata={"uri": uri} | ({"title": title} if title else {}),
+                    excluded_embed_metadata_keys=hidden,
+                    excluded_llm_metadata_keys=hidden,
+                )
+                for uri, title, text in texts
+            ]
+        )
+        client = chromadb.PersistentClient(str(self._folder))
+        if "chunks" in [one.name for one in client.list_collections()]:
+            client.delete_collection("chunks")
+        collection = client.create_collection("chunks", embedding_function=None)
+        storage = StorageContext.from_defaults(
+            vector_store=ChromaVectorStore(chroma_collection=collection)
+        )
+        embedding = wrapped(model.query, model.passages)
+        index = VectorStoreIndex(nodes, storage_context=storage, embed_model=embedding)
+        return index, nodes
+
+    def vectors(self) -> Search:
+        """The nearest nodes."""
+        index, _ = self._index
+        return retrieved(lambda limit: index.as_retriever(similarity_top_k=limit))
+
+    def fused(self, mode: str) -> Search:
+        """BM25 and vectors in one retriever, as llama-index's guide on fusion shows it."""
+        import Stemmer
+        from llama_index.core.llms import MockLLM
+        from llama_index.core.retrievers import QueryFusionRetriever
+        from llama_index.core.retrievers.fusion_retriever import FUSION_MODES
+        from llama_index.retrievers.bm25 import BM25Retriever
+
+        index, nodes = self._index
+
+        def made(limit: int) -> Any:
+            words = BM25Retriever.from_defaults(
+                nodes=nodes,
+                similarity_top_k=min(limit, len(nodes)),
+                stemmer=Stemmer.Stemmer("english"),
+                language="english",
+            )
+            return QueryFusionRetriever(
+                [index.as_retriever(similarity_top_k=limit), words],
+                llm=MockLLM(),
+                mode=FUSION_MODES(mode),
+                similarity_top_k=limit,
+                num_queries=1,
+                use_async=False,
+            )
+
+        return retrieved(made)
+
+
+def retrieved(made: Callable[[int], Any]) -> Search:
+    """A search by a retriever of llama-index, which is made for a number of nodes."""
+    known: dict[int, Any] = {}
+
+    def search(query: str, limit: int) -> list[Place]:
+        if limit not in known:
+            known[limit] = made(limit)
+        return [
+            Place(
+                str(found.node.metadata["uri"]),
+                getattr(found.node, "start_char_idx", None) or 0,
+                getattr(found.node, "end_char_idx", None) or 0,
+            )
+            for found in known[limit].retrieve(query)
+        ]
+
+    return search
+
+
+def wrapped(query: Callable[[str], list[float]], passages: Callable[[list[str]], Any]) -> Any:
+    """An embedder as llama-index wants it."""
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+
+    class Wrapped(BaseEmbedding):
+        """The same embedder as everybody's."""
+
+        def _get_query_embedding(self, text: str) -> list[float]:
+            return query(text)
+
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return self._get_text_embeddings([text])[0]
+
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            vectors: list[list[float]] = passages(texts)
+            return vectors
+
+        async def _aget_query_embedding(self, text: str) -> list[float]:
+            return self._get_query_embedding(text)
+
+    return Wrapped(embed_batch_size=256)
 
 
 def llama_index_chroma(chunks: Chunks, folder: Path) -> Search:
     """llama-index over Chroma: its own splitter, a vector index, its retriever."""
     import chromadb
     from llama_index.core import Document, StorageContext, VectorStoreIndex
-    from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.vector_stores.chroma import ChromaVectorStore
 
-    class Wrapped(BaseEmbedding):
-        """The same embedder as everybody's."""
-
-        def _get_query_embedding(self, query: str) -> list[float]:
-            vector: list[float] = chunks.embedder.embed_query(query).tolist()
-            return vector
-
-        def _get_text_embedding(self, text: str) -> list[float]:
-            return self._get_text_embeddings([text])[0]
-
-        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-            vectors: list[list[float]] = chunks.embedder.embed_passages(texts).tolist()
-            return vectors
-
-        async def _aget_query_embedding(self, query: str) -> list[float]:
-            return self._get_query_embedding(query)
-
+    embedder = chunks.embedder
     client = chromadb.PersistentClient(str(folder / "chroma-llama"))
     collection = client.create_collection("chunks", embedding_function=None)
     storage = StorageContext.from_defaults(
@@ -138,20 +380,9 @@ def llama_index_chroma(chunks: Chunks, folder: Path) -> Search:
     index = VectorStoreIndex.from_documents(
         [Document(text=text, metadata={"uri": uri}) for uri, text in chunks.documents],
         storage_context=storage,
-        embed_model=Wrapped(embed_batch_size=256),
+        embed_model=wrapped(
+            lambda query: embedder.embed_query(query).tolist(),
+            lambda texts: embedder.embed_passages(texts).tolist(),
+        ),
     )
-    retrievers: dict[int, Any] = {}
-
-    def search(query: str, limit: int) -> list[Place]:
-        if limit not in retrievers:
-            retrievers[limit] = index.as_retriever(similarity_top_k=limit)
-        return [
-            Place(
-                str(found.node.metadata["uri"]),
-                getattr(found.node, "start_char_idx", None) or 0,
-                getattr(found.node, "end_char_idx", None) or 0,
-            )
-            for found in retrievers[limit].retrieve(query)
-        ]
-
-    return search
+    return retrieved(lambda limit: index.as_retriever(similarity_top_k=limit))

@@ -108,6 +108,7 @@ def ours(kb: kbkit.KnowledgeBase, mode: str) -> _peers.Search:
 
 
 def main() -> None:
+    _peers.install()
     sizes = [int(size) for size in sys.argv[1:]] or list(SIZES)
     asked = questions()
     random.Random(3).shuffle(asked)

@@ -1,111 +1,172 @@
-"""How well kbkit finds what answers a question, beside its single legs, RRF and peers.
+"""How well kbkit finds what answers a question, set by set, beside its legs and its peers.
 
-nDCG@10 over every corpus of ``../shared/eval``: pages of the Python documentation, abstracts of
-SciFact and Cranfield, passages of Chroma's chunking corpora. All systems embed with the same
-static model, and all but llama-index search kbkit's chunks.
+nDCG@10, Hit@1 and MRR@10 with 95 % intervals, and paired randomisation tests against kbkit without
+the legs of documents and, with ``--compare``, against what another checkout wrote. Sets: pages of
+manuals, an API reference, a policy, a FAQ, an operations manual, objects of packages, abstracts,
+passages (`_corpora.py`; ``benchmarks/questions/README.md``). Peers get the same extracted text.
 
-Run from the project's root: ``python benchmarks/quality.py [CORPUS ...] [--minilm]``. With
-``--minilm`` chunks are embedded by MiniLM (slow: minutes for SciFact, an hour for Python's
-documentation), and queries by MiniLM and by the encoder that is fitted to its vectors.
+    python benchmarks/quality.py [--sets=SET,SET] [--peers[=PEER,PEER]] [--compare=FILE]
+        [--out=FILE] [--fetch] [--rebuild] [--minilm] [--tables]
+
+Figures of each question are added to FILE (``build/bench/quality.json``) set by set, and tables
+stand in a file of the same name that ends in ``.md``; ``--tables`` only writes them anew.
+Knowledge bases stay in ``build/benchmarks`` until the code that makes them changes, or
+``--rebuild`` is given.
+``--fetch`` downloads documentation packages that are not installed. With ``--minilm`` chunks are
+embedded by MiniLM too, which takes hours from nothing.
 """
 
 from __future__ import annotations
 
+import argparse
+import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import _peers
-import numpy as np
-from _corpora import Corpus, Place, bench_folder, corpora, report, table
+from _corpora import (
+    MAKERS,
+    ROOT,
+    TABLES,
+    Corpus,
+    Place,
+    corpora,
+    fetch_manuals,
+    kept_folder,
+    report,
+)
+from _figures import Figures, SetFigures, tables
 
-from kbkit.knowledge_base import handle_of
 from kbkit.models import Hits
 from kbkit.recipes import AnyEmbedding, OnnxEmbedding, RetrievalSpec, StaticEmbedding
-from kbkit.retrieval.query import Query
 
 HITS = 100
 """Passages read to find ten different pages."""
+CHUNKS_ALONE = {
+    name: 0.0
+    for name in RetrievalSpec.model_fields
+    if name.endswith("_weight") and name not in ("dense_weight", "document_weight", "rating_weight")
+} | {"title_weight": 0.2, "heading_weight": 0.1}
+"""As kbkit ranked before documents had cards."""
 
 
 def places(hits: Hits) -> list[Place]:
     return [Place(hit.uri, hit.chunk.start, hit.chunk.end) for hit in hits]
 
 
-def kbkit_search(corpus: Corpus, mode: str, **settings: object) -> _peers.Search:
-    spec = RetrievalSpec.model_validate({**corpus.kb.spec.retrieval.model_dump(), **settings})
+def kbkit_search(
+    corpus: Corpus, mode: str = "hybrid", settings: Mapping[str, float | str] | None = None
+) -> _peers.Search:
+    spec = RetrievalSpec.model_validate(
+        {**corpus.kb.spec.retrieval.model_dump(), **(settings or {})}
+    )
     return lambda query, limit: places(
         corpus.kb.search(query, limit=limit, mode=mode, retrieval=spec)
     )
 
 
-def reciprocal_ranks(corpus: Corpus) -> _peers.Search:
-    """Reciprocal rank fusion of the same candidates (Cormack, Clarke and Buettcher, 2009)."""
+def ours(corpus: Corpus, minilm: bool) -> Iterator[tuple[str, Callable[[], _peers.Search]]]:
+    """Ways to search with kbkit, made when their turn comes."""
+    yield "kbkit", lambda: kbkit_search(corpus)
+    yield "chunks alone", lambda: kbkit_search(corpus, settings=CHUNKS_ALONE)
+    yield "words", lambda: kbkit_search(corpus, "lexical")
+    yield "vectors", lambda: kbkit_search(corpus, "dense")
+    if minilm:
 
-    def search(query: str, limit: int) -> list[Place]:
-        pool = handle_of(corpus.kb).retriever.pool(Query.of(query, limit))
-        total = np.zeros(len(pool.candidates.seqs))
-        for leg in ("cosine", "bm25"):
-            ranks = np.empty(len(total))
-            ranks[np.argsort(-pool.columns[leg], kind="stable")] = np.arange(len(total))
-            total += 1 / (61 + ranks)
-        order = np.argsort(-total, kind="stable")[:limit]
-        seqs = [int(pool.candidates.seqs[i]) for i in order]
-        chunks = handle_of(corpus.kb).retriever.chunks(seqs)
-        return [Place(chunks[s][1].uri, chunks[s][0].start, chunks[s][0].end) for s in seqs]
-
-    return search
-
-
-def systems(
-    corpus: Corpus, embedding: AnyEmbedding, folder: Path
-) -> dict[str, Callable[[], _peers.Search]]:
-    """What is compared, made when its turn comes."""
-    found: dict[str, Callable[[], _peers.Search]] = {
-        "kbkit, hybrid (default)": lambda: kbkit_search(corpus, "hybrid"),
-        "kbkit, dense leg": lambda: kbkit_search(corpus, "dense"),
-        "kbkit, lexical leg": lambda: kbkit_search(corpus, "lexical"),
-        "reciprocal rank fusion of both": lambda: reciprocal_ranks(corpus),
-    }
-    if isinstance(embedding, OnnxEmbedding):
-
-        def fitted(mode: str) -> _peers.Search:
+        def fitted() -> _peers.Search:
             corpus.kb.chunks.fit_query_encoder()
-            return kbkit_search(corpus, mode, query_encoder="fitted")
+            return kbkit_search(corpus, settings={"query_encoder": "fitted"})
 
-        found["kbkit, hybrid, fitted query encoder"] = lambda: fitted("hybrid")
-        found["kbkit, dense leg, fitted query encoder"] = lambda: fitted("dense")
-        return found
-    home = folder / f"peers-{corpus.name}"
-    chunks = _peers.Chunks(corpus.kb, embedding)
-    return found | {
-        "llama-index + Chroma": lambda: _peers.llama_index_chroma(chunks, home),
-        "Chroma": lambda: _peers.chroma_alone(chunks, home),
-        "rank-bm25": lambda: _peers.rank_bm25_alone(chunks),
-        "bm25s": lambda: _peers.bm25s_alone(chunks),
-        "numpy, exact cosine": lambda: _peers.numpy_scan(chunks),
-    }
+        yield "fitted query encoder", fitted
 
 
-def main() -> None:
-    names = [name for name in sys.argv[1:] if not name.startswith("-")]
-    minilm = "--minilm" in sys.argv
-    embedding: AnyEmbedding = OnnxEmbedding(preset="minilm") if minilm else StaticEmbedding()
-    figures: dict[str, dict[str, float]] = {}
-    with bench_folder() as folder:
-        for corpus in corpora(folder, embedding, names):
-            for system, made in systems(corpus, embedding, folder).items():
-                search = made()
-                scores = [q.ndcg(search(q.text, HITS)) for q in corpus.questions]
-                figures.setdefault(system, {})[corpus.name] = float(np.mean(scores))
-    heads = list(dict.fromkeys(name for row in figures.values() for name in row))
-    rows = [
-        [system, *(f"{row[name]:.4f}" if name in row else "" for name in heads)]
-        for system, row in figures.items()
-    ]
-    if rows:
-        report("quality-minilm" if minilm else "quality", table(["nDCG@10", *heads], rows))
+def measured(corpus: Corpus, made: Callable[[], _peers.Search]) -> dict[str, list[float]]:
+    """By measure, a figure of each question."""
+    search = made()
+    rows = [one.figures(search(one.text, HITS)) for one in corpus.questions]
+    return {name: [round(row[name], 6) for row in rows] for name in rows[0]}
+
+
+def version() -> str:
+    """The checkout that is measured."""
+    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def measure_set(corpus: Corpus, minilm: bool, chosen: list[str]) -> Iterator[SetFigures]:
+    """Figures of a set, given anew with each way to search."""
+    info = corpus.kb.info()
+    found = SetFigures(
+        version=version(),
+        date=datetime.now(UTC).date().isoformat(),
+        documents=info.documents,
+        chunks=info.chunks,
+        questions=[one.text for one in corpus.questions],
+        systems={},
+    )
+    ways = list(ours(corpus, minilm))
+    if chosen:
+        _peers.install()
+        ways += _peers.peers(corpus.name, corpus.kb, kept_folder(f"{corpus.name}-peers"), chosen)
+    for name, made in ways:
+        began = time.perf_counter()
+        found.systems[name] = measured(corpus, made)
+        mean = sum(found.systems[name]["ndcg"]) / len(found.questions)
+        seconds = time.perf_counter() - began
+        print(f"{corpus.name}, {name}: nDCG@10 {mean:.3f} ({seconds:.0f} s)", flush=True)
+        yield found
+
+
+def arguments() -> argparse.Namespace:
+    def names(text: str) -> list[str]:
+        return text.split(",")
+
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sets", type=names, default=list(MAKERS))
+    parser.add_argument("--peers", type=names, nargs="?", const=list(_peers.PEERS), default=[])
+    parser.add_argument("--compare", type=Path)
+    parser.add_argument("--out", type=Path)
+    for flag in ("--fetch", "--rebuild", "--minilm", "--tables"):
+        parser.add_argument(flag, action="store_true")
+    given = parser.parse_args()
+    unknown = {*given.sets} - {*MAKERS} | {*given.peers} - {*_peers.PEERS}
+    if unknown:
+        parser.error(
+            f"{', '.join(sorted(unknown))}: sets are {', '.join(MAKERS)}; "
+            f"peers are {', '.join(_peers.PEERS)}"
+        )
+    if given.compare and not given.compare.is_file():
+        parser.error(f"{given.compare}: no such file")
+    return given
+
+
+def main() -> int:
+    given = arguments()
+    ending = "-minilm" if given.minilm else ""
+    out = given.out or TABLES / f"quality{ending}.json"
+    embedding: AnyEmbedding = OnnxEmbedding(preset="minilm") if given.minilm else StaticEmbedding()
+    if given.fetch:
+        fetch_manuals()
+    figures = Figures.read(out)
+    ran = 0
+    for name in [] if given.tables else given.sets:
+        folder = kept_folder(f"{name}{ending}", given.rebuild)
+        for corpus in corpora(folder, embedding, [name]):
+            for found in measure_set(corpus, given.minilm, given.peers):
+                figures.sets[name] = found
+                figures.write(out)
+            ran += 1
+    if figures.sets:
+        before = Figures.read(given.compare) if given.compare else None
+        report(out.stem, tables(figures, before), out.parent)
+    if not ran and not given.tables:
+        print("quality: nothing ran, since no set is there")
+    return int(not ran and not given.tables)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
