@@ -11,7 +11,7 @@ from kbkit.embedding.base import Embedder, Vector
 from kbkit.errors import ConfigError, EmbedderError
 from kbkit.retrieval.query_vectors import QueryVector
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
-from kbkit.stores.snapshots.snapshot import Snapshot
+from kbkit.stores.snapshots.chunk_table import ChunkTable
 
 _KEPT = 256
 """Queries whose vectors are kept: people ask again, and pages of hits ask the same."""
@@ -29,27 +29,27 @@ class CardQueryEncoder:
     _kept: OrderedDict[tuple[str, str], Vector] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
-    def encode(self, row: KnowledgeBaseRow, snapshot: Snapshot, text: str) -> QueryVector:
+    def encode(self, row: KnowledgeBaseRow, chunks: ChunkTable, text: str) -> QueryVector:
         """The vector of a query; none, and why, where it cannot be had.
 
         Args:
             row: The knowledge base.
-            snapshot: Of it, whose cards are asked.
+            chunks: Of it, whose cards are asked.
             text: The query.
         """
-        if not snapshot.card_embedder:
+        if not chunks.card_embedder:
             return QueryVector()
-        key = (snapshot.card_embedder, text)
+        key = (chunks.card_embedder, text)
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return QueryVector(self._kept[key])
         try:
-            # as the snapshot shows it, in case others are searched by now
-            embedder = self.embedder(replace(row, card_embedder=snapshot.card_embedder))
-            if embedder.fingerprint != snapshot.card_embedder:
+            # as these chunks show it, in case others are searched by now
+            embedder = self.embedder(replace(row, card_embedder=chunks.card_embedder))
+            if embedder.fingerprint != chunks.card_embedder:
                 return QueryVector(
-                    note=f"{row.name}: its cards were embedded by {snapshot.card_embedder}, which "
+                    note=f"{row.name}: its cards were embedded by {chunks.card_embedder}, which "
                     f"is not here; `kbkit refresh {row.name}` embeds them again"
                 )
             vector = embedder.embed_query(text)

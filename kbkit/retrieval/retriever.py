@@ -13,11 +13,11 @@ from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Hit, Hits, Mode
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.bm25 import bm25_scores
-from kbkit.retrieval.candidates.base import Candidates, EncodedQuery, cosines
-from kbkit.retrieval.candidates.catalog import catalog_candidates
-from kbkit.retrieval.candidates.chunks import scan_is_faster
+from kbkit.retrieval.candidates.base import Candidates, Corpus, EncodedQuery, cosines
+from kbkit.retrieval.candidates.catalog import CatalogCorpus
+from kbkit.retrieval.candidates.legs import find_candidates
 from kbkit.retrieval.candidates.masks import filter_mask
-from kbkit.retrieval.candidates.snapshot import snapshot_candidates
+from kbkit.retrieval.candidates.snapshot import SnapshotCorpus, scan_is_faster
 from kbkit.retrieval.card_queries import CardQueryEncoder
 from kbkit.retrieval.fusion import Scores, rating_prior
 from kbkit.retrieval.postprocess import hits_needed, postprocess
@@ -29,6 +29,7 @@ from kbkit.stores.catalog import corpus, knowledge_bases, ratings
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.ratings import Total, Totals
+from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.stores.stores import Stores
 from kbkit.text import REVISION, analyzer
@@ -98,13 +99,8 @@ class Retriever:
             ready = snapshot is not None and (scan_is_faster(snapshot) or is_open)
             self.stores.warmer.searched(self.kb_id, ready=ready)
             if snapshot is not None and not query.filters:
-                return _pool(
-                    now,
-                    query,
-                    encoded,
-                    note,
-                    snapshot_candidates(snapshot, encoded, now.row, self.stores.vectors),
-                )
+                read = SnapshotCorpus(snapshot, now.row, self.stores.vectors, encoded.vector)
+                return _pool(now, query, encoded, note, find_candidates(read, encoded))
             with self.stores.database.read() as transaction:
                 now = self._read_state(transaction, now.changes)
                 if now.encodes_like(seen):
@@ -125,14 +121,13 @@ class Retriever:
         with self.stores.database.read() as transaction:
             now = self._read_state(transaction, self.stores.database.changes())
             seqs = list(corpus.seqs_by_id(transaction, [chunk_id]).values())
-            found = corpus.candidates(transaction, self.kb_id, now.row.dimensions, seqs)
-            if not found:
+            if not seqs:
                 raise NotFoundError(f"no chunk with id {chunk_id!r}")
             language = now.spec.language
             encoded = EncodedQuery(
                 terms=tuple(analyzer(language).query_terms(query.text)),
                 language=language,
-                vector=found[0].vector,
+                vector=corpus.vectors_of(transaction, now.row.dimensions, seqs)[0],
                 mode=query.mode,
                 size=now.spec.retrieval.candidates,
                 limit=query.limit + 1,
@@ -171,10 +166,10 @@ class Retriever:
             embedded = self._query_encoder.encode(
                 seen.row, retrieval, query.mode, query.text, terms
             )
-        card = QueryVector()
-        held = self._snapshot(seen)
-        if query.mode is not Mode.LEXICAL and retrieval.card_weight and held is not None:
-            card = self._card_encoder.encode(seen.row, held, query.text)
+        card, chunks = QueryVector(), None
+        if query.mode is not Mode.LEXICAL and retrieval.card_weight:
+            chunks = self._chunks(seen)
+            card = self._card_encoder.encode(seen.row, chunks, query.text)
         encoded = EncodedQuery(
             terms=terms,
             language=language,
@@ -184,9 +179,19 @@ class Retriever:
             limit=hits_needed(retrieval.postprocessors, query.limit),
             filters=query.filters,
             card_vector=card.vector,
-            card_embedder=held.card_embedder if held is not None else "",
+            card_embedder=chunks.card_embedder if chunks is not None else "",
+            pages=retrieval.page_weight > 0,
         )
         return encoded, " ".join(filter(None, (embedded.note, card.note)))
+
+    def _chunks(self, seen: _State) -> ChunkTable:
+        """The chunks and cards of the knowledge base; of a newer version if it has one by now."""
+        snapshot = self._snapshot(seen)
+        if snapshot is not None:
+            return snapshot
+        with self.stores.database.read() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self.kb_id)
+            return self.stores.snapshots.table(transaction, row)
 
     def _snapshot(self, seen: _State) -> Snapshot | None:
         """The snapshot of a version; of a small knowledge base it is made where there is none."""
@@ -206,13 +211,15 @@ class Retriever:
         self, transaction: Transaction, now: _State, encoded: EncodedQuery
     ) -> Candidates:
         """Candidates as a reading transaction sees them."""
-        snapshot = self.stores.snapshots.get(now.row)
-        if snapshot is None and encoded.filters:
-            snapshot = self.stores.snapshots.made(transaction, now.row)
-        if snapshot is None:
-            return catalog_candidates(transaction, encoded, now.row, self.stores.vectors)
-        mask = filter_mask(transaction, now.row, snapshot, encoded.filters, now.totals)
-        return snapshot_candidates(snapshot, encoded, now.row, self.stores.vectors, mask)
+        row, index, vector = now.row, self.stores.vectors, encoded.vector
+        snapshot = self.stores.snapshots.get(row)
+        chunks = snapshot or self.stores.snapshots.table(transaction, row)
+        mask = filter_mask(transaction, row, chunks, encoded.filters, now.totals)
+        if snapshot is not None:
+            read: Corpus = SnapshotCorpus(snapshot, row, index, vector)
+        else:
+            read = CatalogCorpus(transaction, chunks, row, index, vector, encoded.language)
+        return find_candidates(read, encoded, mask)
 
 
 def _pool(

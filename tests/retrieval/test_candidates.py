@@ -14,11 +14,12 @@ from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Mode
 from kbkit.recipes import JsonlSource, RetrievalSpec
 from kbkit.retrieval.candidates.base import EncodedQuery, top_indices
-from kbkit.retrieval.candidates.catalog import catalog_candidates
-from kbkit.retrieval.candidates.chunks import ChunkCosines, nearest_by_chroma
+from kbkit.retrieval.candidates.catalog import CatalogCorpus
+from kbkit.retrieval.candidates.legs import find_candidates
 from kbkit.retrieval.candidates.masks import filter_mask
-from kbkit.retrieval.candidates.snapshot import snapshot_candidates
+from kbkit.retrieval.candidates.snapshot import SnapshotCorpus
 from kbkit.stores.catalog import knowledge_bases, ratings
+from kbkit.stores.snapshots import chunk_table
 from kbkit.stores.vector_index import Answer
 from kbkit.text import analyzer
 
@@ -39,7 +40,7 @@ def texts(count, seed=0):
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
     """Chroma is asked as if there were too many vectors to scan."""
-    monkeypatch.setattr("kbkit.retrieval.candidates.chunks._SCAN_LIMIT", 0)
+    monkeypatch.setattr("kbkit.retrieval.candidates.snapshot._SCAN_LIMIT", 0)
 
 
 @pytest.fixture(scope="module")
@@ -88,15 +89,18 @@ class Closed:
 
 
 def by_snapshot_of(view, asked, mask=None, vectors=None):
-    return snapshot_candidates(view.snapshot, asked, view.row, vectors or view.vectors, mask)
+    read = SnapshotCorpus(view.snapshot, view.row, vectors or view.vectors, asked.vector)
+    return find_candidates(read, asked, mask)
 
 
 def by_scan_of(view, asked, mask=None):
     return by_snapshot_of(view, asked, mask, Closed())
 
 
-def by_catalog_of(view, asked):
-    return catalog_candidates(view.connection, asked, view.row, view.vectors)
+def by_catalog_of(view, asked, mask=None):
+    table = chunk_table.read(view.connection, view.row)
+    parts = (view.connection, table, view.row, view.vectors, asked.vector, asked.language)
+    return find_candidates(CatalogCorpus(*parts), asked, mask)
 
 
 def same(one, other):
@@ -198,14 +202,14 @@ def test_chunks_that_chroma_does_not_know_are_candidates_like_others(kb, view, o
 def test_what_chroma_names_may_be_gone(view):
     snapshot, vector = view.snapshot, view.embed("green tea")
     last = int(snapshot.seqs[-1])
-    near = ChunkCosines(snapshot, vector)
+    named = SnapshotCorpus(snapshot, view.row, view.vectors, vector).named
     exact = top_indices(snapshot.vectors @ vector, 5).tolist()
     ids = [snapshot.ids[row] for row in exact]
-    assert nearest_by_chroma(snapshot, Answer(ids, last), near, 5).tolist() == exact
-    assert nearest_by_chroma(snapshot, Answer(ids[::-1], last), near, 5).tolist() == exact
-    assert nearest_by_chroma(snapshot, Answer([*ids[1:], "gone"], last), near, 5).tolist() == []
-    assert nearest_by_chroma(snapshot, Answer(["gone"], last), near, 5).tolist() == []
-    assert nearest_by_chroma(snapshot, Answer(["gone"], 0), near, 5).tolist() == exact
+    assert named(Answer(ids, last), 5).tolist() == exact
+    assert named(Answer(ids[::-1], last), 5).tolist() == exact
+    assert named(Answer([*ids[1:], "gone"], last), 5).tolist() == []
+    assert named(Answer(["gone"], last), 5).tolist() == []
+    assert named(Answer(["gone"], 0), 5).tolist() == exact
 
 
 def test_deleted_chunks_take_no_places_away(tmp_path):

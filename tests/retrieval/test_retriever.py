@@ -19,7 +19,7 @@ from kbkit.stores.catalog import knowledge_bases
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
     """Chroma is asked as if there were too many vectors to scan."""
-    monkeypatch.setattr("kbkit.retrieval.candidates.chunks._SCAN_LIMIT", 0)
+    monkeypatch.setattr("kbkit.retrieval.candidates.snapshot._SCAN_LIMIT", 0)
 
 
 @pytest.fixture

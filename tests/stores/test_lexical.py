@@ -13,10 +13,10 @@ def terms_of(text):
     return " ".join(ENGLISH.terms(text))
 
 
-def found(database, kb_id, query, limit=10):
+def found(database, kb_id, query):
     with database.read() as transaction:
-        frequencies = transaction.lexical.document_frequencies(kb_id, ENGLISH.terms(query))
-        return transaction.lexical.candidates(kb_id, frequencies, limit)
+        postings = transaction.lexical.postings(kb_id, ENGLISH.terms(query))
+    return sorted({seq for seqs, _ in postings.values() for seq in seqs.tolist()})
 
 
 def index(database, kb_id, *texts):
@@ -46,10 +46,10 @@ def test_every_term_of_any_text_is_found(database, kb_id, text):
     terms = set(ENGLISH.terms(text))
     rows = index(database, kb_id, text)
     with database.read() as transaction:
-        assert transaction.lexical.document_frequencies(kb_id, terms) == dict.fromkeys(terms, 1)
-    for term in terms:
-        with database.read() as transaction:
-            assert transaction.lexical.candidates(kb_id, {term: 1}, 10) == [1]
+        postings = transaction.lexical.postings(kb_id, terms)
+    assert {term: seqs.tolist() for term, (seqs, _) in postings.items()} == {
+        term: [1] for term in terms
+    }
     with database.write() as transaction:
         transaction.lexical.remove(kb_id, rows)
 
@@ -59,27 +59,24 @@ def test_what_was_added_and_removed_leaves_an_empty_index(database, kb_id):
     with database.write() as transaction:
         transaction.lexical.remove(kb_id, rows[:2])
     with database.read() as transaction:
-        assert transaction.lexical.document_frequencies(kb_id, ["tea", "c++"]) == {"tea": 1}
+        postings = transaction.lexical.postings(kb_id, ["tea", "c++"])
+    assert {term: seqs.tolist() for term, (seqs, _) in postings.items()} == {"tea": [3]}
     with database.write() as transaction:
         transaction.lexical.remove(kb_id, rows[2:])
-        query = sa.text(f"SELECT count(*) FROM lexical_{kb_id}_terms")
+        transaction.lexical.postings(kb_id, ["tea"])  # makes the table of instances
+        query = sa.text(f"SELECT count(*) FROM lexical_{kb_id}_instances")
         left = transaction.execute(query).scalar()
     assert left == 0
     assert found(database, kb_id, "tea") == []
 
 
-def test_document_frequency_counts_chunks_and_not_occurrences(database, kb_id):
+def test_postings_count_chunks_and_occurrences(database, kb_id):
     index(database, kb_id, "tea tea tea", "tea", "water")
     with database.read() as transaction:
-        frequencies = transaction.lexical.document_frequencies(kb_id, ["tea", "water", "salt"])
-    assert frequencies == {"tea": 2, "water": 1}
-
-
-def test_common_terms_give_way_to_rare_ones(database, kb_id, monkeypatch):
-    monkeypatch.setattr(lexical, "_MOST_POSTINGS", 10)
-    index(database, kb_id, *["common"] * 20, "common rare")
-    assert found(database, kb_id, "common rare") == [21]
-    assert len(found(database, kb_id, "common", 30)) == 21  # on its own it is all there is
+        postings = transaction.lexical.postings(kb_id, ["tea", "water", "salt"])
+    assert {term: (seqs.tolist(), times.tolist()) for term, (seqs, times) in postings.items()} == {
+        "tea": ([1, 2], [3, 1]), "water": ([3], [1]),
+    }  # fmt: skip
 
 
 def test_indexes_of_two_knowledge_bases_are_apart(database, kb_id):
@@ -96,7 +93,7 @@ def test_indexes_of_two_knowledge_bases_are_apart(database, kb_id):
 def test_fts_syntax_in_a_query_is_only_text(database, kb_id, query):
     index(database, kb_id, "nothing like it")
     with database.read() as transaction:
-        assert transaction.lexical.candidates(kb_id, {query: 1}, 10) == []
+        assert transaction.lexical.postings(kb_id, [query]) == {}
 
 
 @pytest.mark.parametrize("kb", ["", "a-b", "x; DROP TABLE chunks", 'a"b'])

@@ -26,7 +26,7 @@ print(sorted(sys.modules))
 @pytest.fixture(autouse=True)
 def large(monkeypatch):
     """Chroma is asked as if there were too many vectors to scan, and chunks to wait for."""
-    monkeypatch.setattr("kbkit.retrieval.candidates.chunks._SCAN_LIMIT", 0)
+    monkeypatch.setattr("kbkit.retrieval.candidates.snapshot._SCAN_LIMIT", 0)
     monkeypatch.setattr("kbkit.retrieval.retriever._SMALL", 0)
 
 
@@ -145,7 +145,7 @@ def test_a_first_search_loads_nothing_heavy_where_a_snapshot_lies_ready(folder):
 
 
 def test_few_vectors_need_no_chroma(folder, monkeypatch):
-    monkeypatch.setattr("kbkit.retrieval.candidates.chunks._SCAN_LIMIT", 1000)
+    monkeypatch.setattr("kbkit.retrieval.candidates.snapshot._SCAN_LIMIT", 1000)
     with kbkit.open(folder) as workspace:
         kb = workspace["drinks"]
         for _ in range(3):

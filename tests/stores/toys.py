@@ -8,7 +8,7 @@ and whoever commits puts another copy in place.
 import itertools
 import sqlite3
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import contextmanager
 
 import numpy as np
@@ -26,6 +26,7 @@ POSTINGS = sa.Table(
     sa.Column("kb_id", sa.String, primary_key=True),
     sa.Column("term", sa.String, primary_key=True),
     sa.Column("seq", sa.Integer, primary_key=True),
+    sa.Column("times", sa.Integer),
 )
 LAST = sa.Table("toy_last", TOY, sa.Column("seq", sa.Integer))
 
@@ -44,9 +45,9 @@ class ToyIndex:
 
     def add(self, kb_id, rows):
         values = [
-            {"kb_id": kb_id, "term": term, "seq": seq}
+            {"kb_id": kb_id, "term": term, "seq": seq, "times": times}
             for seq, terms in rows
-            for term in set(terms.split())
+            for term, times in Counter(terms.split()).items()
         ]
         if values:
             self._connection.execute(POSTINGS.insert(), values)
@@ -56,18 +57,14 @@ class ToyIndex:
             query = POSTINGS.delete().where(POSTINGS.c.kb_id == kb_id, POSTINGS.c.seq == seq)
             self._connection.execute(query)
 
-    def document_frequencies(self, kb_id, terms):
-        found = Counter(term for term, _ in self._postings(kb_id, set(terms)))
-        return dict(found)
-
-    def candidates(self, kb_id, frequencies, limit):
-        found = Counter(seq for _, seq in self._postings(kb_id, set(frequencies)))
-        return [seq for seq, _ in found.most_common(limit)]
-
-    def _postings(self, kb_id, terms):
-        query = sa.select(POSTINGS.c.term, POSTINGS.c.seq).order_by(POSTINGS.c.seq)
-        query = query.where(POSTINGS.c.kb_id == kb_id, POSTINGS.c.term.in_(terms))
-        return self._connection.execute(query).all()
+    def postings(self, kb_id, terms):
+        query = sa.select(POSTINGS.c.term, POSTINGS.c.seq, POSTINGS.c.times)
+        query = query.where(POSTINGS.c.kb_id == kb_id, POSTINGS.c.term.in_(set(terms)))
+        found = defaultdict(lambda: ([], []))
+        for term, seq, times in self._connection.execute(query.order_by(POSTINGS.c.seq)):
+            found[term][0].append(seq)
+            found[term][1].append(times)
+        return {term: (np.array(seqs), np.array(times)) for term, (seqs, times) in found.items()}
 
 
 class ToyTransaction(Transaction):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,12 @@ from numpy.typing import NDArray
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.models import Filters, Mode
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores
+from kbkit.stores.snapshots.chunk_table import ChunkTable
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-Postings = tuple[NDArray[np.int32], NDArray[np.uint16]]
+Postings = tuple[NDArray[np.integer], NDArray[np.integer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,7 @@ class EncodedQuery:
         size: Candidates of each leg that are ranked.
         limit: Hits that are wanted, which may be more.
         filters: What a document must be.
+        pages: Whether the words of whole documents take part.
         card_vector: Of the query as cards are embedded; ``None`` where they have no part.
         card_embedder: Fingerprint of what embedded it.
     """
@@ -42,6 +45,7 @@ class EncodedQuery:
     size: int
     limit: int
     filters: Filters
+    pages: bool = True
     card_vector: Vector | None = None
     card_embedder: str = ""
 
@@ -91,7 +95,7 @@ class Candidates:
         counts: How often each query term stands in each.
         vectors: Shape ``(n, dimensions)``.
         statistics: Of all chunks of the knowledge base.
-        pages: What the documents say as a whole; ``None`` where no snapshot tells.
+        pages: What the documents say as a whole; ``None`` where nothing tells.
     """
 
     seqs: Rows
@@ -105,6 +109,41 @@ class Candidates:
     vectors: Matrix
     statistics: CorpusStatistics
     pages: WholeDocuments | None = None
+
+
+class Corpus(Protocol):
+    """What the legs read of a knowledge base for one query; rows are those of `chunks`."""
+
+    @property
+    def chunks(self) -> ChunkTable:
+        """Its chunks and documents."""
+        ...
+
+    def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
+        """The chunks that hold each term, by row, and how often; without those of none."""
+        ...
+
+    def nearest(self, size: int, most: int, mask: Mask | None) -> Rows:
+        """The chunks that are nearest to the query, best first.
+
+        Args:
+            size: How many are ranked; a longer list begins like one of so many.
+            most: How many are wanted, and no fewer than `size`.
+            mask: Which may be among them.
+        """
+        ...
+
+    def cosines(self, rows: Rows) -> NDArray[np.float32]:
+        """Cosines of the query and some chunks; 0 where the query has no vector."""
+        ...
+
+    def vectors(self, rows: Rows) -> Matrix:
+        """The vectors of some chunks."""
+        ...
+
+    def coverage(self, rows: Rows, terms: Sequence[str]) -> tuple[Scores, Scores]:
+        """Share of some terms that the title and the headings of some chunks have."""
+        ...
 
 
 def cosines(vectors: Matrix, vector: Vector) -> NDArray[np.float32]:

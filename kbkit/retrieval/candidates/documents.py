@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kbkit.models import Mode
 from kbkit.retrieval.bm25 import CorpusStatistics, impacts
 from kbkit.retrieval.candidates.base import (
+    Corpus,
     EncodedQuery,
     Mask,
     Postings,
@@ -19,8 +20,7 @@ from kbkit.retrieval.candidates.base import (
     cosines,
     top_indices,
 )
-from kbkit.retrieval.candidates.chunks import ChunkCosines
-from kbkit.stores.snapshots.snapshot import Snapshot
+from kbkit.stores.snapshots.chunk_table import ChunkTable
 
 _BEST_DOCUMENTS = 30
 """Documents that bring their best chunk, by their cards and by their words."""
@@ -28,7 +28,7 @@ _BEST_DOCUMENTS = 30
 
 @dataclass(frozen=True, slots=True)
 class DocumentScores:
-    """What each document of a snapshot says to a query as a whole.
+    """What each document of a knowledge base says to a query as a whole.
 
     Attributes:
         counts: By term, how often it stands in each document.
@@ -46,16 +46,16 @@ class DocumentScores:
 
     @classmethod
     def of(
-        cls, snapshot: Snapshot, postings: Mapping[str, Postings], query: EncodedQuery
+        cls, chunks: ChunkTable, postings: Mapping[str, Postings], query: EncodedQuery
     ) -> DocumentScores:
         """Score all documents."""
-        number, lengths = len(snapshot.document_ids), snapshot.document_lengths
+        number, lengths = len(chunks.document_ids), chunks.document_lengths
         held = int(np.count_nonzero(lengths))
         average = float(lengths.sum()) / held if held else 0.0
         counts = {
-            term: np.bincount(snapshot.owners[rows], times, number).astype(np.int64)
+            term: np.bincount(chunks.owners[rows], times, number).astype(np.int64)
             for term, (rows, times) in postings.items()
-            if query.mode is not Mode.DENSE
+            if query.pages and query.mode is not Mode.DENSE
         }
         frequencies = {term: int(np.count_nonzero(found)) for term, found in counts.items()}
         statistics = CorpusStatistics(held, average, frequencies)
@@ -66,39 +66,36 @@ class DocumentScores:
             page[there] += impacts(found[there], lengths[there], average, idf)
         card, embedder = np.zeros(number, np.float32), ""
         # cards may have been embedded anew since the query was
-        if query.card_vector is not None and query.card_embedder == snapshot.card_embedder:
-            embedder = snapshot.card_embedder
-            card = cosines(snapshot.card_vectors, query.card_vector)
+        if query.card_vector is not None and query.card_embedder == chunks.card_embedder:
+            embedder = chunks.card_embedder
+            card = cosines(chunks.card_vectors, query.card_vector)
             known = card != 0  # zeros are of those that have none; to read them all takes longer
             card[~known] = card[known].mean() if known.any() else 0.0
         return cls(counts, statistics, page, card, embedder)
 
     def best_rows(
         self,
-        snapshot: Snapshot,
-        dense: ChunkCosines,
+        corpus: Corpus,
         lexical: NDArray[np.float32],
         mask: Mask | None,
     ) -> Rows:
         """The best chunk of each of the documents that are best as a whole."""
-        open_ = snapshot.sizes > 0
+        owners, open_ = corpus.chunks.owners, corpus.chunks.sizes > 0
         if mask is not None:
-            open_ = np.bincount(snapshot.owners[mask], minlength=len(open_)) > 0
+            open_ = np.bincount(owners[mask], minlength=len(open_)) > 0
         best = np.zeros(len(open_), np.bool_)
         for scores in (self.page, self.card):
             there = np.flatnonzero(open_ & (scores > 0))
             best[there[top_indices(scores[there], _BEST_DOCUMENTS)]] = True
-        rows = np.flatnonzero(
-            best[snapshot.owners] if mask is None else best[snapshot.owners] & mask
-        )
+        rows = np.flatnonzero(best[owners] if mask is None else best[owners] & mask)
         own = lexical[rows] / max(float(lexical.max(initial=0.0)), 1e-9)
-        near = np.maximum(dense.of(rows), 0.0)
+        near = np.maximum(corpus.cosines(rows), 0.0)
         own = own + near / max(float(near.max(initial=0.0)), 1e-9)
-        order = np.lexsort((-own, snapshot.owners[rows]))
-        _, first = np.unique(snapshot.owners[rows][order], return_index=True)
+        order = np.lexsort((-own, owners[rows]))
+        _, first = np.unique(owners[rows][order], return_index=True)
         return np.asarray(rows[order[first]], np.int64)
 
-    def of_candidates(self, snapshot: Snapshot, owners: NDArray[np.int32]) -> WholeDocuments:
+    def of_candidates(self, chunks: ChunkTable, owners: NDArray[np.int32]) -> WholeDocuments:
         """What is known of the documents of some candidates."""
         documents, which = np.unique(owners, return_inverse=True)
         counts: list[dict[str, int]] = [{} for _ in range(len(documents))]
@@ -109,7 +106,7 @@ class DocumentScores:
         return WholeDocuments(
             which=np.asarray(which, np.int64),
             counts=counts,
-            lengths=snapshot.document_lengths[documents].tolist(),
+            lengths=chunks.document_lengths[documents].tolist(),
             statistics=self.statistics,
             card=self.card[documents].astype(np.float64),
             embedder=self.embedder,

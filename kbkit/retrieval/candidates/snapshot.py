@@ -1,81 +1,115 @@
-"""Candidates out of a snapshot."""
+"""What the legs read of a snapshot."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from kbkit.models import Mode
-from kbkit.retrieval.bm25 import CorpusStatistics
-from kbkit.retrieval.candidates.base import Candidates, EncodedQuery, Mask, merge_legs, top_indices
-from kbkit.retrieval.candidates.chunks import (
-    ChunkCosines,
-    bm25_of_all,
-    counts_of,
-    nearest_by_chroma,
-    nearest_by_scan,
-    scan_is_faster,
-)
-from kbkit.retrieval.candidates.documents import DocumentScores
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.embedding.base import Matrix, Vector
+from kbkit.retrieval.candidates.base import Mask, Postings, Rows, Scores, cosines, top_indices
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.snapshots.snapshot import Snapshot
-from kbkit.stores.vector_index import VectorIndex
+from kbkit.stores.vector_index import Answer, VectorIndex
+
+_SCAN_LIMIT = 8_000_000
+"""Numbers that a scan reads in less time than Chroma takes to answer: 31,000 vectors of 256.
+
+Measured with queries that were not asked before: a scan of 20,000 took 0.4 to 2 ms, as the machine
+was busy or not, Chroma 2.2 to 3.
+"""
 
 
-def snapshot_candidates(
-    snapshot: Snapshot,
-    query: EncodedQuery,
-    row: KnowledgeBaseRow,
-    vectors: VectorIndex,
-    mask: Mask | None = None,
-) -> Candidates:
-    """Candidates out of a snapshot.
+def scan_is_faster(snapshot: Snapshot) -> bool:
+    """Whether a scan of all vectors takes less time than asking Chroma."""
+    return snapshot.vectors.size <= _SCAN_LIMIT
 
-    Args:
-        snapshot: Of the knowledge base, of its version.
-        query: What is asked.
+
+@dataclass(slots=True)
+class SnapshotCorpus:
+    """A snapshot as one query reads it: a `Corpus`.
+
+    Attributes:
+        chunks: The snapshot, of the knowledge base's version.
         row: The knowledge base.
-        vectors: Its collection is among these.
-        mask: Which rows of the snapshot may be candidates; see `filter_mask`.
+        index: Its collection is among these.
+        vector: Of the query; ``None`` where there is none, so that no chunk is near it.
     """
-    numbers = snapshot.numbers(query.terms)
-    postings = {term: snapshot.postings(number) for term, number in numbers.items()}
-    statistics = CorpusStatistics(
-        chunks=len(snapshot),
-        average_length=snapshot.average_length,
-        document_frequencies={term: len(rows) for term, (rows, _) in postings.items()},
-    )
-    size, most = query.sizes(len(snapshot))
-    dense = found = np.zeros(0, np.int64)
-    vector = query.vector if query.vector is not None and query.vector.any() else None
-    lexical = np.zeros(len(snapshot), np.float32)
-    if query.mode is not Mode.DENSE:
-        lexical = bm25_of_all(snapshot, postings, statistics, mask)
-        matching = np.flatnonzero(lexical)
-        found = matching[top_indices(lexical[matching], most)]
-    to_ask = not scan_is_faster(snapshot) and mask is None and vectors.is_open(row)
-    near = ChunkCosines(snapshot, vector)
-    if vector is not None and to_ask:
-        dense = nearest_by_chroma(snapshot, vectors.ask(row, vector, size), near, size)
-    if vector is not None and len(dense) < most:
-        # behind what Chroma found, so that a longer list begins like a shorter one
-        dense = np.concatenate([dense, nearest_by_scan(near, most, mask)])
-    documents = DocumentScores.of(snapshot, postings, query)
-    chosen, ranked = merge_legs(
-        dense, found, size, documents.best_rows(snapshot, near, lexical, mask)
-    )
-    owners, headings = snapshot.owners[chosen], snapshot.headings[chosen]
-    whole = max(1, len(query.terms))
-    held = numbers.values()
-    return Candidates(
-        seqs=snapshot.seqs[chosen],
-        ranked=ranked,
-        document_ids=[snapshot.document_ids[i] for i in owners.tolist()],
-        sizes=snapshot.sizes[owners],
-        title=snapshot.title_terms.holding(held, owners) / whole,
-        heading=snapshot.heading_terms.holding(held, headings) / whole,
-        lengths=snapshot.lengths[chosen].tolist(),
-        counts=counts_of(postings, chosen),
-        vectors=snapshot.vectors[chosen],
-        statistics=statistics,
-        pages=documents.of_candidates(snapshot, owners),
-    )
+
+    chunks: Snapshot
+    row: KnowledgeBaseRow
+    index: VectorIndex
+    vector: Vector | None
+    _cosines: NDArray[np.float32] | None = None
+
+    def postings(self, terms: Sequence[str]) -> dict[str, Postings]:
+        """The chunks that hold each term, by row, and how often."""
+        snapshot = self.chunks
+        return {term: snapshot.postings(n) for term, n in snapshot.numbers(terms).items()}
+
+    def nearest(self, size: int, most: int, mask: Mask | None) -> Rows:
+        """The nearest chunks, best first: what Chroma names, then what a scan finds."""
+        dense = np.zeros(0, np.int64)
+        asked = mask is None and not scan_is_faster(self.chunks) and self.index.is_open(self.row)
+        if asked and self.vector is not None:
+            dense = self.named(self.index.ask(self.row, self.vector, size), size)
+        if len(dense) < most:
+            # behind what Chroma found, so that a longer list begins like a shorter one
+            dense = np.concatenate([dense, self._scanned(most, mask)])
+        return dense
+
+    def named(self, answer: Answer, most: int) -> Rows:
+        """The nearest of those chunks that Chroma names and those new to it.
+
+        None where Chroma named too few, as when another process has deleted what it names.
+        """
+        snapshot = self.chunks
+        named = snapshot.rows_of(answer.ids)
+        first = int(np.searchsorted(snapshot.seqs, answer.known, "right"))
+        if len(named) < min(most, first):
+            return named[:0]
+        later = np.arange(first, len(snapshot))
+        new = later[top_indices(self.cosines(later), most)]
+        rows = np.array(sorted({*named.tolist(), *new.tolist()}), np.int64)
+        return rows[top_indices(self.cosines(rows), most)]
+
+    def _scanned(self, most: int, mask: Mask | None) -> Rows:
+        """The nearest chunks by a full scan.
+
+        The way for few vectors, until Chroma is open, and for filters, which make Chroma many
+        times slower.
+        """
+        if mask is None:
+            return top_indices(self._all_cosines(), most)
+        rows = np.flatnonzero(mask)
+        return rows[top_indices(self.cosines(rows), most)]
+
+    def cosines(self, rows: Rows) -> NDArray[np.float32]:
+        """Cosines of the query and some chunks."""
+        # to gather a row takes about as long as to scan three
+        few = self._cosines is None and len(rows) * 3 < len(self.chunks)
+        if self.vector is None or not few:
+            return self._all_cosines()[rows]
+        return cosines(self.chunks.vectors[rows], self.vector)
+
+    def _all_cosines(self) -> NDArray[np.float32]:
+        if self._cosines is None and self.vector is not None:
+            self._cosines = cosines(self.chunks.vectors, self.vector)
+        if self._cosines is None:
+            return np.zeros(len(self.chunks), np.float32)
+        return self._cosines
+
+    def vectors(self, rows: Rows) -> Matrix:
+        """The vectors of some chunks."""
+        return self.chunks.vectors[rows]
+
+    def coverage(self, rows: Rows, terms: Sequence[str]) -> tuple[Scores, Scores]:
+        """Share of some terms that the title and the headings of some chunks have."""
+        snapshot, whole = self.chunks, max(1, len(terms))
+        held = snapshot.numbers(terms).values()
+        return (
+            snapshot.title_terms.holding(held, snapshot.owners[rows]) / whole,
+            snapshot.heading_terms.holding(held, snapshot.headings[rows]) / whole,
+        )

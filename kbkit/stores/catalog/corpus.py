@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,52 +20,6 @@ _ROWS_AT_ONCE = 2_000
 """Chunks read at once, so that their copies stay small."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """What reranking reads of a chunk.
-
-    Attributes:
-        heading: Heading path without the document's title, on one line.
-        terms: Analyzer terms, joined by spaces.
-        length: Number of those terms.
-    """
-
-    seq: int
-    document_id: str
-    title: str
-    heading: str
-    terms: str
-    length: int
-    vector: NDArray[np.float32]
-
-
-def candidates(
-    transaction: Transaction, kb_id: str, dimensions: int, seqs: Sequence[int]
-) -> list[Candidate]:
-    """What reranking reads of chunks, by ``seq``; those that are gone are left out."""
-    rows: dict[int, Any] = {}
-    for part in in_parts(seqs):
-        found = transaction.execute(
-            sa.select(
-                chunks.c.seq, chunks.c.document_id, documents.c.title, chunks.c.heading_path,
-                chunks.c.terms, chunks.c.length, vectors.c.vector,
-            )
-            .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
-            .join(documents, documents.c.id == chunks.c.document_id)
-            .where(chunks.c.kb_id == kb_id, chunks.c.seq.in_(part))
-        )  # fmt: skip
-        rows.update((row.seq, row) for row in found)
-    there = [rows[seq] for seq in seqs if seq in rows]
-    matrix = unpack([row.vector for row in there], dimensions)
-    return [
-        Candidate(
-            row.seq, row.document_id, row.title, heading_text(row.title, row.heading_path),
-            row.terms, row.length, matrix[i],
-        )
-        for i, row in enumerate(there)
-    ]  # fmt: skip
-
-
 def seqs_by_id(transaction: Transaction, ids: Sequence[str]) -> dict[str, int]:
     """``seq`` of chunks by id; those that are gone are left out."""
     found: dict[str, int] = {}
@@ -76,19 +29,6 @@ def seqs_by_id(transaction: Transaction, ids: Sequence[str]) -> dict[str, int]:
         )
         found.update((row.id, row.seq) for row in rows)
     return found
-
-
-def sizes_of(transaction: Transaction, document_ids: Collection[str]) -> dict[str, int]:
-    """Number of chunks of documents, by id."""
-    sizes: dict[str, int] = {}
-    for part in in_parts(list(document_ids)):
-        rows = transaction.execute(
-            sa.select(chunks.c.document_id, sa.func.count())
-            .where(chunks.c.document_id.in_(part))
-            .group_by(chunks.c.document_id)
-        )
-        sizes.update((row[0], row[1]) for row in rows)
-    return sizes
 
 
 def matching_documents(transaction: Transaction, kb_id: str, filters: Filters) -> set[str]:
@@ -125,6 +65,41 @@ def seqs_on_pages(transaction: Transaction, kb_id: str, pages: Collection[int]) 
         for part in in_parts(list(set(pages)))
         for seq in transaction.execute(query.where(chunks.c.page.in_(part))).scalars()
     )
+
+
+def chunk_owners(transaction: Transaction, kb_id: str) -> Sequence[Sequence[Any]]:
+    """``seq``, id of the document and number of terms of all chunks, in order of ``seq``."""
+    return transaction.execute(
+        sa.select(chunks.c.seq, chunks.c.document_id, chunks.c.length)
+        .where(chunks.c.kb_id == kb_id)
+        .order_by(chunks.c.seq)
+    ).all()
+
+
+def headings_of(transaction: Transaction, seqs: Sequence[int]) -> list[tuple[str, str]]:
+    """The title of the document of each chunk, and the heading path above it without that title."""
+    found: dict[int, tuple[str, str]] = {}
+    for part in in_parts(seqs):
+        rows = transaction.execute(
+            sa.select(chunks.c.seq, documents.c.title, chunks.c.heading_path)
+            .join(documents, documents.c.id == chunks.c.document_id)
+            .where(chunks.c.seq.in_(part))
+        )
+        found.update((r.seq, (r.title, heading_text(r.title, r.heading_path))) for r in rows)
+    return [found[seq] for seq in seqs]
+
+
+def vectors_of(
+    transaction: Transaction, dimensions: int, seqs: Sequence[int]
+) -> NDArray[np.float32]:
+    """The vectors of chunks that are there, shape ``(len(seqs), dimensions)``."""
+    packed: dict[int, bytes] = {}
+    for part in in_parts(seqs):
+        rows = transaction.execute(
+            sa.select(vectors.c.chunk_seq, vectors.c.vector).where(vectors.c.chunk_seq.in_(part))
+        )
+        packed.update((row.chunk_seq, row.vector) for row in rows)
+    return unpack([packed[seq] for seq in seqs], dimensions)
 
 
 def corpus_size(transaction: Transaction, kb_id: str) -> tuple[int, int]:

@@ -13,7 +13,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
+import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
 from kbkit.models import Chunk, Document
 from kbkit.stores.catalog.packing import in_parts
@@ -26,6 +28,10 @@ _CHUNK = (
     "seq", "id", "document_id", "position", "start", "end", "text", "heading_path", "anchor",
     "page",
 )  # fmt: skip
+
+
+Postings = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""``chunks.seq`` of the chunks that hold a term, ascending, and how often each of them does."""
 
 
 class LexicalIndex(Protocol):
@@ -47,20 +53,8 @@ class LexicalIndex(Protocol):
     def remove(self, kb_id: str, rows: Sequence[tuple[int, str]]) -> None:
         """Take chunks out of the index; ``rows`` must be what was added."""
 
-    def document_frequencies(self, kb_id: str, terms: Iterable[str]) -> dict[str, int]:
-        """Number of chunks that hold each term; terms that occur nowhere are left out."""
-
-    def candidates(self, kb_id: str, frequencies: Mapping[str, int], limit: int) -> list[int]:
-        """``chunks.seq`` of chunks that hold any of the terms, the most promising first.
-
-        All terms of every candidate are scored exactly afterwards, so an index may leave common
-        terms out where rarer ones select enough.
-
-        Args:
-            kb_id: The knowledge base.
-            frequencies: Query terms with their document frequencies.
-            limit: Most candidates.
-        """
+    def postings(self, kb_id: str, terms: Iterable[str]) -> dict[str, Postings]:
+        """The chunks that hold each term, and how often; terms that occur nowhere are left out."""
 
 
 class Transaction(ABC):

@@ -15,6 +15,8 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from kbkit.stores.snapshots.chunk_table import ChunkTable
+
 _FORMAT = "4"
 PART = ".part"
 """How the name of a file ends that is being written."""
@@ -76,21 +78,14 @@ class Texts(Sequence[str]):
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The chunks of a knowledge base, in order of ``seq``.
+class Snapshot(ChunkTable):
+    """A chunk table with words and vectors.
 
     Attributes:
-        version: ``knowledge_bases.version`` that it shows.
-        embedder: Fingerprint of what made the vectors.
-        seqs: ``chunks.seq``, shape ``(n,)``, ascending.
-        ids: ``chunks.id`` of the same.
-        owners: Which of `document_ids` each chunk is part of, shape ``(n,)``.
-        lengths: Number of terms of each chunk, shape ``(n,)``.
+        ids: ``chunks.id`` of all chunks.
         headings: Which of `heading_texts` stands above each chunk, shape ``(n,)``.
         vectors: Unit vectors, shape ``(n, dimensions)``.
-        document_ids: Of all documents that have chunks.
-        titles: Of the same.
-        sizes: Number of chunks of the same.
+        titles: Of the documents.
         heading_texts: Heading paths without the documents' titles, each on one line.
         title_terms: Which of `terms` each title has.
         heading_terms: Which of `terms` each heading text has.
@@ -98,25 +93,12 @@ class Snapshot:
         starts: Where the postings of each term begin; one longer than `terms`.
         rows: The chunk of each posting, ascending within a term.
         counts: How often the term stands in it.
-        average_length: Mean of `lengths`.
-        document_lengths: Number of terms of each document's chunks.
-        cards_version: ``knowledge_bases.cards_version`` that it shows.
-        card_embedder: Fingerprint of what embedded the cards; ``""`` where there are none.
-        card_vectors: A unit vector for the card of each document, zeros for one that has none yet,
-            shape ``(len(document_ids), dimensions)``.
     """
 
-    version: int
-    embedder: str
-    seqs: NDArray[np.int64]
     ids: Sequence[str]
-    owners: NDArray[np.int32]
-    lengths: NDArray[np.int32]
     headings: NDArray[np.int32]
     vectors: NDArray[np.float32]
-    document_ids: Sequence[str]
     titles: Sequence[str]
-    sizes: NDArray[np.int64]
     heading_texts: Sequence[str]
     title_terms: Lists
     heading_terms: Lists
@@ -124,15 +106,7 @@ class Snapshot:
     starts: NDArray[np.int64]
     rows: NDArray[np.int32]
     counts: NDArray[np.uint16]
-    average_length: float
-    document_lengths: NDArray[np.int64]
-    cards_version: int
-    card_embedder: str
-    card_vectors: NDArray[np.float32]
     _rows: dict[str, int] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.seqs)
 
     def rows_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
         """Rows of chunks by id, in that order; those that are gone are left out."""

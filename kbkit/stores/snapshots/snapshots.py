@@ -14,21 +14,21 @@ import threading
 import time
 from array import array
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores.catalog import cards, corpus, knowledge_bases
+from kbkit.stores.catalog import corpus, knowledge_bases
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.packing import unpack
 from kbkit.stores.catalog.reading import heading_text
+from kbkit.stores.snapshots.chunk_table import ChunkTable, card_columns, read, with_cards
 from kbkit.stores.snapshots.snapshot import PART, Lists, Snapshot, load, save
 from kbkit.text import analyzer
 
@@ -45,6 +45,7 @@ class Snapshots:
     folder: Path
     database: Database
     _held: dict[str, Snapshot] = field(default_factory=dict)
+    _tables: dict[str, ChunkTable] = field(default_factory=dict)
     _making: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, row: KnowledgeBaseRow) -> Snapshot | None:
@@ -59,7 +60,7 @@ class Snapshots:
             if held is None:
                 return None
             held = self._held.setdefault(row.id, held)
-        if not _shows(held, row):
+        if not held.shows(row):
             return None
         if held.cards_version != row.cards_version:
             with self.database.read() as transaction:
@@ -67,25 +68,35 @@ class Snapshots:
                 held = self._with_cards(transaction, row, held)
         return held
 
+    def table(self, transaction: Transaction, row: KnowledgeBaseRow) -> ChunkTable:
+        """The chunk table of what a reading transaction sees, read once for each version."""
+        held = self._held.get(row.id)
+        if held is not None and held.shows(row):
+            return self._with_cards(transaction, row, held)
+        found = self._tables.get(row.id)
+        if found is None or not found.shows(row):
+            found = read(transaction, row)
+        found = self._tables[row.id] = with_cards(transaction, row, found)
+        return found
+
     def made(self, transaction: Transaction, row: KnowledgeBaseRow) -> Snapshot:
         """The snapshot of what a reading transaction sees, made where there is none."""
         with self._making:
             held = self._held.get(row.id) or self._loaded(transaction, row.id)
-            if held is not None and _shows(held, row):
+            if held is not None and held.shows(row):
                 return self._with_cards(transaction, row, held)
             made = _make(transaction, row, held)
             if held is None or held.version < made.version:  # a transaction may see what was
                 self._held[row.id] = made
+                self._tables.pop(row.id, None)
             return made
 
     def _with_cards(
         self, transaction: Transaction, row: KnowledgeBaseRow, held: Snapshot
     ) -> Snapshot:
         """A snapshot, with the vectors of cards that a transaction sees, which is kept."""
-        if held.cards_version != row.cards_version:
-            ordinals = {known: i for i, known in enumerate(held.document_ids)}
-            held = replace(held, **_cards(transaction, row, ordinals))
-        if _shows(held, row):
+        held = with_cards(transaction, row, held)
+        if held.shows(row):
             self._held[row.id] = held
         return held
 
@@ -115,6 +126,7 @@ class Snapshots:
     def drop(self, kb_id: str) -> None:
         """Forget a knowledge base that was deleted."""
         self._held.pop(kb_id, None)
+        self._tables.pop(kb_id, None)
         with contextlib.suppress(OSError):
             self._path(kb_id).unlink(missing_ok=True)
 
@@ -135,10 +147,6 @@ class Snapshots:
 
     def _path(self, kb_id: str) -> Path:
         return self.folder / f"{kb_id}.safetensors"
-
-
-def _shows(snapshot: Snapshot, row: KnowledgeBaseRow) -> bool:
-    return snapshot.version == row.version and snapshot.embedder == row.embedder
 
 
 def _shown(snapshot: Snapshot) -> tuple[int, str, int]:
@@ -211,23 +219,8 @@ def _make(transaction: Transaction, row: KnowledgeBaseRow, before: Snapshot | No
         counts=counts,
         average_length=float(lengths.mean()) if len(lengths) else 0.0,
         document_lengths=np.bincount(owners, lengths, len(titles)).astype(np.int64),
-        **_cards(transaction, row, ordinals),
+        **card_columns(transaction, row, ordinals),
     )
-
-
-def _cards(
-    transaction: Transaction, row: KnowledgeBaseRow, ordinals: Mapping[str, int]
-) -> dict[str, Any]:
-    """What a snapshot holds of the cards of all documents; zeros for those that have none."""
-    found = cards.vectors_of(transaction, row)
-    vectors = np.zeros((len(ordinals), found.vectors.shape[1]), np.float32)
-    there = [i for i, known in enumerate(found.document_ids) if known in ordinals]
-    vectors[[ordinals[found.document_ids[i]] for i in there]] = found.vectors[there]
-    return {
-        "cards_version": row.cards_version,
-        "card_embedder": found.embedder,
-        "card_vectors": vectors,
-    }
 
 
 def _listed(texts: Sequence[str], language: str, numbers: Mapping[str, int]) -> Lists:

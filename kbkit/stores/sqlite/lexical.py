@@ -7,14 +7,15 @@ transaction, so an index never differs from the chunks it indexes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
+import numpy as np
 import sqlalchemy as sa
+
+from kbkit.stores.catalog.database import Postings
 
 # The analyzer has done the work: every character that may stand in a term belongs to a token.
 _TOKENIZER = "ascii tokenchars '_.-+#@$'"
-_MOST_POSTINGS = 5_000
-"""Postings that candidate selection reads before it leaves out the commonest terms."""
 
 
 def _table(kb_id: str) -> str:
@@ -40,13 +41,11 @@ class Fts5Index:
         self._connection.exec_driver_sql(
             f"CREATE VIRTUAL TABLE {table} USING fts5(terms, content='', tokenize='{tokenizer}')"
         )
-        self._connection.exec_driver_sql(
-            f"CREATE VIRTUAL TABLE {table}_terms USING fts5vocab('{table}', 'row')"
-        )
 
     def drop(self, kb_id: str) -> None:
         """Drop the index of a knowledge base."""
         table = _table(kb_id)
+        # of an older kbkit
         self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}_terms")
         self._connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
 
@@ -72,46 +71,22 @@ class Fts5Index:
                 list(rows),
             )
 
-    def document_frequencies(self, kb_id: str, terms: Iterable[str]) -> dict[str, int]:
-        """Number of chunks that hold each term; terms that occur nowhere are left out."""
-        wanted = sorted(set(terms))
-        frequencies: dict[str, int] = {}
-        for term in wanted:
-            row = self._connection.exec_driver_sql(
-                f"SELECT doc FROM {_table(kb_id)}_terms WHERE term = ?",  # noqa: S608 - own name
-                (term,),
-            ).first()
-            if row is not None:
-                frequencies[term] = row[0]
-        return frequencies
-
-    def candidates(self, kb_id: str, frequencies: Mapping[str, int], limit: int) -> list[int]:
-        """Chunks that hold any of the terms, best first by FTS5's own BM25.
-
-        The rarest terms select; common ones are left out once enough postings would be read. That
-        loses nothing that matters, since the caller scores all terms of every candidate exactly.
-
-        Args:
-            kb_id: The knowledge base.
-            frequencies: Query terms with their document frequencies.
-            limit: Most candidates.
-
-        Returns:
-            ``chunks.seq`` of each.
-        """
-        chosen: list[str] = []
-        postings = 0
-        for term in sorted(frequencies, key=lambda term: (frequencies[term], term)):
-            if chosen and postings + frequencies[term] > _MOST_POSTINGS:
-                break
-            chosen.append(term)
-            postings += frequencies[term]
-        if not chosen:
-            return []
-        match = " OR ".join('"' + term.replace('"', '""') + '"' for term in chosen)
+    def postings(self, kb_id: str, terms: Iterable[str]) -> dict[str, Postings]:
+        """The chunks that hold each term, and how often; terms that occur nowhere are left out."""
         table = _table(kb_id)
-        rows = self._connection.exec_driver_sql(
-            f"SELECT rowid FROM {table} WHERE {table} MATCH ? ORDER BY rank LIMIT ?",  # noqa: S608
-            (match, limit),
+        # of this connection alone, so that catalogs of any age have it
+        self._connection.exec_driver_sql(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS temp.{table}_instances"
+            f" USING fts5vocab('main', '{table}', 'instance')"
         )
-        return [row[0] for row in rows]
+        found: dict[str, Postings] = {}
+        for term in set(terms):
+            # one text rather than a row an occurrence, of which a common term has many
+            joined = self._connection.exec_driver_sql(
+                f"SELECT group_concat(doc, ' ') FROM temp.{table}_instances WHERE term = ?",  # noqa: S608 - own name
+                (term,),
+            ).scalar_one()
+            if joined is not None:
+                seqs = np.array(joined.split(" "), np.int64)
+                found[term] = np.unique(seqs, return_counts=True)
+        return found

@@ -1,0 +1,94 @@
+"""The legs of search: by vectors and words of chunks, by cards and words of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.models import Mode
+from kbkit.retrieval.bm25 import CorpusStatistics, impacts
+from kbkit.retrieval.candidates.base import (
+    Candidates,
+    Corpus,
+    EncodedQuery,
+    Mask,
+    Postings,
+    Rows,
+    merge_legs,
+    top_indices,
+)
+from kbkit.retrieval.candidates.documents import DocumentScores
+from kbkit.stores.snapshots.chunk_table import ChunkTable
+
+
+def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = None) -> Candidates:
+    """What the legs find for a query.
+
+    Args:
+        corpus: What they read.
+        query: What is asked.
+        mask: Which chunks may be candidates; see `filter_mask`.
+    """
+    chunks = corpus.chunks
+    postings = corpus.postings(query.terms)
+    statistics = CorpusStatistics(
+        chunks=len(chunks),
+        average_length=chunks.average_length,
+        document_frequencies={term: len(rows) for term, (rows, _) in postings.items()},
+    )
+    size, most = query.sizes(len(chunks))
+    dense = found = np.zeros(0, np.int64)
+    lexical = np.zeros(len(chunks), np.float32)
+    if query.mode is not Mode.DENSE:
+        lexical = _bm25_of_all(chunks, postings, statistics, mask)
+        matching = np.flatnonzero(lexical)
+        found = matching[top_indices(lexical[matching], most)]
+    if query.vector is not None and query.vector.any():
+        dense = corpus.nearest(size, most, mask)
+    documents = DocumentScores.of(chunks, postings, query)
+    chosen, ranked = merge_legs(dense, found, size, documents.best_rows(corpus, lexical, mask))
+    owners = chunks.owners[chosen]
+    title, heading = corpus.coverage(chosen, query.terms)
+    return Candidates(
+        seqs=chunks.seqs[chosen],
+        ranked=ranked,
+        document_ids=[chunks.document_ids[i] for i in owners.tolist()],
+        sizes=chunks.sizes[owners],
+        title=title,
+        heading=heading,
+        lengths=chunks.lengths[chosen].tolist(),
+        counts=_counts_of(postings, chosen),
+        vectors=corpus.vectors(chosen),
+        statistics=statistics,
+        pages=documents.of_candidates(chunks, owners),
+    )
+
+
+def _bm25_of_all(
+    chunks: ChunkTable,
+    postings: Mapping[str, Postings],
+    statistics: CorpusStatistics,
+    mask: Mask | None,
+) -> NDArray[np.float32]:
+    """BM25 of every chunk, 0 for those that may be no candidates."""
+    scores = np.zeros(len(chunks), np.float32)
+    for term, (rows, counts) in postings.items():
+        lengths = chunks.lengths[rows]
+        scores[rows] += impacts(counts, lengths, chunks.average_length, statistics.idf(term))
+    if mask is not None:
+        scores *= mask
+    return scores
+
+
+def _counts_of(postings: Mapping[str, Postings], chosen: Rows) -> list[dict[str, int]]:
+    """How often each term stands in each row."""
+    counts: list[dict[str, int]] = [{} for _ in range(len(chosen))]
+    for term, (rows, times) in postings.items():
+        places = np.searchsorted(rows, chosen)
+        places[places == len(rows)] = 0
+        there = np.flatnonzero(rows[places] == chosen)
+        for i, count in zip(there.tolist(), times[places[there]].tolist(), strict=True):
+            counts[i][term] = count
+    return counts
