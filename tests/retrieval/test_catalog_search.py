@@ -1,4 +1,4 @@
-"""Without a snapshot the same is found: lists and parts, on kbkit's own guides, with real models."""
+"""Without a snapshot the same is found, to the last part: on kbkit's guides, with real models."""
 
 from pathlib import Path
 
