@@ -19,9 +19,9 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -100,12 +100,14 @@ class Question:
         gains: Gains of the passages of a ranking, best first; each answer is counted once.
         ideal: Gains of the best ranking there is.
         coverage: Further figures of a ranking, where passages are sought.
+        grades: By page, what it is worth, where pages are sought.
     """
 
     text: str
     gains: Callable[[Sequence[Place]], list[float]]
     ideal: tuple[float, ...]
     coverage: Callable[[Sequence[Place]], dict[str, float]] | None = None
+    grades: Mapping[str, float] = field(default_factory=dict)
 
     def ndcg(self, ranking: Sequence[Place]) -> float:
         """nDCG@10."""
@@ -229,7 +231,7 @@ def _graded(text: str, grades: dict[str, float], name: Callable[[str], str] = st
     def gains(ranking: Sequence[Place]) -> list[float]:
         return [grades.get(page, 0.0) for page in dict.fromkeys(name(one.uri) for one in ranking)]
 
-    return Question(text, gains, tuple(sorted(grades.values(), reverse=True)))
+    return Question(text, gains, tuple(sorted(grades.values(), reverse=True)), grades=grades)
 
 
 def _trec(name: str, folder: Path) -> _Found:

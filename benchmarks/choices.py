@@ -1,11 +1,13 @@
-"""What decided kbkit's choices: chunk size, heading path, normalisation, weights.
+"""What decided kbkit's choices: weights by the set left out, legs, chunk size, heading path.
 
-One choice at a time is exchanged in the product and all else left alone. nDCG@10 of pages, and the
-share of wanted passages that the first 4,000 characters of the hits hold (`_materials.py`); static
-vectors, or with ``--minilm`` those of MiniLM.
+``held-out`` chooses weights without the set they are measured on, ``legs`` shows what each leg of
+search brings (`_held_out.py`), both on all sets of `quality.py`, whose knowledge bases they share.
+For the other choices one at a time is exchanged in the product and all else left alone: nDCG@10 of
+pages, and the share of wanted passages that the first 4,000 characters of the hits hold
+(`_materials.py`); static vectors, or with ``--minilm`` those of MiniLM.
 
 Run from the project's root: ``python benchmarks/choices.py [CHOICE ...] [--sets=SET,SET]
-[--minilm]``. Takes about half an hour on an idle core.
+[--minilm]``. Takes about an hour on an idle core, ``held-out`` and ``legs`` a quarter of it.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import _held_out
 import numpy as np
-from _corpora import bench_folder, report, table
+from _corpora import MAKERS, bench_folder, report, table
 from _materials import Figures, Material, Settings, materials
 
 import kbkit
@@ -199,8 +202,15 @@ def lines(found: dict[str, Figures]) -> list[str]:
 
 
 def main() -> None:
-    chosen = [name for name in sys.argv[1:] if name in CHOICES] or list(CHOICES)
+    known = [*_held_out.TABLES, *CHOICES]
+    asked = [name for name in sys.argv[1:] if name in known] or known
     told = [one.removeprefix("--sets=") for one in sys.argv[1:] if one.startswith("--sets=")]
+    for name in [one for one in asked if one in _held_out.TABLES]:
+        for lines_of in _held_out.TABLES[name](told[0].split(",") if told else list(MAKERS)):
+            report(f"choices-{name}", lines_of)
+    chosen = [name for name in asked if name in CHOICES]
+    if not chosen:
+        return
     minilm = "--minilm" in sys.argv
     embedding = OnnxEmbedding(preset="minilm") if minilm else StaticEmbedding()
     found: dict[str, dict[str, Figures]] = {name: {} for name in chosen}
