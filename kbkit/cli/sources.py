@@ -27,6 +27,13 @@ Files = Annotated[list[str] | None, typer.Option(help="Read files: a glob, a fil
 Package = Annotated[
     list[str] | None, typer.Option(help="Read the API of an installed Python package.")
 ]
+Introspect = Annotated[
+    bool,
+    typer.Option(
+        "--introspect",
+        help="Package: import it too (this runs its code), for accessors and what code makes.",
+    ),
+]
 OpenApi = Annotated[
     list[str] | None, typer.Option("--openapi", help="Read an API description: a file or a URL.")
 ]
@@ -73,6 +80,7 @@ def named_sources(
     base_url: BaseUrl = None,
     files: Files = None,
     package: Package = None,
+    introspect: Introspect = False,
     openapi: OpenApi = None,
     jsonl: Jsonl = None,
     limit: Limit = None,
@@ -99,6 +107,8 @@ def named_sources(
     fetching = _given(delay=delay)
     asked = _given(provider=provider)
     _check_used("--crawl", crawling, crawl)
+    imported = _given(introspect=introspect or None)
+    _check_used("--package", imported, package)
     _check_used("--crawl or --page", asked, crawl, page)
     _check_used("--crawl, --page or --openapi", fetching, crawl, page, openapi)
     if mirror is None and base_url is not None:
@@ -115,7 +125,7 @@ def named_sources(
           for url in crawl or ()),
         *({"type": "page", "url": url, **web} for url in page or ()),
         *({"type": "files", "path": path} for path in files or ()),
-        *({"type": "package", "name": name, **most} for name in package or ()),
+        *({"type": "package", "name": name, **imported, **most} for name in package or ()),
         *({"type": "openapi", "url": place, **most, **fetching, **private}
           if place.startswith(("http://", "https://"))
           else {"type": "openapi", "path": place, **most}

@@ -149,11 +149,15 @@ class OpenApiSource(FetchSpec):
 
 
 class PackageSource(SourceSpec):
-    """The public API of an installed Python package, read from docstrings without importing it."""
+    """The public API of an installed Python package, read from the docstrings in its files."""
 
     type: Literal["package"] = "package"
     name: str = Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.]*$")
     """Import name (`pandas`, `pandas.io`)."""
+    introspect: bool = False
+    """Import it too, in a process of its own, for what exists only then: accessors
+    (`pandas.Series.str`), members that are made by code, what is compiled. The import runs the
+    package's code."""
     limit: int = Field(default=100_000, gt=0)
     """Most documents to make."""
 

@@ -1,35 +1,33 @@
 """The source ``package``: the public API of an installed Python package, from its docstrings.
 
-griffe reads the source files; nothing of the package is imported or run.
+griffe reads the source files; nothing of the package is imported or run, unless a recipe says so.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kbkit.errors import SourceError
 from kbkit.markdown.writing import code_span, escape, fence
 from kbkit.models import DocumentType, SourceDocument
 from kbkit.recipes import PackageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.package.api import (
+    Entry,
+    bases_of,
+    is_exported,
+    load_package,
+    public_members,
+    public_objects,
+    target_of,
+)
 from kbkit.sources.package.docstrings import summary, to_markdown
+from kbkit.sources.package.merging import source_file, with_introspection
 from kbkit.sources.package.repository import Origin, origin_of
 from kbkit.sources.package.signatures import signature
 
-_TESTS = frozenset({"tests", "test", "testing_data", "conftest", "_tests", "_testing"})
 _OWN_PAGE = 400  # characters of docstring that make a method a document of its own
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    """A public object: the path that users write, and griffe's object."""
-
-    path: str
-    item: Any
 
 
 class PackageReader:
@@ -56,19 +54,23 @@ class PackageReader:
         """Read the package.
 
         Raises:
-            SourceError: There is no such package, or it has no Python source.
+            SourceError: There is no such package, it has no Python source, or it cannot be
+                imported where it is to be.
         """
-        root = _load(self._spec.name)
+        root = load_package(self._spec.name)
         origin = origin_of(self._spec.name)
         made = 0
-        for entry in public_objects(root, self._spec.name):
+        entries = public_objects(root, self._spec.name)
+        if self._spec.introspect:
+            entries = with_introspection(root, entries)
+        for entry in entries:
             for document in self._documents(entry, origin):
                 if context.stop() or made >= self._spec.limit:
                     return
                 made += 1
                 yield SourceEvent(document.uri, Outcome.FETCHED, document)
 
-    def _documents(self, entry: _Entry, origin: Origin) -> Iterator[SourceDocument]:
+    def _documents(self, entry: Entry, origin: Origin) -> Iterator[SourceDocument]:
         item = entry.item
         if item.is_module:
             text = _module_page(entry)
@@ -103,117 +105,16 @@ class PackageReader:
         )
 
 
-def _load(name: str) -> Any:
-    import griffe
-
-    class Finder(griffe.ModuleFinder):
-        """Leaves tests out: in large packages they are most of the code."""
-
-        def iter_submodules(self, path: Any, seen: Any = None) -> Iterator[Any]:
-            for parts, file in super().iter_submodules(path, seen):
-                if not any(part in _TESTS or part.startswith("test_") for part in parts):
-                    yield parts, file
-
-    # without a handler, griffe's notes on the package's code would go to the terminal
-    logging.getLogger("griffe").addHandler(logging.NullHandler())
-    loader = griffe.GriffeLoader(allow_inspection=False, store_source=False)
-    loader.finder = Finder()
-    top = name.partition(".")[0]
-    try:
-        package = loader.load(top)
-        root = package[name.partition(".")[2]] if "." in name else package
-    except (ModuleNotFoundError, griffe.LoadingError) as error:
-        raise SourceError(
-            f"{name}: no Python package of this name with source files is installed here; "
-            f"install it beside kbkit (pip install {top.replace('_', '-')}) or mend the name "
-            "(it is the one that import statements use)"
-        ) from error
-    except KeyError:
-        raise SourceError(f"{name}: {top} has no module of this name") from None
-    if not root.is_module:
-        raise SourceError(f"{name}: a {root.kind.value}, not a package or module")
-    return root
-
-
-def public_objects(root: Any, path: str) -> list[_Entry]:
-    """Every public module, class and function below a module, under its shortest path.
-
-    Args:
-        root: A griffe module.
-        path: Its dotted path.
-    """
-    best: dict[str, _Entry] = {}
-    waiting = [_Entry(path, root)]
-    while waiting:
-        module = waiting.pop()
-        best.setdefault(module.item.path, module)
-        for name, item in _public_members(module.item):
-            entry = _Entry(f"{module.path}.{name}", item)
-            known = best.get(item.path)
-            if known is None or _rank(entry.path) < _rank(known.path):
-                best[item.path] = entry
-                if item.is_module:
-                    waiting.append(entry)
-    return sorted(best.values(), key=lambda entry: entry.path)
-
-
-def _rank(path: str) -> tuple[int, int, str]:
-    return path.count("."), len(path), path
-
-
-def _public_members(module: Any) -> Iterator[tuple[str, Any]]:
-    exports = _exports(module)
-    top = module.path.partition(".")[0]
-    modules = {name for name, member in module.members.items() if _is_module(member)}
-    # an __all__ that names submodules names all that are public
-    strict = exports is not None and bool(exports & modules)
-    for name, member in module.members.items():
-        if name.startswith("_"):
-            continue
-        item = _target(member)
-        if item is None or item.path.partition(".")[0] != top:
-            continue
-        if item.is_module:
-            wanted = not member.is_alias and (not strict or name in (exports or ()))
-        elif exports is not None:
-            wanted = name in exports
-        else:
-            wanted = not member.is_alias or module.is_init_module
-        if wanted and (item.is_module or item.is_class or item.is_function):
-            yield name, item
-
-
-def _exports(module: Any) -> set[str] | None:
-    """Names in ``__all__``, or ``None`` where there is no such list."""
-    if module.exports is None:
-        return None
-    return {str(getattr(export, "name", export)) for export in module.exports}
-
-
-def _target(member: Any) -> Any | None:
-    """The object behind a name, or ``None`` when it lies outside what was read."""
-    if not member.is_alias:
-        return member
-    try:
-        return member.final_target
-    except Exception:  # griffe has several errors for what cannot be followed
-        return None
-
-
-def _is_module(member: Any) -> bool:
-    return not member.is_alias and bool(member.is_module)
-
-
 def _methods(item: Any) -> list[tuple[str, Any]]:
     """Public methods and properties with docstrings, those of private bases included."""
     found: dict[str, Any] = {}
-    bases = _bases(item)
-    public = [base for base in bases if not base.name.startswith("_") and _is_exported(base)]
+    bases = bases_of(item)
+    public = [base for base in bases if not base.name.startswith("_") and is_exported(base)]
     for source in [item, *(base for base in bases if base not in public)]:
         for name, member in source.members.items():
             if name.startswith("_") and name != "__call__":
                 continue
-            target = _target(member)
+            target = target_of(member)
             if target is None or name in found:
                 continue
             if target.is_function or (target.is_attribute and "property" in target.labels):
@@ -221,27 +122,13 @@ def _methods(item: Any) -> list[tuple[str, Any]]:
     return sorted((name, method) for name, method in found.items() if method.docstring)
 
 
-def _bases(item: Any) -> list[Any]:
-    try:
-        return list(item.mro())
-    except Exception:  # bases outside of the package
-        return []
-
-
-def _is_exported(item: Any) -> bool:
-    """Whether a class is public at the package's root, and so has its own pages there."""
-    root = item.package
-    exports = _exports(root)
-    return item.name in exports if exports is not None else item.name in root.members
-
-
 def _has_own_page(method: Any) -> bool:
     return len(method.docstring.value) >= _OWN_PAGE
 
 
-def _module_page(entry: _Entry) -> str:
+def _module_page(entry: Entry) -> str:
     item = entry.item
-    members = list(_public_members(item))
+    members = list(public_members(item))
     if not item.docstring and not members:
         return ""
     blocks = [_heading(1, entry.path)]
@@ -259,13 +146,17 @@ def _module_page(entry: _Entry) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def _class_page(entry: _Entry, methods: list[tuple[str, Any]]) -> str:
+def _class_page(entry: Entry, methods: list[tuple[str, Any]]) -> str:
     item = entry.item
     if not item.docstring and not methods:
         return ""
-    blocks = [_heading(1, entry.path), fence(f"class {signature(entry.path, item)}", "python")]
+    blocks = [_heading(1, entry.path)]
     bases = [str(base) for base in item.bases]
-    if bases:
+    if entry.accessor:
+        blocks.append(f"Accessor: an attribute of {code_span(entry.path.rpartition('.')[0])}.")
+    else:
+        blocks.append(fence(f"class {signature(entry.path, item)}", "python"))
+    if bases and not entry.accessor:
         blocks.append("Bases: " + ", ".join(code_span(base) for base in bases))
     if item.docstring:
         blocks.append(to_markdown(item.docstring))
@@ -340,8 +231,8 @@ def _inherited(item: Any) -> list[str]:
     """What public bases in the package bring along, a line a base."""
     lines = []
     own = set(item.members)
-    for base in _bases(item):
-        if base.name.startswith("_") or not _is_exported(base):
+    for base in bases_of(item):
+        if base.name.startswith("_") or not is_exported(base):
             continue
         names = [
             name
@@ -356,7 +247,7 @@ def _inherited(item: Any) -> list[str]:
 
 
 def _source_line(metadata: dict[str, Any], origin: Origin) -> str:
-    place = code_span(metadata["file"])
+    place = code_span(metadata["file"]) if metadata["file"] else "compiled code"
     if "line" in metadata:
         place += f", line {metadata['line']}"
     named = " ".join(part for part in (origin.distribution, origin.version) if part)
@@ -367,7 +258,8 @@ def _source_line(metadata: dict[str, Any], origin: Origin) -> str:
 
 def _file(item: Any) -> str:
     """Path of the source file from the folder that holds the package: the same everywhere."""
-    found = item.filepath
+    known = source_file(item)
+    found = item.filepath if known is None else known
     if isinstance(found, list):
         found = found[0] if found else ""
     path = Path(found)

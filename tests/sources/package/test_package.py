@@ -278,3 +278,107 @@ def test_the_source_is_linked_as_far_as_it_is_known(toykit, tmp_path) -> None:
 )
 def test_repositories(url, expected) -> None:
     assert repository(url) == (f"https://github.com/{expected}" if expected else "")
+
+
+ACCESSORS = {
+    "__init__.py": '''
+        """Rows and what is in them."""
+        __all__ = ["Column", "Row", "sine"]
+        from livekit._impl import Column, Row, sine
+        print("imported")
+    ''',
+    "_impl.py": '''
+        class Accessor:
+            def __init__(self, target):
+                self._target = target
+            def __get__(self, instance, owner):
+                return self._target
+        class _Base:
+            def shared(self):
+                """Inherited by many."""
+        class Words(_Base):
+            """Functions of text, for Column and Row. See Column.words.upper."""
+            def upper(self, locale="en"):
+                """In capitals."""
+        class Column(_Base):
+            """A column."""
+            words = Accessor(Words)
+            def silent(self):
+                pass
+        class Row(_Base):
+            """A row."""
+            words = Accessor(Words)
+        def _made(name):
+            def method(self, other, *, fill=None, of=object()):
+                pass
+            method.__name__, method.__doc__ = name, f"Gives the {name}."
+            method.__qualname__ = f"Column.{name}"
+            return method
+        for _name in ("sum", "mean"):
+            setattr(Column, _name, _made(_name))
+        Column.silent.__doc__ = "It was given a docstring."
+        class _Ufunc:
+            """All functions that are made."""
+            def __init__(self, doc):
+                self.__doc__ = doc
+            def __call__(self, x):
+                pass
+        sine = _Ufunc("The sine of a number.")
+        sine.__qualname__ = "sine"
+    ''',
+}
+
+
+@pytest.fixture
+def livekit(tmp_path, monkeypatch):
+    for name, text in ACCESSORS.items():
+        path = tmp_path / "livekit" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path / "livekit"
+
+
+def test_accessors_and_what_code_makes_are_found_when_the_package_may_be_imported(livekit) -> None:
+    before = documents("livekit")
+    assert sorted(before) == ["livekit", "livekit.Column", "livekit.Row"]
+    after = documents("livekit", introspect=True)
+    assert "livekit" not in sys.modules
+    # the accessor is found where its own documentation says, though Row.words is shorter
+    assert sorted(set(after) - set(before)) == ["livekit.Column.words", "livekit.sine"]
+    words, column = after["livekit.Column.words"].content, after["livekit.Column"].content
+    assert "Accessor: an attribute of `livekit.Column`." in words
+    assert "livekit.Column.words.upper(locale='en')" in words
+    assert "Gives the sum." in column
+    assert "livekit.Column.mean(other, *, fill=None, of=...)" in column  # no address in memory
+    assert "It was given a docstring." in column
+    assert "The sine of a number." in after["livekit.sine"].content
+    assert after["livekit.Column.words"].metadata["file"] == "livekit/_impl.py"
+    assert documents("livekit", introspect=True) == after
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("raise RuntimeError('no licence')", "RuntimeError: no licence"),
+        ("import sys; sys.exit(3)", "SystemExit: 3"),
+        ("import os; os._exit(1)", "the process that did it ended"),
+        ("import nothing_like_this", "No module named 'nothing_like_this'"),
+    ],
+)
+def test_a_package_that_cannot_be_imported(livekit, code, said) -> None:
+    (livekit / "_more.py").write_text(code)
+    with (livekit / "__init__.py").open("a") as file:
+        file.write("\nimport livekit._more\n")
+    assert len(documents("livekit")) == 3
+    with pytest.raises(SourceError, match=f"^livekit: importing it failed: .*{said}") as error:
+        documents("livekit", introspect=True)
+    assert "leave `introspect` out" in str(error.value)
+
+
+def test_the_accessors_of_pandas_are_named_as_its_users_name_them() -> None:
+    found = documents("pandas", introspect=True)
+    for name in ("str.contains", "dt.year", "cat.codes"):
+        assert f"pandas.Series.{name}" in found
+    assert not [name for name in found if name.startswith("pandas.Index.str")]
+    assert found["pandas.Timestamp"].content.count("replacement for python datetime") == 1

@@ -1,0 +1,236 @@
+"""What a package's public API has once it is imported, which its source files do not say.
+
+Accessors (``Series.str`` of pandas), methods that a decorator or a loop makes, and what is
+compiled exist only then. The import runs the package's code, so it is done in a process of its
+own, and only where a recipe allows it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import inspect
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+_SECONDS = 120.0
+_LONGEST_DEFAULT = 80
+_MOST_DEEP = 2
+"""How deep classes are followed into what was found: an accessor, and a class in it."""
+
+Kind = Literal["class", "function", "property", "accessor"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter: its name, its kind as `inspect.Parameter` describes it, its default as code."""
+
+    name: str
+    kind: str
+    default: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A documented object that is reached by a name.
+
+    Attributes:
+        name: In its module or class.
+        kind: An accessor is a class that a descriptor makes for an attribute of another one.
+        docstring: With its indentation mended.
+        parameters: ``None`` where they are not known.
+        origin: Module and qualified name where it was defined, by a base perhaps.
+        file: Its source file; ``""`` where it is compiled.
+        line: Where it begins there, from 1; 0 where that is not known.
+        members: Of a class or an accessor.
+    """
+
+    name: str
+    kind: Kind
+    docstring: str
+    parameters: tuple[Parameter, ...] | None
+    origin: str
+    file: str
+    line: int
+    members: tuple[Member, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Introspection:
+    """Imports a package and looks at some of its modules and classes; a task of a worker.
+
+    Attributes:
+        package: Name of the top-level package.
+        paths: Dotted paths of modules and classes, as users write them, with what the source
+            files call them.
+        search_path: Where Python is to look for packages.
+    """
+
+    package: str
+    paths: Mapping[str, str]
+    search_path: tuple[str, ...]
+
+    @property
+    def seconds(self) -> float:
+        """Longest that it may take."""
+        return _SECONDS
+
+    def perform(self) -> dict[str, tuple[Member, ...]] | str:
+        """Members by path, or why there are none."""
+        sys.path[:] = list(dict.fromkeys((*sys.path, *self.search_path)))
+        try:
+            importlib.import_module(self.package)
+            objects = {path: found for path in self.paths if (found := _resolve(path)) is not None}
+            public = frozenset((*self.paths.values(), *map(_origin, objects.values())))
+            return {
+                path: tuple(_members(found, self.package, public))
+                for path, found in objects.items()
+            }
+        except BaseException as error:  # it is the package's code that runs
+            return f"importing it failed: {type(error).__name__}: {error}"
+
+    def broken(self, reason: str) -> str:
+        """What to return when the worker ended on it."""
+        return f"importing it failed: {reason}"
+
+
+def _resolve(path: str) -> Any:
+    """The object of a dotted path; modules that nobody imported are not imported for it."""
+    first, *rest = path.split(".")
+    found = sys.modules.get(first)
+    for i, name in enumerate(rest, 2):
+        module = sys.modules.get(".".join(path.split(".")[:i]))
+        found = module if module is not None else _attribute(found, name)
+    return found
+
+
+def _attribute(holder: Any, name: str) -> Any:
+    try:
+        return getattr(holder, name, None)
+    except Exception:  # descriptors of a package may do anything
+        return None
+
+
+def _members(
+    holder: Any, package: str, public: frozenset[str], depth: int = _MOST_DEEP
+) -> Iterator[Member]:
+    """The documented public members, those of public bases aside."""
+    for name in _names(holder):
+        static = inspect.getattr_static(holder, name, None)
+        value = _attribute(holder, name)
+        owner = _definer(holder, name)
+        if owner is not holder and _origin(owner) in public:
+            continue
+        kind = _kind(holder, name, static, value)
+        told = static if kind == "property" else value
+        docstring = _docstring(told)
+        if kind is None or not docstring or _module(told, holder).partition(".")[0] != package:
+            continue
+        inner = kind in ("class", "accessor")
+        file, line = _place(told)
+        yield Member(
+            name=name,
+            kind=kind,
+            docstring=docstring,
+            parameters=None if kind in ("property", "accessor") else _parameters(value),
+            origin=_origin(value) if inner else f"{_origin(owner)}.{name}",
+            file=file,
+            line=line,
+            members=tuple(_members(value, package, public, depth - 1)) if inner and depth else (),
+        )
+
+
+def _names(holder: Any) -> list[str]:
+    """Public names: of a module, what ``__all__`` has, or else what is its own."""
+    exports = getattr(holder, "__all__", None) if isinstance(holder, types.ModuleType) else None
+    if exports is not None:
+        return [name for name in exports if isinstance(name, str) and not name.startswith("_")]
+    names = [name for name in dir(holder) if not name.startswith("_")]
+    if isinstance(holder, type):
+        return names
+    own = holder.__name__
+    return [name for name in names if getattr(_attribute(holder, name), "__module__", "") == own]
+
+
+def _definer(holder: Any, name: str) -> Any:
+    """Which of the bases of a class has a name; a module has its own."""
+    bases = holder.__mro__ if isinstance(holder, type) else ()
+    return next((base for base in bases if name in vars(base)), holder)
+
+
+def _kind(holder: Any, name: str, static: Any, value: Any) -> Kind | None:
+    if isinstance(value, type):
+        if not isinstance(holder, type) or static is value:
+            # a class attribute that names a class of somewhere else is no part of this one
+            nested = not isinstance(holder, type) or value.__qualname__.endswith(f".{name}")
+            return "class" if nested else None
+        return None if isinstance(static, property | types.MemberDescriptorType) else "accessor"
+    if isinstance(holder, type) and not callable(value):
+        is_data = isinstance(static, property) or inspect.isdatadescriptor(static)
+        return "property" if is_data else None
+    return "function" if callable(value) else None
+
+
+def _docstring(value: Any) -> str:
+    docstring = _attribute(value, "__doc__")
+    if not isinstance(docstring, str):
+        return ""
+    if not isinstance(value, type | property) and docstring == _attribute(type(value), "__doc__"):
+        return ""  # of its class: it has none of its own
+    return inspect.cleandoc(docstring)
+
+
+def _module(value: Any, holder: Any) -> str:
+    """The module that an object is of; one that does not say so is of its holder's."""
+    for known in (_attribute(value, "__module__"), _attribute(holder, "__module__")):
+        if isinstance(known, str):
+            return known
+    return str(getattr(holder, "__name__", ""))
+
+
+def _origin(value: Any) -> str:
+    name = _attribute(value, "__qualname__") or _attribute(value, "__name__") or ""
+    if isinstance(value, types.ModuleType):
+        return str(name)
+    return f"{_attribute(value, '__module__') or ''}.{name}"
+
+
+def _parameters(value: Any) -> tuple[Parameter, ...] | None:
+    try:
+        found = inspect.signature(value).parameters.values()
+    except Exception:  # what is compiled often has none, in several ways
+        return None
+    return tuple(
+        Parameter(
+            parameter.name,
+            parameter.kind.description,
+            None if parameter.default is parameter.empty else _default(parameter.default),
+        )
+        for parameter in found
+    )
+
+
+def _default(value: Any) -> str:
+    """A default as code: what has an address in memory in its name is not the same each time."""
+    text = ""
+    with contextlib.suppress(Exception):
+        text = repr(value)
+    if " at 0x" in text or not text or len(text) > _LONGEST_DEFAULT:
+        return "..."
+    return text
+
+
+def _place(value: Any) -> tuple[str, int]:
+    if isinstance(value, property):
+        value = value.fget
+    with contextlib.suppress(Exception):
+        value = inspect.unwrap(value)
+        file = inspect.getsourcefile(value)
+        if file is not None:
+            code = getattr(value, "__code__", None)
+            line = code.co_firstlineno if code else inspect.getsourcelines(value)[1]
+            return file, int(line)
+    return "", 0

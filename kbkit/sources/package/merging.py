@@ -1,0 +1,196 @@
+"""Joins what a package has once it is imported to what its source files say."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from queue import SimpleQueue
+from typing import Any
+
+from kbkit.errors import SourceError
+from kbkit.processes import Workers
+from kbkit.sources.package.api import Entry, bases_of, path_rank, target_of
+from kbkit.sources.package.introspection import Introspection, Member
+
+FILE = "file"
+"""Key in ``extra`` of an object that was made here: its source file, ``""`` where there is none."""
+
+_EXTRA = "kbkit"
+
+
+def with_introspection(root: Any, entries: Sequence[Entry]) -> list[Entry]:
+    """Import a package in a process of its own, and add what its source files do not have.
+
+    Objects that lack a docstring there get theirs; missing ones are made, in the tree too. An
+    accessor is an entry under the attribute that its own documentation names most.
+
+    Args:
+        root: A griffe module of the package; what is found is added to its tree.
+        entries: What the source files have.
+
+    Raises:
+        SourceError: The package cannot be imported.
+    """
+    package = root.path.partition(".")[0]
+    holders = {e.path: e for e in entries if e.item.is_module or e.item.is_class}
+    found = _once_each(_introspect(package, {path: e.item.path for path, e in holders.items()}))
+    known = {entry.item.path for entry in entries}
+    accessors: dict[str, list[tuple[str, Member]]] = defaultdict(list)
+    made: dict[str, Entry] = {}
+    for path, members in found.items():
+        item = holders[path].item
+        if item.is_class:
+            fill(item, [member for member in members if member.kind != "accessor"])
+            for member in members:
+                if member.kind == "accessor":
+                    accessors[member.origin].append((f"{path}.{member.name}", member))
+            continue
+        for member in members:
+            there = _at(item, member.name)
+            if member.origin in known or (there is not None and there.path in known):
+                _describe(there, member)
+                continue
+            place = f"{path}.{member.name}"
+            made.setdefault(member.origin, Entry(place, _object(root, member, item)))
+    for places in accessors.values():
+        place, member = _most_named(places)
+        made[f"{member.origin}()"] = Entry(place, _object(root, member, root), accessor=True)
+    return sorted([*entries, *made.values()], key=lambda entry: entry.path)
+
+
+def _once_each(found: Mapping[str, Sequence[Member]]) -> dict[str, list[Member]]:
+    """Members by path, those that several classes inherit in the one of the shortest path only."""
+    written: set[str] = set()
+
+    def without_written(members: Iterable[Member]) -> Iterator[Member]:
+        for member in members:
+            if member.kind == "accessor":
+                yield member
+            elif member.kind == "class":
+                yield replace(member, members=tuple(without_written(member.members)))
+            elif member.origin not in written:
+                written.add(member.origin)
+                yield member
+
+    return {path: list(without_written(found[path])) for path in sorted(found, key=path_rank)}
+
+
+def source_file(item: Any) -> str | None:
+    """Source file of an object that was made here; ``None`` for what griffe has read itself."""
+    known: str | None = item.extra.get(_EXTRA, {}).get(FILE)
+    return known
+
+
+def _introspect(package: str, paths: Mapping[str, str]) -> dict[str, tuple[Member, ...]]:
+    search_path = tuple(folder for folder in sys.path if folder)
+    answers: SimpleQueue[dict[str, tuple[Member, ...]] | str] = SimpleQueue()
+    try:
+        workers = Workers(1)
+    except OSError as error:
+        raise SourceError(f"{package}: it cannot be imported beside: {error}") from error
+    try:
+        workers.submit(Introspection(package, paths, search_path), answers.put)
+        answer = answers.get()
+    finally:
+        workers.close()
+    if isinstance(answer, str):
+        raise SourceError(
+            f"{package}: {answer}. Install what it needs, or leave `introspect` out: then its "
+            "source files are read alone"
+        )
+    return answer
+
+
+def fill(item: Any, members: Iterable[Member]) -> None:
+    """Give a class the methods and properties that it and its bases lack, or their docstrings."""
+    bases = bases_of(item)
+    for member in members:
+        if member.name in item.members:
+            _describe(_at(item, member.name), member)
+        # describing a base would repeat it in each class that inherits from it
+        elif not any(_is_described(_at(base, member.name)) for base in bases):
+            item.set_member(member.name, _made(member, item))
+
+
+def _is_described(item: Any | None) -> bool:
+    return item is not None and item.docstring is not None
+
+
+def _at(holder: Any, name: str) -> Any | None:
+    """The griffe object of a name, where the package has it."""
+    there = holder.members.get(name)
+    return None if there is None else target_of(there)
+
+
+def _describe(item: Any | None, member: Member) -> None:
+    """Give an object its docstring, and those of its members, where the source has none."""
+    import griffe
+
+    if item is None or item.is_module:
+        return
+    if item.docstring is None:
+        item.docstring = griffe.Docstring(member.docstring, parent=item)
+    if item.is_class:
+        fill(item, member.members)
+
+
+def _object(root: Any, member: Member, holder: Any) -> Any:
+    """The griffe object of what was found: where the source files have it, else made of it."""
+    there = _in_tree(root.package, member.origin)
+    if there is None or there.is_attribute:  # the source files do not know that it can be called
+        return _made(member, holder)
+    _describe(there, member)
+    return there
+
+
+def _in_tree(package: Any, origin: str) -> Any | None:
+    try:
+        there = package[origin.partition(".")[2]]
+        return there.final_target if there.is_alias else there
+    except Exception:  # griffe has several errors for what is not there or cannot be followed
+        return None
+
+
+def _made(member: Member, holder: Any) -> Any:
+    """The griffe object of what only exists once the package is imported."""
+    import griffe
+
+    name, line = member.name, member.line or None
+    made: Any
+    if member.kind in ("class", "accessor"):
+        made = griffe.Class(name, lineno=line, parent=holder)
+        fill(made, member.members)
+    elif member.kind == "property":
+        made = griffe.Attribute(name, lineno=line, parent=holder)
+        made.labels.add("property")
+    else:
+        made = griffe.Function(
+            name, lineno=line, parent=holder, parameters=griffe.Parameters(*_parameters(member))
+        )
+    made.docstring = griffe.Docstring(member.docstring, parent=made)
+    made.extra[_EXTRA][FILE] = member.file
+    return made
+
+
+def _parameters(member: Member) -> Iterator[Any]:
+    import griffe
+
+    for parameter in member.parameters or ():
+        yield griffe.Parameter(
+            parameter.name, kind=griffe.ParameterKind(parameter.kind), default=parameter.default
+        )
+
+
+def _most_named(places: Sequence[tuple[str, Member]]) -> tuple[str, Member]:
+    """The attribute that users write: several classes may have the same accessor."""
+    member = places[0][1]
+    text = " ".join((member.docstring, *(each.docstring for each in member.members)))
+    words = Counter(re.findall(r"\b\w+\.\w+\b", text))
+
+    def rank(place: tuple[str, Member]) -> tuple[int, tuple[int, int, str]]:
+        return -words[".".join(place[0].split(".")[-2:])], path_rank(place[0])
+
+    return min(places, key=rank)
