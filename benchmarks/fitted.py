@@ -162,6 +162,7 @@ def quality(
             sizes,
             none,
             none,
+            none,
         )
         results.append((ndcg(cosine, grades), ndcg(fuse(features, weights).total, grades)))
     dense, hybrid = np.mean(results, axis=0) * 100

@@ -44,6 +44,7 @@ MODELS: tuple[type[Spec], ...] = (
     recipes.PluginEmbedding,
     recipes.RetrievalSpec,
     recipes.PostprocessorSpec,
+    recipes.LearningSpec,
     recipes.StorageSpec,
     recipes.SiteSpec,
     recipes.Question,

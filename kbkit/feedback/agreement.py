@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.feedback.scores import latest_scores
 from kbkit.models import Rating
+from kbkit.models.scores import latest_scores
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -102,6 +102,7 @@ class CandidateCache:
                 sizes=joined("sizes").astype(np.int64),
                 card=joined("card"),
                 page=joined("page"),
+                learned=joined("learned"),
             ),
             queries=np.repeat(np.arange(len(parts)), np.diff(starts)),
             items=_disjoint([part.items for part in parts]),
@@ -127,12 +128,13 @@ class CandidateCache:
             rating=0.0,
             card=card * retrieval.card_weight,
             page=page * retrieval.page_weight,
+            learned=retrieval.learned_weight,
         )
         fused = fuse(self.features, weights)
         factors = discounts(
             fused.total, self.features.documents, self._alike(fused.total), retrieval.per_document
         )
-        ranked = np.flatnonzero(fused.dense + fused.lexical + fused.card + fused.page > 0)
+        ranked = np.flatnonzero(fused.common)
         total = fused.discounted(factors).total[ranked]
         order = ranked[np.lexsort((-total, self.queries[ranked]))]
         _, first = np.unique(self.items[order], return_index=True)

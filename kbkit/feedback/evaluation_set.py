@@ -85,8 +85,13 @@ class EvaluationSet:
         return len(self.queries)
 
     def retrieval(self, given: RetrievalSpec) -> RetrievalSpec:
-        """How to rank. Ratings have no weight where they are what is measured by."""
-        return given if self.unit == "page" else given.model_copy(update={"rating_weight": 0.0})
+        """How to rank. What comes of ratings has no weight where they are what is measured by."""
+        return given if self.unit == "page" else without_ratings(given)
+
+
+def without_ratings(given: RetrievalSpec) -> RetrievalSpec:
+    """How to rank, what comes of ratings left aside."""
+    return given.model_copy(update={"rating_weight": 0.0, "learned_weight": 0.0})
 
 
 def evaluation_set(kb: Searchable, asked: Sequence[Question] | Judgements) -> EvaluationSet:

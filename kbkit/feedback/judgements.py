@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from kbkit.errors import ConfigError
-from kbkit.feedback.query_ids import fold_query, query_id
-from kbkit.feedback.scores import latest_scores
+from kbkit.feedback.query_ids import query_id
 from kbkit.feedback.trec import MAX_GRADE, read_qrels, write_qrels
 from kbkit.models import Rating
+from kbkit.models.scores import fold_query, latest_scores
 from kbkit.validation import check_integer, check_text
 
 if TYPE_CHECKING:

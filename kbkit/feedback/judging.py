@@ -14,8 +14,8 @@ from kbkit.feedback.evaluate import QueryResult, evaluate
 from kbkit.feedback.evaluation_set import Searchable
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.pooling import MAX_LIMIT, JudgingPool, pool
-from kbkit.feedback.query_ids import fold_query
 from kbkit.models import Mode, Progress, Rating, Target, TargetKind
+from kbkit.models.scores import fold_query
 from kbkit.validation import check_integer
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
-from kbkit.feedback.evaluation_set import Searchable
-from kbkit.feedback.query_ids import fold_query
-from kbkit.feedback.scores import latest_scores_of
+from kbkit.feedback.evaluation_set import Searchable, without_ratings
 from kbkit.models import Hit, Mode, Rating
+from kbkit.models.scores import fold_query, latest_scores_of
 from kbkit.validation import check_integer, check_text
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def pool(
     seed = check_integer("seed", seed, 0, 2**63 - 1)
     query, rater = check_text("query", query), check_text("rater", rater)
     # what a rater says must not change what is there to be said, nor count where it is measured
-    retrieval = kb.spec.retrieval.model_copy(update={"rating_weight": 0.0})
+    retrieval = without_ratings(kb.spec.retrieval)
     hits: dict[str, Hit] = {}
     found_by: dict[str, list[str]] = {}
     further: list[Hit] = []

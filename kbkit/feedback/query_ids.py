@@ -1,13 +1,10 @@
-"""When two queries are the same one, and what it is called in files."""
+"""What a query is called in files."""
 
 from __future__ import annotations
 
 import hashlib
 
-
-def fold_query(query: str) -> str:
-    """A query as it is compared with others: case and white space do not count."""
-    return " ".join(query.casefold().split())
+from kbkit.models.scores import fold_query
 
 
 def query_id(query: str) -> str:

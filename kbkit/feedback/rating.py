@@ -5,8 +5,9 @@ from __future__ import annotations
 from kbkit.errors import NotFoundError
 from kbkit.feedback.judgements import Judgements
 from kbkit.models import Rating, Target
+from kbkit.models.scores import fold_query
 from kbkit.retrieval.query import MAX_QUERY_LENGTH
-from kbkit.stores.catalog import corpus, knowledge_bases, ratings
+from kbkit.stores.catalog import corpus, knowledge_bases, questions, ratings
 from kbkit.stores.catalog.database import Database
 from kbkit.validation import check_integer, check_text, is_integer
 
@@ -55,8 +56,10 @@ def unrate(database: Database, kb_id: str, rating_id: int) -> None:
     with database.write() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         known = is_integer(rating_id, 1, _LARGEST_ID)
-        if not known or not ratings.remove(transaction, kb_id, int(rating_id)):
+        removed = ratings.remove(transaction, kb_id, int(rating_id)) if known else None
+        if removed is None:
             raise NotFoundError(f"{row.name}: has no rating with id {rating_id!r}")
+        questions.forget(transaction, kb_id, fold_query(removed))
 
 
 def judgements_of(database: Database, kb_id: str) -> Judgements:

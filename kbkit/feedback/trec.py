@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from kbkit.errors import ConfigError
-from kbkit.feedback.query_ids import fold_query, query_id
+from kbkit.feedback.query_ids import query_id
+from kbkit.models.scores import fold_query
 
 MAX_GRADE = 100
 """Largest grade that is taken from elsewhere; those from ratings go to 3."""

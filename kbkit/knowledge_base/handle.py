@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.embedding.base import Embedder
-from kbkit.errors import EmbedderError, NotFoundError
+from kbkit.errors import ConfigError, EmbedderError, NotFoundError
 from kbkit.ingest.card_vectors import CardMaker
+from kbkit.ingest.questions import embed_questions
 from kbkit.models import (
     Document,
     Filters,
@@ -183,6 +184,16 @@ class Handle:
             self.card_model(self.row()),
             lambda: self.resources.embedder(StaticEmbedding()),
         )
+
+    def embed_questions(self) -> None:
+        """Embed the learned questions that have no vector yet, if that can be done now.
+
+        Without, they are compared by their words until the next ingest or rating.
+        """
+        row = self.row()
+        if KnowledgeBaseSpec.model_validate(row.config).learning.questions:
+            with suppress(ConfigError, EmbedderError):
+                embed_questions(self.stores.database, self.id, self.card_embedder(row))
 
     @cached_property
     def retriever(self) -> Retriever:

@@ -142,6 +142,7 @@ class Ingestion:
                 restart(transaction, knowledge_bases.get_by_id(transaction, self.id))
         self._stores.vectors.apply(self.id)
         self._handle.cards.make(on_progress=on_progress, stop=stop)
+        self._handle.embed_questions()
         return self._with_encoder(report)
 
     def _with_encoder(self, report: IngestReport) -> IngestReport:
@@ -234,6 +235,7 @@ class Ingestion:
             start = time.perf_counter()
             try:
                 self._handle.cards.make(on_progress=tell, stop=stop)
+                self._handle.embed_questions()
                 seconds = {**report.seconds, "cards": round(time.perf_counter() - start, 3)}
                 report = replace(report, seconds=seconds)
             finally:  # without cards too, documents are searched

@@ -69,9 +69,11 @@ class Ratings:
         """
         rater = self._handle.resources.settings.rater if rater == "" else rater
         found = self._handle.target(target)
-        return rate(
+        rating = rate(
             self._database, self._handle.id, found, score, query=query, rater=rater, note=note
         )
+        self._handle.embed_questions()
+        return rating
 
     def delete(self, rating_id: int) -> None:
         """Take back a rating that was a slip; the one before it counts again.
@@ -83,6 +85,7 @@ class Ratings:
             NotFoundError: There is no such rating.
         """
         unrate(self._database, self._handle.id, rating_id)
+        self._handle.embed_questions()
 
     def of(self, target: str | Target) -> list[Rating]:
         """The ratings of one chunk or document, oldest first, also of one that is gone.

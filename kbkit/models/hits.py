@@ -27,7 +27,7 @@ _COLUMNS: dict[str, str | list[str]] = {
     "tags": "object", "cosine": "float64", "bm25": "float64", "dense": "float64",
     "lexical": "float64", "document": "float64", "title_match": "float64",
     "heading_match": "float64", "card_match": "float64", "page_match": "float64",
-    "rating": "float64", "uri": "string", "anchor": "string",
+    "learned": "float64", "rating": "float64", "uri": "string", "anchor": "string",
     "document_id": "string", "chunk_id": "string", "start": "Int64", "end": "Int64",
     "page": "Int64", "fetched_at": TIME, "state": [state.value for state in DocumentState],
     "text": "string",
@@ -61,6 +61,7 @@ class ScoreParts(Value):
         heading: What the query's words in the headings above the chunk add.
         card: What the document is about, as its card says, adds.
         page: What the query's words anywhere in the document add.
+        learned: What questions like the query add that people rated the chunk 4 or 5 for.
         rating: What ratings of the chunk and its document add; below 0 for bad ones.
     """
 
@@ -73,13 +74,14 @@ class ScoreParts(Value):
     heading: float = 0.0
     card: float = 0.0
     page: float = 0.0
+    learned: float = 0.0
     rating: float = 0.0
 
     @property
     def total(self) -> float:
         """The score."""
         found = self.dense + self.lexical + self.document + self.title + self.heading
-        return found + self.card + self.page + self.rating
+        return found + self.card + self.page + self.learned + self.rating
 
 
 class HitDict(TypedDict):
@@ -243,7 +245,7 @@ class Hits(Sequence[Hit]):
 
         The score's parts are columns of their own: ``cosine``, ``bm25``, ``dense``, ``lexical``,
         ``document``, ``title_match``, ``heading_match``, ``card_match``, ``page_match``,
-        ``rating``.
+        ``learned``, ``rating``.
         """
         from pandas import RangeIndex
 

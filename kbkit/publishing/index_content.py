@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -16,9 +16,12 @@ from kbkit.export.index import IndexContent, IndexedChunk, IndexedDocument
 from kbkit.markdown.plain_text import plain_text
 from kbkit.models import Chunk, Document, DocumentState
 from kbkit.models.plain import plain as one_line
+from kbkit.publishing.learned_words import with_questions
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.retrieval.fusion import rating_prior
-from kbkit.stores.catalog import knowledge_bases, query_encoders, ratings, reading
+from kbkit.stores.catalog import knowledge_bases, query_encoders, questions, ratings, reading
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.reading import heading_text
 from kbkit.stores.stores import Stores
 from kbkit.text import analyzer
@@ -40,11 +43,12 @@ def index_state(stores: Stores, kb_id: str, pages: Mapping[str, str], title: str
         row = knowledge_bases.get_by_id(transaction, kb_id)
         encoder = query_encoders.state(transaction, kb_id)
         totals = ratings.totals(transaction, kb_id)
+        asked = _published_questions(transaction, row)
         # when documents were fetched changes no version
         listed = list(reading.iter_listed(transaction, kb_id))
     parts: list[object] = [version("kbkit"), row.id, row.name, row.version, row.embedder]
     parts += [row.config, encoder and encoder.fitted_at.isoformat(), title, sorted(pages.items())]
-    parts += [sorted(totals.chunks.items()), sorted(totals.documents.items())]
+    parts += [sorted(totals.chunks.items()), sorted(totals.documents.items()), asked]
     parts += sorted(
         (each.id, each.fetched_at.date().isoformat(), str(each.state)) for each in listed
     )
@@ -70,6 +74,7 @@ def index_content(
         snapshot = stores.snapshots.made(transaction, row)
         stored = query_encoders.load(transaction, kb_id)
         totals = ratings.totals(transaction, kb_id)
+        asked = _published_questions(transaction, row)
         of_documents = {
             document.id: _document(document, pages, totals.documents.get(document.id, _NONE))
             for document in reading.iter_documents(transaction, kb_id, gone=False)
@@ -102,7 +107,7 @@ def index_content(
         name=row.name,
         title=title,
         language=config.language,
-        snapshot=snapshot,
+        snapshot=with_questions(snapshot, asked, config.language),
         rows=rows,
         prior=prior,
         documents=[
@@ -114,6 +119,16 @@ def index_content(
         stop_words=sorted(analyzer(config.language).stop_words),
         retrieval=config.retrieval,
     )
+
+
+def _published_questions(
+    transaction: Transaction, row: KnowledgeBaseRow
+) -> Mapping[str, Sequence[int]]:
+    """The learned questions that the knowledge base's recipe wants published, most often none."""
+    learning = KnowledgeBaseSpec.model_validate(row.config).learning
+    if not (learning.questions and learning.publish):
+        return {}
+    return questions.learned(transaction, row.id)
 
 
 def _document(

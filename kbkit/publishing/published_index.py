@@ -181,6 +181,7 @@ class PublishedIndex:
                 "sizes": candidates.sizes.astype(np.float64),
                 "card": np.zeros(len(chosen)),
                 "page": np.zeros(len(chosen)),
+                "learned": np.zeros(len(chosen)),
             },
         )
 

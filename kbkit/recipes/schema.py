@@ -142,6 +142,9 @@ class RetrievalSpec(Spec):
     likewise."""
     page_weight: float = Field(default=0.5, ge=0, le=5)
     """Weight of the query's words wherever they stand in the document, likewise."""
+    learned_weight: float = Field(default=2.0, ge=0, le=5)
+    """Weight of questions like the query that people rated the chunk 4 or 5 for, likewise. It adds
+    to the score of what was learned, and nothing to anything else. 0 switches it off."""
     rating_weight: float = Field(default=0.1, ge=0, le=1)
     """Share of the score that the best ratings add and the worst take away."""
     per_document: int = Field(default=3, ge=1)
@@ -172,6 +175,17 @@ class RetrievalSpec(Spec):
         weights = {name: getattr(self, name) for name in names}
         values = self.model_dump(mode="json", exclude_defaults=True)
         return str(yaml.safe_dump({"retrieval": weights | values}, sort_keys=False))
+
+
+class LearningSpec(Spec):
+    """What search learns from the ratings that people give."""
+
+    questions: bool = True
+    """Let a question that people rated a chunk 4 or 5 for help the next who asks alike. What people
+    asked stays in the workspace."""
+    publish: bool = False
+    """Publish these questions as words of their chunks in the search index of an exported site,
+    where everybody can read them."""
 
 
 class StorageSpec(Spec):
@@ -216,6 +230,8 @@ class KnowledgeBaseSpec(Spec):
     runs on this machine."""
     retrieval: RetrievalSpec = RetrievalSpec()
     """How queries are answered."""
+    learning: LearningSpec = LearningSpec()
+    """What is learned from ratings."""
     storage: StorageSpec = StorageSpec()
     """What is kept where."""
     site: SiteSpec = SiteSpec()

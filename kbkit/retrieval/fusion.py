@@ -41,6 +41,8 @@ class Weights:
         rating: Share of the score that the best ratings add and the worst take away, 0 to 1.
         card: Weight of what the document's card says, beside 1 for the chunk itself.
         page: Weight of the words of the whole document, likewise.
+        learned: Weight of learned questions, likewise, but no part of what the sum is divided by:
+            scores without any stay as they are.
     """
 
     dense: float
@@ -50,6 +52,7 @@ class Weights:
     rating: float
     card: float
     page: float
+    learned: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class Features:
         sizes: Number of chunks in the candidate's document, found or not.
         card: Cosine of the query and the card of the candidate's document.
         page: BM25 of that document as a whole, 0 or more.
+        learned: How much the query is like the questions that the chunk was rated well for, 0 to 1.
     """
 
     cosine: Scores
@@ -77,6 +81,7 @@ class Features:
     sizes: Codes
     card: Scores
     page: Scores
+    learned: Scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +96,22 @@ class Fused:
     heading: Scores
     card: Scores
     page: Scores
+    learned: Scores
     rating: Scores
     total: Scores
 
+    @property
+    def common(self) -> NDArray[np.bool_]:
+        """Which candidates have anything in common with the query, or with one that was learned."""
+        found = self.dense + self.lexical + self.card + self.page + self.learned
+        return np.asarray(found > 0)
+
     def discounted(self, factors: Scores) -> Fused:
         """All parts times a factor each; the total is their sum to the last digit."""
-        names = ("dense", "lexical", "document", "title", "heading", "card", "page", "rating")
+        names = (
+            *("dense", "lexical", "document", "title", "heading", "card", "page"),
+            *("learned", "rating"),
+        )
         parts = {name: getattr(self, name) * factors for name in names}
         total = sum(parts.values(), np.zeros(len(factors)))
         return Fused(self.features, **parts, total=total)
@@ -113,6 +128,7 @@ class Fused:
             heading=float(self.heading[i]),
             card=float(self.card[i]),
             page=float(self.page[i]),
+            learned=float(self.learned[i]),
             rating=float(self.rating[i]),
         )
 
@@ -182,7 +198,7 @@ def fuse(features: Features, weights: Weights) -> Fused:
     for the document added, all divided by the sum of the weights; ratings then scale the sum.
 
     Returns:
-        Scores from 0 to 1, or to ``1 + weights.rating`` with the best ratings.
+        Scores from 0 to 1, more with the best ratings and learned questions.
     """
     whole = 1 + sum((weights.document, weights.title, weights.heading, weights.card, weights.page))
     dense = weights.dense * normalise(features.cosine) / whole
@@ -193,10 +209,15 @@ def fuse(features: Features, weights: Weights) -> Fused:
     heading = weights.heading * features.heading / whole
     card = weights.card * normalise(features.card) / whole
     page = weights.page * normalise(features.page) / whole
-    total = dense + lexical + document + title + heading + card + page
+    learned = weights.learned * features.learned / whole
+    total = dense + lexical + document + title + heading + card + page + learned
     rating = total * weights.rating * features.rating
     return Fused(
-        features, dense, lexical, document, title, heading, card, page, rating, total + rating
+        features,
+        *(dense, lexical, document, title, heading, card, page),
+        learned,
+        rating,
+        total + rating,
     )
 
 

@@ -27,6 +27,8 @@ class Query:
         mode: Which legs take part.
         filters: What a document must be.
         retrieval: Used in place of the knowledge bases' own.
+        unlearned: What was learned from this very question has no part: of use where the ratings
+            it was learned from are to judge the answer.
     """
 
     text: str
@@ -34,6 +36,7 @@ class Query:
     mode: Mode = Mode.HYBRID
     filters: Filters = _NO_FILTERS
     retrieval: RetrievalSpec | None = None
+    unlearned: bool = False
 
     @classmethod
     def of(

@@ -32,7 +32,7 @@ _FEW_DOCUMENTS = 10
 _STATIC_CARDS = (0.3, 0.6)
 """What the weights of cards and of whole documents count where static vectors embed the cards,
 which say less of them: chosen like the weights themselves, which are for a model."""
-_COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page")
+_COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page", "learned")
 """What `Features` has of candidates one by one, as pools have it too."""
 _COMPARED_BEST = 60
 """Candidates of a pool among which near duplicates are sought; nobody reads further."""
@@ -126,6 +126,7 @@ def rank(
         rating=retrieval.rating_weight,
         card=0.0 if mode is Mode.LEXICAL else card * retrieval.card_weight,
         page=0.0 if mode is Mode.DENSE else page * retrieval.page_weight,
+        learned=retrieval.learned_weight,
     )
     first = _order_ranked(pools, weights, retrieval, limit)
     if len(first) == limit:
@@ -165,7 +166,7 @@ def _order_ranked(
     )
     fused = fused.discounted(factors)
     order = np.argsort(-fused.total, kind="stable")
-    return _ranked(pools, parts, fused, order[_matches(fused)[order]][:limit].tolist())
+    return _ranked(pools, parts, fused, order[fused.common[order]][:limit].tolist())
 
 
 def _fill_up(
@@ -191,11 +192,6 @@ def _fill_up(
     factors = np.zeros(len(common))
     factors[order] = scores / fused.total[order]
     return _ranked(pools, parts, fused.discounted(factors), order)
-
-
-def _matches(fused: Fused) -> NDArray[np.bool_]:
-    """Which candidates have anything in common with the query."""
-    return np.asarray(fused.dense + fused.lexical + fused.card + fused.page > 0)
 
 
 def _ranked(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from kbkit.embedding.base import Embedder, Vector
 from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Hit, Hits, Mode
+from kbkit.models.scores import fold_query
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.bm25 import bm25_scores
 from kbkit.retrieval.candidates.base import Candidates, Corpus, EncodedQuery, cosines
@@ -23,9 +24,10 @@ from kbkit.retrieval.fusion import Scores, rating_prior
 from kbkit.retrieval.postprocess import hits_needed, postprocess
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.query_vectors import QueryEncoder, QueryVector
+from kbkit.retrieval.questions import LearnedQuestions
 from kbkit.retrieval.ranking import CandidatePool, RankedCandidate, rank, with_joint_statistics
 from kbkit.retrieval.snippet import LazySnippet
-from kbkit.stores.catalog import corpus, knowledge_bases, ratings
+from kbkit.stores.catalog import corpus, knowledge_bases, questions, ratings
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.ratings import Total, Totals
@@ -35,7 +37,12 @@ from kbkit.stores.stores import Stores
 from kbkit.text import REVISION, analyzer
 
 _BY_MEANING = RetrievalSpec(
-    document_weight=0, title_weight=0, heading_weight=0, rating_weight=0, card_weight=0
+    document_weight=0,
+    title_weight=0,
+    heading_weight=0,
+    rating_weight=0,
+    card_weight=0,
+    learned_weight=0,
 )
 
 _SMALL = 1_000
@@ -50,6 +57,12 @@ class _State:
     row: KnowledgeBaseRow
     spec: KnowledgeBaseSpec
     totals: Totals
+    figures: tuple[int, ...]
+    questions: LearnedQuestions | None
+
+    def learned(self, query: Query) -> LearnedQuestions | None:
+        """The learned questions, if they have a part in a query."""
+        return self.questions if (query.retrieval or self.spec.retrieval).learned_weight else None
 
     def encodes_like(self, other: _State) -> bool:
         """Whether a query that was read and embedded for one is for the other too."""
@@ -94,6 +107,7 @@ class Retriever:
             now = self._state()
             if not now.encodes_like(seen):
                 continue
+            encoded = replace(encoded, questions=now.learned(query))
             snapshot = self._snapshot(now)
             is_open = self.stores.vectors.is_open(now.row)
             ready = snapshot is not None and (scan_is_faster(snapshot) or is_open)
@@ -104,6 +118,7 @@ class Retriever:
             with self.stores.database.read() as transaction:
                 now = self._read_state(transaction, now.changes)
                 if now.encodes_like(seen):
+                    encoded = replace(encoded, questions=now.learned(query))
                     return _pool(
                         now, query, encoded, note, self._candidates(transaction, now, encoded)
                     )
@@ -154,7 +169,22 @@ class Retriever:
         known = self._known
         same = known is not None and known.row.config == row.config
         spec = known.spec if known and same else KnowledgeBaseSpec.model_validate(row.config)
-        return _State(changes, row, spec, ratings.totals(transaction, row.id))
+        totals = ratings.totals(transaction, row.id)
+        if not (totals.chunks and spec.learning.questions):
+            return _State(changes, row, spec, totals, (), None)
+        figures = (
+            row.version,
+            *ratings.extent(transaction, row.id),
+            questions.count(transaction, row.id),
+        )
+        if known and same and known.figures == figures:
+            return _State(changes, row, spec, totals, figures, known.questions)
+        learned = LearnedQuestions.of(
+            questions.learned(transaction, row.id),
+            questions.vectors_of(transaction, row.id),
+            spec.language,
+        )
+        return _State(changes, row, spec, totals, figures, learned if learned.texts else None)
 
     def _encode(self, seen: _State, query: Query) -> tuple[EncodedQuery, str]:
         """What is asked of the legs, and what the reader should know of it."""
@@ -181,6 +211,7 @@ class Retriever:
             card_vector=card.vector,
             card_embedder=chunks.card_embedder if chunks is not None else "",
             pages=retrieval.page_weight > 0,
+            left_out=fold_query(query.text) if query.unlearned else "",
         )
         return encoded, " ".join(filter(None, (embedded.note, card.note)))
 
@@ -321,6 +352,7 @@ def _columns(candidates: Candidates, encoded: EncodedQuery, totals: Totals) -> d
         "sizes": candidates.sizes.astype(np.float64),
         "card": pages.card[pages.which] if pages else nothing,
         "page": pages.bm25() if pages else nothing,
+        "learned": np.array([candidates.learned.get(seq, 0.0) for seq in candidates.seqs.tolist()]),
     }
 
 

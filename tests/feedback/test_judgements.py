@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from kbkit.errors import ConfigError
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.query_ids import fold_query, query_id
+from kbkit.feedback.query_ids import query_id
+from kbkit.models.scores import fold_query
 
 
 def grades(kb):

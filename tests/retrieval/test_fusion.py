@@ -28,6 +28,7 @@ candidate = st.fixed_dictionaries(
         "title": shares,
         "heading": shares,
         "rating": st.floats(-1, 1),
+        "learned": shares,
         "card": st.floats(-1, 1),
         "page": st.floats(0, 200),
         "documents": st.integers(0, 4),
@@ -43,11 +44,12 @@ weights = st.builds(
     rating=shares,
     card=st.floats(0, 5),
     page=st.floats(0, 5),
+    learned=st.floats(0, 5),
 )
-PARTS = ("dense", "lexical", "document", "title", "heading", "card", "page", "rating")
-COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page")
+PARTS = ("dense", "lexical", "document", "title", "heading", "card", "page", "learned", "rating")
+COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page", "learned")
 RELATIVE = ("cosine", "bm25", "card", "page")
-NOTHING = {"title": 0, "heading": 0, "rating": 0, "card": 0, "page": 0}
+NOTHING = {"title": 0, "heading": 0, "rating": 0, "card": 0, "page": 0, "learned": 0}
 
 
 def features(rows, extra=0):
@@ -81,8 +83,9 @@ def test_the_parts_add_up_to_a_score_within_its_bounds(rows, chosen):
     for i, row in enumerate(rows):
         parts = fused.parts(i)
         assert parts.total == pytest.approx(fused.total[i], abs=1e-12)
-        assert 0 <= parts.total <= 1 + chosen.rating + 1e-9
-        assert parts.total - parts.rating <= 1 + 1e-9
+        most = 1 + chosen.learned
+        assert 0 <= parts.total <= most * (1 + chosen.rating) + 1e-9
+        assert parts.total - parts.rating - parts.learned <= 1 + 1e-9
         assert min(getattr(parts, name) for name in PARTS[:-1]) >= 0
         assert (parts.cosine, parts.bm25) == (row["cosine"], row["bm25"])
         assert parts.rating * row["rating"] >= 0

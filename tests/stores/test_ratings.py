@@ -57,7 +57,7 @@ def test_totals_are_those_of_what_was_rated_and_not_taken_back(database, acts):
         for act in acts:
             if isinstance(act, int):  # take back one of those that are there, or none
                 taken = there.pop(act) if act < len(there) else (-1,)
-                assert ratings.remove(connection, kb_id, taken[0]) == (taken[0] > 0)
+                assert ratings.remove(connection, kb_id, taken[0]) == ("" if taken[0] > 0 else None)
             else:
                 there.append((rate(connection, kb_id, *act).id, *act))
         expected = naive(there)

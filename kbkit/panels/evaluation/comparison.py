@@ -11,9 +11,9 @@ import numpy as np
 from kbkit.feedback.evaluate import Evaluation, QueryResult
 from kbkit.feedback.evaluation_set import EvaluationQuery, evaluation_set, is_page
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.query_ids import fold_query
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Hit, Mode
+from kbkit.models.scores import fold_query
 from kbkit.panels import passages, render
 from kbkit.recipes import Question, RetrievalSpec
 

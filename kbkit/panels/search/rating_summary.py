@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kbkit.feedback.query_ids import fold_query
 from kbkit.models import Rating
+from kbkit.models.scores import fold_query
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import KbkitError, NotFoundError
-from kbkit.feedback.query_ids import fold_query
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Hit, Hits, Rating
+from kbkit.models.scores import fold_query
 from kbkit.panels import render
 from kbkit.panels.panel import Panel
 from kbkit.panels.search.cards import GRADES, CardsView, ContextWindow, card, card_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.models import Filters, Mode
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores
+from kbkit.retrieval.questions import LearnedQuestions
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 
 Rows = NDArray[np.int64]
@@ -36,6 +37,8 @@ class EncodedQuery:
         pages: Whether the words of whole documents take part.
         card_vector: Of the query as cards are embedded; ``None`` where they have no part.
         card_embedder: Fingerprint of what embedded it.
+        questions: What people asked and rated chunks well for, where that has a part.
+        left_out: A learned question, as `fold_query` gives it, that has no part.
     """
 
     terms: tuple[str, ...]
@@ -48,6 +51,8 @@ class EncodedQuery:
     pages: bool = True
     card_vector: Vector | None = None
     card_embedder: str = ""
+    questions: LearnedQuestions | None = None
+    left_out: str = ""
 
     def sizes(self, chunks: int) -> tuple[int, int]:
         """`size`, and what each leg gives in all, where there are so many chunks."""
@@ -96,6 +101,8 @@ class Candidates:
         vectors: Shape ``(n, dimensions)``.
         statistics: Of all chunks of the knowledge base.
         pages: What the documents say as a whole; ``None`` where nothing tells.
+        learned: How much the query is like the questions that chunks were rated well for, 0 to 1,
+            by ``seq``.
     """
 
     seqs: Rows
@@ -109,6 +116,7 @@ class Candidates:
     vectors: Matrix
     statistics: CorpusStatistics
     pages: WholeDocuments | None = None
+    learned: Mapping[int, float] = field(default_factory=dict)
 
 
 class Corpus(Protocol):

@@ -1,4 +1,4 @@
-"""The legs of search: by vectors and words of chunks, by cards and words of documents."""
+"""The legs of search: vectors and words of chunks, cards and words of documents, questions."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from kbkit.retrieval.candidates.base import (
     top_indices,
 )
 from kbkit.retrieval.candidates.documents import DocumentScores
+from kbkit.retrieval.candidates.learned import learned_rows, learned_scores
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 
 
@@ -48,7 +49,9 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
     if query.vector is not None and query.vector.any():
         dense = corpus.nearest(size, most, mask)
     documents = DocumentScores.of(chunks, postings, query)
-    chosen, ranked = merge_legs(dense, found, size, documents.best_rows(corpus, lexical, mask))
+    learned = learned_scores(query, documents)
+    others = [documents.best_rows(corpus, lexical, mask), learned_rows(learned, chunks, mask)]
+    chosen, ranked = merge_legs(dense, found, size, np.concatenate(others))
     owners = chunks.owners[chosen]
     title, heading = corpus.coverage(chosen, query.terms)
     return Candidates(
@@ -63,6 +66,7 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
         vectors=corpus.vectors(chosen),
         statistics=statistics,
         pages=documents.of_candidates(chunks, owners),
+        learned=learned,
     )
 
 

@@ -80,17 +80,17 @@ def extent(transaction: Transaction, kb_id: str) -> tuple[int, int]:
     return last, count
 
 
-def remove(transaction: Transaction, kb_id: str, rating_id: int) -> bool:
-    """Remove a rating; whether it was there."""
-    target = transaction.execute(
+def remove(transaction: Transaction, kb_id: str, rating_id: int) -> str | None:
+    """Remove a rating; the query it named, ``None`` where there was no such rating."""
+    removed = transaction.execute(
         ratings.delete()
         .where(ratings.c.kb_id == kb_id, ratings.c.id == rating_id)
-        .returning(ratings.c.target)
-    ).scalar_one_or_none()
-    if target is None:
-        return False
-    _add_up(transaction, kb_id, target)
-    return True
+        .returning(ratings.c.target, ratings.c.query)
+    ).one_or_none()
+    if removed is None:
+        return None
+    _add_up(transaction, kb_id, removed.target)
+    return str(removed.query)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0009"
+HEAD = "0011"
 """Revision of the newest migration."""
 
 
@@ -279,6 +279,19 @@ card_vectors = Table(
     _kb(primary_key=True),
     Column("embedder", String, primary_key=True),
     Column("embed_hash", String, primary_key=True),
+    # float16, little endian
+    Column("vector", LargeBinary, nullable=False),
+)
+
+question_vectors = Table(
+    "question_vectors",
+    metadata,
+    # of questions that somebody rated a chunk well for, case and white space folded; which of
+    # them are learned, and for which chunks, the ratings tell
+    _kb(primary_key=True),
+    Column("question", Text, primary_key=True),
+    # fingerprint of what embedded it
+    Column("embedder", String, nullable=False),
     # float16, little endian
     Column("vector", LargeBinary, nullable=False),
 )

@@ -1,14 +1,19 @@
-"""What raters said last of chunks for queries: what judgements and agreement are made of."""
+"""What raters said last of chunks for queries: what judgements, agreement and learning rest on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kbkit.feedback.query_ids import fold_query
-from kbkit.models import Rating, TargetKind
+from kbkit.models.reports import Rating
+from kbkit.models.targets import TargetKind
 
 Scores = dict[str, dict[str, dict[str, int]]]
 """The last score of each rater, 1 to 5, by query, chunk id and rater."""
+
+
+def fold_query(query: str) -> str:
+    """A query as it is compared with others: case and white space do not count."""
+    return " ".join(query.casefold().split())
 
 
 def latest_scores(ratings: Iterable[Rating]) -> Scores:

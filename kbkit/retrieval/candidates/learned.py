@@ -1,0 +1,46 @@
+"""The leg of learned questions: chunks that people rated well for questions like the query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from kbkit.models import Mode
+from kbkit.retrieval.candidates.base import EncodedQuery, Mask, Rows
+from kbkit.retrieval.candidates.documents import DocumentScores
+from kbkit.stores.snapshots.chunk_table import ChunkTable
+
+_MOST = 30
+"""Chunks that become candidates, so that many ratings of one question crowd out nothing."""
+
+
+def learned_scores(query: EncodedQuery, documents: DocumentScores) -> dict[int, float]:
+    """How much a query is like the questions of each chunk, by ``seq``.
+
+    Args:
+        query: What is asked.
+        documents: Tell whether the query is embedded as the questions are, and its usual cosine:
+            models differ in how near to each other texts are that have nothing in common.
+    """
+    questions = query.questions
+    if questions is None:
+        return {}
+    same = documents.embedder == questions.embedder
+    return questions.scores(
+        () if query.mode is Mode.DENSE else query.terms,
+        query.card_vector if same else None,
+        max(0.0, float(documents.card.mean())) if same and len(documents.card) else 0.0,
+        query.left_out,
+    )
+
+
+def learned_rows(learned: Mapping[int, float], chunks: ChunkTable, mask: Mask | None) -> Rows:
+    """The chunks that become candidates, by row."""
+    best = sorted(learned, key=lambda seq: (-learned[seq], seq))[:_MOST]
+    seqs = np.array(best, np.int64)
+    rows = np.searchsorted(chunks.seqs, seqs)
+    known = rows < len(chunks)
+    known[known] = chunks.seqs[rows[known]] == seqs[known]
+    rows = rows[known]
+    return np.asarray(rows if mask is None else rows[mask[rows]], np.int64)
