@@ -168,6 +168,7 @@ def info_lines(info: KnowledgeBaseInfo) -> list[tuple[str, str]]:
         ("states", counts(info.states)),
         ("sources", ", ".join(info.source_types)),
         ("embedder", f"{info.embedder} ({info.dimensions} dimensions)"),
+        ("cards", info.card_embedder),
         ("collection", info.collection),
         ("created", f"{info.created_at:%Y-%m-%d %H:%M} UTC"),
         ("updated", f"{info.updated_at:%Y-%m-%d %H:%M} UTC"),

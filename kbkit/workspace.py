@@ -27,6 +27,7 @@ from kbkit.models import Answer, Filters, Hits, KnowledgeBaseInfo, Mode
 from kbkit.recipes import (
     AnyEmbedding,
     KnowledgeBaseSpec,
+    MultilingualEmbedding,
     OnnxEmbedding,
     RetrievalSpec,
     StaticEmbedding,
@@ -78,7 +79,7 @@ class Workspace:
         self._stores = stores or Stores.open(Path(path or settings.workspace).absolute())
         self._resources = Resources(self._stores, settings, self._embedder, self._card_embedder)
         self._embedders: dict[str, Embedder] = {}
-        self._default_card_embedder: Embedder | None = None
+        self._card_embedders: dict[bool, Embedder] = {}
         self._knowledge_bases: dict[str, KnowledgeBase] = {}
         self._stores.vectors.sweep()  # what a deletion that was killed has left
 
@@ -302,17 +303,26 @@ class Workspace:
             self._knowledge_bases[row.id] = KnowledgeBase(self._resources, row)
         return self._knowledge_bases[row.id]
 
-    def _card_embedder(self, spec: AnyEmbedding | None) -> Embedder:
-        """What embeds cards: static vectors, which know no context, where MiniLM is missing."""
-        if spec is not None:
-            return self._embedder(spec)
-        if self._default_card_embedder is None:
+    def _card_embedder(self, english: bool) -> Embedder:
+        """What embeds cards by default.
+
+        MiniLM learned English alone; for other languages the multilingual encoder, if its extra
+        is installed. Static vectors, which know no context, where neither can be had.
+        """
+        from kbkit.embedding import multilingual
+
+        if english not in self._card_embedders:
+            spec: AnyEmbedding = OnnxEmbedding(preset="minilm")
+            if not english:
+                installed = multilingual.is_installed()
+                spec = MultilingualEmbedding() if installed else StaticEmbedding()
             try:
-                self._default_card_embedder = self._embedder(OnnxEmbedding(preset="minilm"))
-            except EmbedderError as error:
+                found = self._embedder(spec)
+            except (ConfigError, EmbedderError) as error:
                 _log.warning("static vectors serve the cards of documents, since %s", error)
-                self._default_card_embedder = self._embedder(StaticEmbedding())
-        return self._default_card_embedder
+                found = self._embedder(StaticEmbedding())
+            self._card_embedders[english] = found
+        return self._card_embedders[english]
 
     def _embedder(self, spec: AnyEmbedding) -> Embedder:
         key = json.dumps(spec.model_dump(mode="json"), sort_keys=True)

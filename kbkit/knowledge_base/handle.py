@@ -23,11 +23,17 @@ from kbkit.models import (
     Target,
     TargetKind,
 )
-from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
+from kbkit.recipes import (
+    KnowledgeBaseSpec,
+    MultilingualEmbedding,
+    RetrievalSpec,
+    StaticEmbedding,
+)
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever, search
 from kbkit.stores.catalog import knowledge_bases, ratings, reading
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.text.language import is_english
 from kbkit.validation import check_text
 
 if TYPE_CHECKING:
@@ -164,6 +170,11 @@ class Handle:
         """
         if row.card_embedder.startswith("static:"):  # until the model has embedded all
             return self.resources.embedder(StaticEmbedding())
+        if row.card_embedder.startswith("multilingual:"):
+            return self.resources.embedder(MultilingualEmbedding())
+        named = KnowledgeBaseSpec.model_validate(row.config).card_embedding
+        if named is None and row.card_embedder:
+            return self.resources.card_embedder(True)  # what else embedded them by default
         return self.card_model(row)
 
     def card_model(self, row: KnowledgeBaseRow) -> Embedder:
@@ -172,8 +183,20 @@ class Handle:
         Raises:
             EmbedderError: It cannot be opened.
         """
-        spec = KnowledgeBaseSpec.model_validate(row.config).card_embedding
-        return self.resources.card_embedder(spec)
+        spec = KnowledgeBaseSpec.model_validate(row.config)
+        if spec.card_embedding is not None:
+            return self.resources.embedder(spec.card_embedding)
+        return self.resources.card_embedder(self._is_english(spec))
+
+    def _is_english(self, spec: KnowledgeBaseSpec) -> bool:
+        """Whether its text is English: as its spec says, and as the text itself says.
+
+        English is what a spec says that says nothing, and analyzers exist for 30 languages only.
+        """
+        if spec.language not in ("english", "porter"):
+            return False
+        with self.stores.database.read() as transaction:
+            return is_english(reading.beginnings(transaction, self.id))
 
     @property
     def cards(self) -> CardMaker:

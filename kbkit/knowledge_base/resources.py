@@ -17,10 +17,11 @@ class Resources:
 
     Attributes:
         embedder: Opens embedders, each once.
-        card_embedder: Opens what embeds cards, where a recipe names nothing (``None``) too.
+        card_embedder: Opens what embeds cards where a recipe names nothing, by whether the text is
+            English.
     """
 
     stores: Stores
     settings: Settings
     embedder: Callable[[AnyEmbedding], Embedder]
-    card_embedder: Callable[[AnyEmbedding | None], Embedder]
+    card_embedder: Callable[[bool], Embedder]

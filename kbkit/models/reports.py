@@ -23,6 +23,7 @@ class KnowledgeBaseInfo(Value):
         states: Number of documents in each state.
         document_types: Number of searched documents of each type.
         pending: Chunks that Chroma has not been given yet (searched all the same).
+        card_embedder: Fingerprint of what embedded the cards that are searched; ``""`` without.
         cards_waiting: Documents whose card its model has not embedded yet.
     """
 
@@ -41,6 +42,7 @@ class KnowledgeBaseInfo(Value):
     document_types: Mapping[str, int]
     pending: int
     cards_waiting: int = 0
+    card_embedder: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from kbkit.errors import RecipeError
 from kbkit.recipes.base import Spec
 from kbkit.recipes.schema import (
     LlamaIndexEmbedding,
+    MultilingualEmbedding,
     OnnxEmbedding,
     PluginEmbedding,
     Question,
@@ -180,7 +181,10 @@ def _model_at(loc: tuple[Any, ...]) -> type[Spec] | None:
         PackageSource, PluginSource,
     )  # fmt: skip
     if loc[:1] == ("embedding",):
-        models = (StaticEmbedding, OnnxEmbedding, LlamaIndexEmbedding, PluginEmbedding)
+        models = (
+            StaticEmbedding, MultilingualEmbedding, OnnxEmbedding, LlamaIndexEmbedding,
+            PluginEmbedding,
+        )  # fmt: skip
     tagged = {model.model_fields["type"].default: model for model in models}
     model: type[Spec] | None = Recipe
     for part in loc:

@@ -78,6 +78,12 @@ class OnnxEmbedding(Spec):
         return self
 
 
+class MultilingualEmbedding(Spec):
+    """A sentence encoder of 15 languages, for this machine (extra `multilingual`)."""
+
+    type: Literal["multilingual"] = "multilingual"
+
+
 class LlamaIndexEmbedding(Spec):
     """Any llama-index embedding; its package must be installed, and it may use the network."""
 
@@ -102,7 +108,7 @@ class PluginEmbedding(Spec):
 
 
 AnyEmbedding = Annotated[
-    StaticEmbedding | OnnxEmbedding | LlamaIndexEmbedding | PluginEmbedding,
+    StaticEmbedding | MultilingualEmbedding | OnnxEmbedding | LlamaIndexEmbedding | PluginEmbedding,
     Field(discriminator="type"),
 ]
 """What embeds, by its ``type``."""
@@ -226,8 +232,9 @@ class KnowledgeBaseSpec(Spec):
     embedding: AnyEmbedding = StaticEmbedding()
     """How text becomes vectors."""
     card_embedding: AnyEmbedding | None = None
-    """How the cards of documents (title, lead, outline) become vectors; by default MiniLM, which
-    runs on this machine."""
+    """How the cards of documents (title, lead, outline) become vectors; by default MiniLM,
+    which runs on this machine. Where the text is not English, by default `multilingual` if its
+    extra is installed, else `static`."""
     retrieval: RetrievalSpec = RetrievalSpec()
     """How queries are answered."""
     learning: LearningSpec = LearningSpec()
@@ -294,13 +301,15 @@ class Recipe(KnowledgeBaseSpec):
         """The part that shapes the knowledge base itself, its paths made absolute."""
         parts = {name: getattr(self, name) for name in KnowledgeBaseSpec.model_fields}
         folder = self.path.parent.absolute()
-        if isinstance(self.embedding, OnnxEmbedding):
-            paths = {
-                name: str(folder / value)
-                for name in ("model", "tokenizer")
-                if (value := getattr(self.embedding, name)) is not None
-            }
-            parts["embedding"] = self.embedding.model_copy(update=paths)
+        for part in ("embedding", "card_embedding"):
+            spec = parts[part]
+            if isinstance(spec, OnnxEmbedding):
+                paths = {
+                    name: str(folder / value)
+                    for name in ("model", "tokenizer")
+                    if (value := getattr(spec, name)) is not None
+                }
+                parts[part] = spec.model_copy(update=paths)
         if self.site.directory:
             directory = str(folder / self.site.directory)
             parts["site"] = self.site.model_copy(update={"directory": directory})

@@ -248,6 +248,7 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
             states=states[row.id],
             document_types=types[row.id],
             pending=pending.get(row.id, 0),
+            card_embedder=row.card_embedder,
             cards_waiting=max(
                 0, sum(types[row.id].values()) - embedded_cards[row.id] if row.card_model else 0
             ),

@@ -50,6 +50,23 @@ def get_document(transaction: Transaction, kb_id: str, document_id: str) -> Docu
     return document_of(row)
 
 
+def beginnings(
+    transaction: Transaction, kb_id: str, limit: int = 200, length: int = 1_000
+) -> list[str]:
+    """How some documents begin, not gone: those with the first ids, which are as if by lot.
+
+    Args:
+        transaction: Reads.
+        kb_id: The knowledge base.
+        limit: Most documents.
+        length: Most characters of each.
+    """
+    alive = (documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value)
+    text = sa.func.substr(documents.c.content, 1, length)
+    query = sa.select(text).where(*alive).order_by(documents.c.id).limit(limit)
+    return list(transaction.execute(query).scalars())
+
+
 def iter_documents(
     transaction: Transaction, kb_id: str, *, gone: bool = True
 ) -> Iterator[Document]:

