@@ -1,6 +1,7 @@
 """Search in a published site, in Chromium: kbkit beside Material's own, lunr and Pagefind.
 
-Questions of a person about the Python documentation, the same pages for all. Material's search and
+Questions of a person about the Python documentation (or the sets of `_corpora.py` that ``--sets``
+names), the same pages for all. Material's search and
 kbkit's are typed into the box of a page; lunr (as MkDocs' own themes run it) and Pagefind are asked
 by their JavaScript, Pagefind with its ten best results loaded. Columns:
 
@@ -12,10 +13,11 @@ by their JavaScript, Pagefind with its ten best results loaded. Columns:
 * p50, p95: milliseconds from the last key (or the call) to results, of further questions;
 * nDCG@10 and Hit@1 by page.
 
-Run from the project's root: ``python benchmarks/site_search.py [FOLDER] [--minilm]``; what the
-folder has is not built again. Takes some minutes from nothing. With ``--minilm`` there is also a
-site whose chunks MiniLM embedded, which takes an hour on two cores; its queries, as all of kbkit's,
-need no model. Pagefind is installed by npm; without that it is left out.
+Run from the project's root: ``python benchmarks/site_search.py [FOLDER] [--sets=SET,SET]
+[--minilm]``; sites that the folder has are not built again. Takes some minutes from nothing. With
+``--minilm`` there is also a site whose chunks MiniLM embedded, which takes an hour on two cores;
+its queries, as all of kbkit's, need no model. Pagefind is installed by npm; without that it is
+left out.
 """
 
 from __future__ import annotations
@@ -26,12 +28,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from statistics import mean, median, quantiles
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from _corpora import Corpus, Place, Question, bench_folder, corpora, report, table
+from _corpora import Corpus, Place, Question, bench_folder, corpora, kept_folder, report, table
 from _sites import Loads, Site, compressed, ours, peers, served
 
 from kbkit.export.manifest import Manifest
@@ -39,7 +42,7 @@ from kbkit.recipes import AnyEmbedding, OnnxEmbedding, RetrievalSpec, StaticEmbe
 
 BOX = "input.md-search__input"
 ITEMS = ".md-search-result__item"
-HEADS = ("search", "first view kB", "first result kB", "requests", "ready ms", "later kB",
+HEADS = ("set", "search", "first view kB", "first result kB", "requests", "ready ms", "later kB",
          "index MB", "compressed", "p50 ms", "p95 ms", "nDCG@10", "Hit@1")  # fmt: skip
 TYPED = """
 (() => {
@@ -72,13 +75,13 @@ FIRST = """
 """
 FOUND = "(items) => [...document.querySelectorAll(items)].map((one) => one.querySelector('a').href)"
 ASK_KBKIT = """
-async (query) => {
+async ([query, kb]) => {
   const { search } = JSON.parse(document.getElementById("__config").textContent);
   window.asked ??= new Worker(new URL(search, location.href));
   return new Promise((resolve) => {
     window.asked.onmessage = ({ data }) => data.hits && resolve(data.hits.map((hit) => hit.page));
     window.asked.postMessage(
-      { kbkit: "search", id: 1, query, options: { limit: 60, kbs: ["python"] } });
+      { kbkit: "search", id: 1, query, options: { limit: 60, kbs: [kb] } });
   });
 }
 """
@@ -120,10 +123,9 @@ class Session:
         return elapsed
 
 
-def measure(
-    site: Site, chromium: Any, asked: Sequence[Question], uris: dict[str, str]
-) -> list[str]:
+def measure(site: Site, chromium: Any, corpus: Corpus, uris: dict[str, str]) -> list[str]:
     """A row of the table."""
+    asked = corpus.questions
     with served(site.folder) as base:
         page = chromium.new_page()
         page.set_default_timeout(120_000)
@@ -141,10 +143,11 @@ def measure(
             times.append(elapsed)
             later.append(loads.so_far()[0] - had)
         if site.name.startswith("kbkit"):  # the box shows a dozen passages: of too few pages
-            answers = [page.evaluate(ASK_KBKIT, question.text) for question in asked]
+            answers = [page.evaluate(ASK_KBKIT, [question.text, corpus.name]) for question in asked]
         page.close()
     files = site.index_files()
     return [
+        corpus.name,
         site.name,
         f"{before / 1000:.0f}",
         f"{first[0] / 1000:.0f}",
@@ -204,6 +207,12 @@ def embeddings() -> dict[str, AnyEmbedding]:
     return found | ({"-minilm": OnnxEmbedding(preset="minilm")} if "--minilm" in sys.argv else {})
 
 
+def sets() -> list[str]:
+    """The sets that were asked for."""
+    given = [one.removeprefix("--sets=") for one in sys.argv[1:] if one.startswith("--sets=")]
+    return given[0].split(",") if given else ["python"]
+
+
 def main() -> None:
     """Build the sites, ask all questions of each, print the table."""
     from playwright.sync_api import sync_playwright
@@ -217,21 +226,21 @@ def main() -> None:
         chromium = playwright.chromium.launch(
             executable_path=program, args=["--disable-gpu", "--no-sandbox"]
         )
-        for end, embedding in embeddings().items():
-            for corpus in corpora(folder / f"kb{end}", embedding, names=("python",)):
+        for (end, embedding), named in product(embeddings().items(), sets()):
+            for corpus in corpora(kept_folder(f"{named}{end}"), embedding, [named]):
                 name = f"kbkit, {'MiniLM' if end else 'static'} vectors"
-                project = folder / f"kbkit{end}"
+                project = folder / f"{named}{end}" / "kbkit"
                 sites = [ours(corpus.kb, project, name)]
                 if not end:
-                    sites += peers(project, folder)
+                    sites += peers(project, folder / named)
                     notes.append(
-                        f"{len(corpus.questions)} questions, {corpus.kb.info().chunks:,} "
-                        f"chunks, {os.cpu_count()} processors"
+                        f"{named}: {len(corpus.questions)} questions, "
+                        f"{corpus.kb.info().chunks:,} chunks"
                     )
                 pages = Manifest.read(project / "docs").documents
                 uris = {page.removesuffix(".md") + ".html": uri for uri, page in pages.items()}
                 for site in sites:
-                    rows.append(measure(site, chromium, corpus.questions, uris))
+                    rows.append(measure(site, chromium, corpus, uris))
                     print(*rows[-1], f"(load {os.getloadavg()[0]:.1f})", flush=True)
                 notes.append(in_python(name, corpus))
         chromium.close()
