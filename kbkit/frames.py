@@ -62,15 +62,16 @@ def workspace_frame(infos: Iterable[KnowledgeBaseInfo]) -> pd.DataFrame:
 def documents_frame(documents: Iterable[Document]) -> pd.DataFrame:
     """Documents as a DataFrame, indexed by id.
 
-    ``content`` is the Markdown and ``length`` its characters, ``folder`` where it lies
-    (see `folders`), ``fetched_at`` when the source was last seen to say this, ``license`` the SPDX
-    name of what it states as its license, or that text (see `kbkit.models.License`).
+    ``description`` says what each is, ``content`` is the Markdown and ``length`` its characters,
+    ``folder`` where it lies (see `folders`), ``fetched_at`` when the source was last seen to say
+    this, ``license`` the SPDX name of what it states as its license, or that text (see
+    `kbkit.models.License`).
     """
     types = {
-        "id": "string", "uri": "string", "title": "string", "document_type": _TYPES,
-        "state": _STATES, "fetched_at": TIME, "folder": "category", "tags": "object",
-        "length": "Int64", "license": "string", "license_url": "string", "attribution": "string",
-        "metadata": "object", "content": "string",
+        "id": "string", "uri": "string", "title": "string", "description": "string",
+        "document_type": _TYPES, "state": _STATES, "fetched_at": TIME, "folder": "category",
+        "tags": "object", "length": "Int64", "license": "string", "license_url": "string",
+        "attribution": "string", "metadata": "object", "content": "string",
     }  # fmt: skip
     held = list(documents)
     rows = [

@@ -194,6 +194,9 @@ def print_hits(hits: Hits) -> None:
         head.append(f"  {hit.score:.3f}  {hit.kb}", style="dim")
         terminal.print(head)
         terminal.print(Text("    " + plain(hit.url), style="cyan", overflow="fold"))
+        if hit.description:
+            line = Text("    " + plain(hit.description), style="dim")
+            terminal.print(line, no_wrap=True, overflow="ellipsis")
         terminal.print(Text("    " + plain(hit.snippet)))
     say_notes(hits.notes)
     say(f"{len(hits)} hits in {hits.seconds * 1000:.0f} ms")

@@ -108,7 +108,7 @@ def documents(
     """List the documents of a knowledge base."""
     from kbkit.models import License
 
-    keys = ("id", "uri", "title", "document_type", "tags", "state", "content")
+    keys = ("id", "uri", "title", "description", "document_type", "tags", "state", "content")
     with open_workspace(context) as workspace:
         for document in workspace[name].documents:
             if as_jsonl:
@@ -117,6 +117,8 @@ def documents(
                 typer.echo(to_json({**{key: values[key] for key in keys}, **license}))
             else:
                 typer.echo(f"{document.state:8}{document.document_type:10}{document.uri}")
+                if document.description:
+                    typer.echo(f"{'':18}{document.description}")
 
 
 @app.command()

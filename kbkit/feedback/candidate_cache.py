@@ -103,6 +103,7 @@ class CandidateCache:
                 card=joined("card"),
                 page=joined("page"),
                 learned=joined("learned"),
+                index=joined("index"),
             ),
             queries=np.repeat(np.arange(len(parts)), np.diff(starts)),
             items=_disjoint([part.items for part in parts]),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from kbkit.embedding.base import Embedder
 from kbkit.errors import EmbedderError
 from kbkit.ingest.cards import REVISION, card_text
+from kbkit.ingest.descriptions import describe_missing
 from kbkit.ingest.embedding import embed
 from kbkit.ingest.ids import digest
 from kbkit.models import Document, Progress
@@ -101,6 +102,7 @@ class CardMaker:
 
     def _write(self) -> int:
         """Write the texts of cards that are missing or of an older form; gives how many."""
+        describe_missing(self.database, self.kb_id)
         written = 0
         while True:
             with self.database.read() as transaction:
@@ -164,5 +166,5 @@ class CardMaker:
 
 
 def _card(document: Document) -> NewCard:
-    text = card_text(document.title, document.content) or document.uri
+    text = card_text(document.title, document.content, document.description) or document.uri
     return NewCard(document.content_hash, text, digest(text))

@@ -18,6 +18,7 @@ from kbkit.errors import ConflictError
 from kbkit.ingest.batching import Batch
 from kbkit.ingest.chunking import chunk, embedded_text
 from kbkit.ingest.counters import RunCounters
+from kbkit.ingest.descriptions import describe, is_index
 from kbkit.ingest.embedding import vectors_of
 from kbkit.ingest.ids import digest, document_id
 from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, Labels, SourceDocument
@@ -160,6 +161,7 @@ class DocumentWriter(Batch):
                     origin.source_id,
                     origin.run_id,
                     origin.labels or Labels(),
+                    is_index(document.content),
                 )
                 for document, origin in new
             ]
@@ -217,6 +219,7 @@ class DocumentWriter(Batch):
             fetched_at=entry.seen if stored is None else stored.fetched_at,
             # no hash, so that one that is gone is stored in full should it come back
             content_hash="" if gone else digest(json.dumps(shaping, sort_keys=True, default=str)),
+            description=describe(source.title, source.content, source.metadata),
         )
 
     def _chunks(self, document: Document, texts: dict[str, str]) -> list[NewChunk]:

@@ -11,6 +11,7 @@ from kbkit.config import Settings
 from kbkit.embedding.base import Embedder
 from kbkit.errors import SourceError
 from kbkit.ingest.counters import RunCounters
+from kbkit.ingest.descriptions import correct_shared, stated
 from kbkit.ingest.document_writer import Destination, DocumentWriter, Origin
 from kbkit.ingest.event_writer import EventWriter
 from kbkit.models import IngestReport, Problem, Progress, SourceDocument
@@ -82,6 +83,8 @@ class Pipeline:
                 if counters.interrupted:
                     break
             self._take(handed, run)
+        if counters.counts["new"] or counters.counts["changed"]:
+            correct_shared(self.stores.database, self.kb_id)
         self._index(counters, on_progress)
         return counters.report()
 
@@ -112,6 +115,8 @@ class Pipeline:
         counters = RunCounters()
         with self._writer(counters) as documents:
             document_id = documents.add(document, origin or Origin())
+        if stated(document.metadata):
+            correct_shared(self.stores.database, self.kb_id)
         self._index(counters, None)
         return document_id, counters.report()
 
@@ -137,6 +142,7 @@ class Pipeline:
                 documents.add(source_document, Origin(source_id, run_id, stored=document))
                 if on_progress is not None:
                     on_progress(Progress("store", done, len(ids), document.uri))
+        correct_shared(self.stores.database, self.kb_id)
         self._index(counters, on_progress)
         return counters.report()
 

@@ -23,6 +23,11 @@ def destinations(markdown: str) -> list[str]:
     return [found[1] or found[2] or "" for found in DESTINATION.finditer(markdown)]
 
 
+def link_texts(markdown: str) -> list[str]:
+    """What all links and images are read by, but for those beyond 400 characters."""
+    return [found[1] for found in _LINK.finditer(markdown)] if "](" in markdown else []
+
+
 def without_link_targets(markdown: str) -> str:
     """Markdown whose links and images are only their text, unless that is beyond 400 characters.
 

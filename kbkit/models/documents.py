@@ -47,7 +47,8 @@ class SourceDocument:
         content: Markdown. A heading may carry its anchor as ``## Title {#anchor}``.
         document_type: ``None`` lets kbkit decide.
         tags: Free labels.
-        metadata: JSON values to keep with the document.
+        metadata: JSON values to keep with the document; ``description`` is what it states that
+            it is, in plain text.
         fidelity: How many code blocks, headings, table rows and so on of the page the content
             keeps, and how many there are, by kind; empty where it was not measured.
     """
@@ -98,8 +99,11 @@ class Document(Value):
 
     Attributes:
         id: Stable: derived from the knowledge base and the URI.
+        metadata: What its source keeps with it; ``description`` is what it states of itself.
         fetched_at: When the source was last seen to say this (UTC).
         state: See `DocumentState`.
+        description: What it is, in a line of plain text: what it states of itself, or how it
+            begins; ``""`` where neither tells.
     """
 
     id: str
@@ -112,6 +116,7 @@ class Document(Value):
     state: DocumentState
     fetched_at: datetime
     content_hash: str
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +126,7 @@ class DocumentInfo(Value):
     Attributes:
         id: Stable: derived from the knowledge base and the URI.
         chunks: Number of its chunks.
+        description: What it is, in a line.
     """
 
     id: str
@@ -131,13 +137,14 @@ class DocumentInfo(Value):
     state: DocumentState
     fetched_at: datetime
     chunks: int
+    description: str = ""
 
     @classmethod
     def of(cls, document: Document, chunks: int) -> DocumentInfo:
         """That of a stored document."""
         return cls(
             document.id, document.uri, document.title, document.document_type, document.tags,
-            document.state, document.fetched_at, chunks,
+            document.state, document.fetched_at, chunks, document.description,
         )  # fmt: skip
 
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 _COLUMNS: dict[str, str | list[str]] = {
-    "score": "float64", "kb": "category", "title": "string", "heading_path": "object",
+    "score": "float64", "kb": "category", "title": "string", "description": "string",
+    "heading_path": "object",
     "snippet": "string", "url": "string", "document_type": [kind.value for kind in DocumentType],
     "tags": "object", "cosine": "float64", "bm25": "float64", "dense": "float64",
     "lexical": "float64", "document": "float64", "title_match": "float64",
@@ -92,6 +93,7 @@ class HitDict(TypedDict):
     document_id: str
     uri: str
     title: str
+    description: str
     document_type: str
     tags: list[str]
     heading_path: list[str]
@@ -134,6 +136,8 @@ class Hit:
     """Cuts the snippet. Not every reader wants one, and it takes longer than finding the hit."""
     state: DocumentState = DocumentState.CURRENT
     """How the document relates to its source."""
+    description: str = ""
+    """What the document is, in a line."""
 
     @property
     def snippet(self) -> str:
@@ -177,6 +181,7 @@ class Hit:
             "document_id": self.chunk.document_id,
             "uri": self.uri,
             "title": self.title,
+            "description": self.description,
             "document_type": self.document_type.value,
             "tags": list(self.tags),
             "heading_path": list(self.chunk.heading_path),

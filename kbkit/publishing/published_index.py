@@ -182,6 +182,7 @@ class PublishedIndex:
                 "card": np.zeros(len(chosen)),
                 "page": np.zeros(len(chosen)),
                 "learned": np.zeros(len(chosen)),
+                "index": np.zeros(len(chosen)),
             },
         )
 

@@ -23,6 +23,8 @@ _PSEUDO_DOCUMENTS = 3
 """Long documents that count as if all of their chunks were as good as the best."""
 _REPEAT_DISCOUNT = 0.9
 """What each hit of a document beyond its first ones counts, again and again."""
+_INDEX_DISCOUNT = 0.1
+"""What chunks of pages count that are mostly links."""
 _BLOCK = 500
 """Vectors compared with the others at once, so that memory does not grow with the square."""
 _DUPLICATE_DISCOUNT = 0.5
@@ -70,6 +72,7 @@ class Features:
         card: Cosine of the query and the card of the candidate's document.
         page: BM25 of that document as a whole, 0 or more.
         learned: How much the query is like the questions that the chunk was rated well for, 0 to 1.
+        index: 1 where that document is mostly links, 0 elsewhere.
     """
 
     cosine: Scores
@@ -82,6 +85,7 @@ class Features:
     card: Scores
     page: Scores
     learned: Scores
+    index: Scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +200,7 @@ def fuse(features: Features, weights: Weights) -> Fused:
 
     A convex combination of the normalised scores (Bruch, Gai and Ingber, 2023), with what speaks
     for the document added, all divided by the sum of the weights; ratings then scale the sum.
+    Indexes, which have words of all others, answer only when nothing else does.
 
     Returns:
         Scores from 0 to 1, more with the best ratings and learned questions.
@@ -212,13 +217,15 @@ def fuse(features: Features, weights: Weights) -> Fused:
     learned = weights.learned * features.learned / whole
     total = dense + lexical + document + title + heading + card + page + learned
     rating = total * weights.rating * features.rating
-    return Fused(
+    fused = Fused(
         features,
         *(dense, lexical, document, title, heading, card, page),
         learned,
         rating,
         total + rating,
     )
+    indexes = (features.index > 0) & (features.learned == 0)  # people know what answers them
+    return fused.discounted(np.where(indexes, _INDEX_DISCOUNT, 1.0))
 
 
 def discounts(

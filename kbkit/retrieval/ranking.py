@@ -32,7 +32,7 @@ _FEW_DOCUMENTS = 10
 _STATIC_CARDS = (0.3, 0.6)
 """What the weights of cards and of whole documents count where static vectors embed the cards,
 which say less of them: chosen like the weights themselves, which are for a model."""
-_COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page", "learned")
+_COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page", "learned", "index")
 """What `Features` has of candidates one by one, as pools have it too."""
 _COMPARED_BEST = 60
 """Candidates of a pool among which near duplicates are sought; nobody reads further."""

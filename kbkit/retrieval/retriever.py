@@ -59,6 +59,7 @@ class _State:
     totals: Totals
     figures: tuple[int, ...]
     questions: LearnedQuestions | None
+    indexes: frozenset[str]
 
     def learned(self, query: Query) -> LearnedQuestions | None:
         """The learned questions, if they have a part in a query."""
@@ -170,21 +171,23 @@ class Retriever:
         same = known is not None and known.row.config == row.config
         spec = known.spec if known and same else KnowledgeBaseSpec.model_validate(row.config)
         totals = ratings.totals(transaction, row.id)
+        indexes = corpus.indexes(transaction, row.id)
         if not (totals.chunks and spec.learning.questions):
-            return _State(changes, row, spec, totals, (), None)
+            return _State(changes, row, spec, totals, (), None, indexes)
         figures = (
             row.version,
             *ratings.extent(transaction, row.id),
             questions.count(transaction, row.id),
         )
         if known and same and known.figures == figures:
-            return _State(changes, row, spec, totals, figures, known.questions)
+            return _State(changes, row, spec, totals, figures, known.questions, indexes)
         learned = LearnedQuestions.of(
             questions.learned(transaction, row.id),
             questions.vectors_of(transaction, row.id),
             spec.language,
         )
-        return _State(changes, row, spec, totals, figures, learned if learned.texts else None)
+        held = learned if learned.texts else None
+        return _State(changes, row, spec, totals, figures, held, indexes)
 
     def _encode(self, seen: _State, query: Query) -> tuple[EncodedQuery, str]:
         """What is asked of the legs, and what the reader should know of it."""
@@ -262,7 +265,7 @@ def _pool(
         retrieval=query.retrieval or now.spec.retrieval,
         terms=encoded.terms,
         candidates=candidates,
-        columns=_columns(candidates, encoded, now.totals),
+        columns=_columns(candidates, encoded, now),
         notes=tuple(said for said in (note, _outdated(now.row)) if said),
     )
 
@@ -340,8 +343,8 @@ def _hits(
     ]
 
 
-def _columns(candidates: Candidates, encoded: EncodedQuery, totals: Totals) -> dict[str, Scores]:
-    average, raters = _rated(candidates, totals)
+def _columns(candidates: Candidates, encoded: EncodedQuery, now: _State) -> dict[str, Scores]:
+    average, raters = _rated(candidates, now.totals)
     pages, nothing = candidates.pages, np.zeros(len(candidates.seqs))
     return {
         "cosine": _cosines(candidates, encoded.vector),
@@ -353,6 +356,7 @@ def _columns(candidates: Candidates, encoded: EncodedQuery, totals: Totals) -> d
         "card": pages.card[pages.which] if pages else nothing,
         "page": pages.bm25() if pages else nothing,
         "learned": np.array([candidates.learned.get(seq, 0.0) for seq in candidates.seqs.tolist()]),
+        "index": np.array([known in now.indexes for known in candidates.document_ids], np.float64),
     }
 
 
@@ -390,5 +394,6 @@ def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document) -> Hit:
         tags=document.tags,
         fetched_at=document.fetched_at,
         state=document.state,
+        description=document.description,
         cut=LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language),
     )

@@ -198,6 +198,11 @@ def test_a_workspace_without_cards_gets_them_with_the_next_refresh(tmp_path):
         connection.execute("DROP TABLE card_vectors")
         for column in ("card_embedder", "card_model", "cards_version"):
             connection.execute(f"ALTER TABLE knowledge_bases DROP COLUMN {column}")
+        connection.execute("DROP INDEX documents_shown")
+        connection.execute("CREATE INDEX documents_shown ON documents (kb_id)")
+        connection.execute("DROP INDEX documents_by_index")
+        for column in ("description", "is_index"):
+            connection.execute(f"ALTER TABLE documents DROP COLUMN {column}")
         connection.execute("UPDATE alembic_version SET version_num = '0007'")
     shutil.rmtree(tmp_path / "kb" / "snapshots")
     with kbkit.open(tmp_path / "kb") as workspace:
@@ -205,10 +210,12 @@ def test_a_workspace_without_cards_gets_them_with_the_next_refresh(tmp_path):
         before = kb.search("tea")
         assert before[0].title == "Tea"
         assert before[0].parts.card == 0
+        assert before[0].description == ""
         report = kb.refresh()
         assert report.same == 1
         assert "cards" in report.seconds
         assert texts(kb) == [f"Tea. {PROSE}"]
+        assert kb.search("tea")[0].description == PROSE
         assert kb.search("hot drink made of leaves", mode="dense")[0].parts.card > 0
 
 

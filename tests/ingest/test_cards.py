@@ -5,8 +5,14 @@ import time
 import pytest
 
 from kbkit.ingest.cards import LENGTH, card_text
+from kbkit.ingest.descriptions import LENGTH as LINE
+from kbkit.ingest.descriptions import describe
 
 PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
+
+
+def card_of(title, content):
+    return card_text(title, content, describe(title, content, {}))
 
 
 @pytest.mark.parametrize(
@@ -14,11 +20,6 @@ PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to
     [
         ("tea(1)", f"# tea(1)\n\n{PROSE}\n\n## NAME\n\ntea - make tea\n\n## OPTIONS\n\n-h\n",
          "tea(1). tea - make tea NAME; OPTIONS"),
-        ("Tea", f"# Tea\n\nBriefly.\n\n{PROSE}\n\nMore of it follows here, in as many words.",
-         f"Tea. {PROSE}"),
-        ("Tea", f"# Tea\n\nNew in version 3.2: all of this, which is as long as a paragraph.\n\n"
-         f"Note that none of this is of any importance to those who read here.\n\n{PROSE}",
-         f"Tea. {PROSE}"),
         ("3.1. Tea", f"# 3.1. Tea\n\n{PROSE}\n\n## 3.1.1. Green\n\n## B. Black\n\n## 2024 in tea\n",
          f"Tea. {PROSE} Green; Black; 2024 in tea"),
         ("Tea", "# Tea\n\n## Green\n\n- one\n\n## Black\n\n- two\n", "Tea Green; Black"),
@@ -28,26 +29,24 @@ PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to
         ("", "tea", "tea"),
         ("緑茶", "# 緑茶\n\n緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。\n",
          "緑茶. 緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。"),
-        ("Tee", "# Tee\n\nEin Aufguss aus den Blättern der Teepflanze, heiß oder kalt getrunken.\n",
-         "Tee. Ein Aufguss aus den Blättern der Teepflanze, heiß oder kalt getrunken."),
         ("C. elegans", f"{PROSE}", f"C. elegans. {PROSE}"),
     ],
 )  # fmt: skip
 def test_a_card_says_what_a_document_is(title, content, card):
-    assert card_text(title, content) == card
+    assert card_of(title, content) == card
 
 
 def test_a_document_of_tables_alone_shows_them():
-    text = card_text("Prices", "| tea | price |\n| --- | --- |\n| green | 3 |\n")
+    text = card_of("Prices", "| tea | price |\n| --- | --- |\n| green | 3 |\n")
     assert text.startswith("Prices. tea")
     assert "green" in text
 
 
 def test_long_parts_end_where_a_sentence_or_a_word_does():
-    text = card_text("Tea", " ".join([PROSE] * 20))
+    text = card_of("Tea", " ".join([PROSE] * 20))
     assert text == "Tea. " + " ".join([PROSE] * (len(text) // len(PROSE)))
     assert 100 < len(text) < 400
-    one = card_text("Tea", "leaves of tea " * 200)
+    one = card_of("Tea", "leaves of tea " * 200)
     assert one.endswith(("leaves", "of", "tea"))
 
 
@@ -67,7 +66,11 @@ def test_long_parts_end_where_a_sentence_or_a_word_does():
 )
 def test_hostile_documents_have_bounded_cards_soon(content):
     start = time.perf_counter()
-    text = card_text("x" * 3_000, content)
+    line = describe("x" * 3_000, content, {"description": content})
+    assert len(line) <= LINE
+    assert "\n" not in line
+    assert "\x00" not in line
+    text = card_of("x" * 3_000, content)
     assert len(text) <= LENGTH
     assert text.startswith("x" * 150)
     assert time.perf_counter() - start < 20

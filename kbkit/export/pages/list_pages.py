@@ -14,6 +14,8 @@ from kbkit.models.plain import plain
 
 PAGE_SIZE = 500
 """Most documents that one page lists."""
+DESCRIPTION_LENGTH = 140
+"""Most characters of a document's description in a list."""
 
 
 def list_pages(outline: Outline) -> dict[str, str]:
@@ -129,10 +131,14 @@ def _section_line(outline: Outline, section: Section, here: str) -> str:
 
 def document_list(outline: Outline, uris: Sequence[str], here: str) -> list[str]:
     """Documents as a list of links; nothing where there are none."""
-    lines = [
-        f"- [{escape(outline.entries[uri].title)}]({relative(outline.paths[uri], here)})"
-        for uri in uris
-    ]
+    lines = []
+    for uri in uris:
+        entry = outline.entries[uri]
+        line = f"- [{escape(entry.title)}]({relative(outline.paths[uri], here)})"
+        about = entry.description
+        if len(about) > DESCRIPTION_LENGTH:
+            about = about[:DESCRIPTION_LENGTH].rstrip() + "…"
+        lines.append(f"{line}: {escape(about)}" if about else line)
     return [*lines, ""] if lines else []
 
 

@@ -30,6 +30,7 @@ class Entry:
 
     Attributes:
         title: Plain text, never empty.
+        description: What it is, in a line of plain text.
         tags: Plain texts.
         day: Day of the last fetch (ISO).
         size: Characters of its text.
@@ -41,6 +42,7 @@ class Entry:
     id: str
     uri: str
     title: str
+    description: str
     document_type: str
     tags: tuple[str, ...]
     stale: bool
@@ -93,6 +95,7 @@ def read_entries(documents: Iterable[Document], before: Manifest) -> Iterator[En
                 id=document.id,
                 uri=document.uri,
                 title=plain(document.title) or plain(document.uri),
+                description=plain(document.description),
                 document_type=document.document_type.value,
                 tags=tuple(dict.fromkeys(tag for tag in map(plain, document.tags) if tag)),
                 stale=document.state is not DocumentState.CURRENT,

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
 
 _EMPTY: dict[str, Any] = {
-    "title": "", "link": "", "place": "", "badge": "", "facts": [], "stars": 0, "rated": "",
-    "undo": False, "html": "", "links": [], "anchor": "",
+    "title": "", "about": "", "link": "", "place": "", "badge": "", "facts": [], "stars": 0,
+    "rated": "", "undo": False, "html": "", "links": [], "anchor": "",
     "note": "Choose a document: its text appears here.",
 }  # fmt: skip
 
@@ -135,6 +135,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         cut = f"{rendered.cut:,} characters at the end are left out: {LONGEST:,} are shown."
         self._view.state = {
             "title": render.plain(document.title, render.TITLE_LENGTH) or "Untitled",
+            "about": render.plain(document.description, render.ABOUT_LENGTH),
             "link": render.web_address(document.uri),
             "place": render.plain(document.uri, render.PATH_LENGTH),
             "badge": "" if current else document.state.value,

@@ -9,7 +9,7 @@ from typing import Any
 from kbkit.export.pages.paths import uri_parts
 from kbkit.export.pages.sections import natural_key
 from kbkit.models import Document, DocumentState
-from kbkit.panels.render import TITLE_LENGTH, plain
+from kbkit.panels.render import ABOUT_LENGTH, TITLE_LENGTH, plain
 
 MOST_FOUND = 300
 """Documents that a filter shows."""
@@ -18,7 +18,7 @@ _OPEN = 500
 
 Row = dict[str, Any]
 """A line of the tree: ``id`` and ``name``; of a folder also ``count``, and ``rows`` where it is
-open; of a document that is not current also ``state``."""
+open; of a document ``about``, what it is in a line, and ``state`` where it is not current."""
 
 
 @dataclass(slots=True)
@@ -138,7 +138,8 @@ def _rows(folder: _Folder) -> Iterator[Row]:
         yield {"id": shown.key, "name": plain(shown.name, TITLE_LENGTH), "count": shown.count}
     for document in sorted(folder.documents, key=lambda each: natural_key(each.uri)):
         name = plain(document.title, TITLE_LENGTH) or plain(document.uri, TITLE_LENGTH)
-        row = {"id": document.id, "name": name or "Untitled"}
+        about = plain(document.description, ABOUT_LENGTH)
+        row = {"id": document.id, "name": name or "Untitled", "about": about}
         if document.state is not DocumentState.CURRENT:
             row["state"] = document.state.value
         yield row

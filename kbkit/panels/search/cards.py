@@ -87,6 +87,7 @@ def card(
         "id": card_id(hit),
         "rank": rank,
         "marked_title": highlight(heading["title"]),
+        "about": _about(hit, snippet),
         "badges": _badges(hit, kb=kb),
         "age": {
             "text": f"fetched {ago(hit.fetched_at, now)}",
@@ -101,6 +102,12 @@ def card(
         "citation": hit.citation(snippet),
         "context": context and _context(hit, context, heading["title"]),
     }
+
+
+def _about(hit: Hit, snippet: str) -> str:
+    """What its document is, unless the snippet begins with just that."""
+    line = render.plain(hit.description, render.ABOUT_LENGTH)
+    return "" if snippet.startswith(line[:60].rstrip("…")) else line
 
 
 def card_id(hit: Hit) -> str:

@@ -12,6 +12,7 @@ import { makeStars, showStars } from "./stars.js";
  * @property {string} title
  * @property {Segments} marked_title
  * @property {string} link  an address of the web, or ""
+ * @property {string} about  what its document is
  * @property {{text: string, kind: string}[]} badges
  * @property {string} path  headings above the passage
  * @property {string} place  where the document comes from
@@ -263,11 +264,12 @@ class CardsView extends View {
 /**
  * Parts of a hit that are drawn only when they change.
  *
- * @typedef {"marked_title" | "link" | "badges" | "path" | "place" | "age" | "score" | "snippet" | "context"} Part
+ * @typedef {"marked_title" | "about" | "link" | "badges" | "path" | "place" | "age" | "score" | "snippet" | "context"} Part
  * @type {readonly Part[]}
  */
 const ALL = [
   "marked_title",
+  "about",
   "link",
   "badges",
   "path",
@@ -290,6 +292,7 @@ class Card {
     this.rank = make("span", { class: "kbkit-rank" });
     this.title = make("h4");
     this.score = make("span", { class: "kbkit-score", role: "img" });
+    this.about = make("p", { class: "kbkit-about", dir: "auto" });
     this.where = make("div", { class: "kbkit-where" });
     this.snippet = make("p", { class: "kbkit-snippet", dir: "auto" });
     this.context = make("div", { class: "kbkit-context", hidden: true });
@@ -320,7 +323,7 @@ class Card {
     const actions = make("div", { class: "kbkit-actions" });
     actions.append(group, this.undo, this.around, this.like, this.copy, this.rated);
     this.article = make("article", { class: "kbkit-card", tabindex: -1 });
-    this.article.append(header, this.where, this.snippet, this.context, actions);
+    this.article.append(header, this.about, this.where, this.snippet, this.context, actions);
     this.root = make("li", {}, this.article);
     this.write(hit, ALL);
   }
@@ -364,6 +367,11 @@ class Card {
         makeLink(hit.link, {}, make("bdi", {}, markSegments(hit.marked_title))),
       );
       this.title.title = hit.title;
+    }
+    if (changed("about")) {
+      setText(this.about, hit.about);
+      this.about.title = hit.about;
+      this.about.hidden = hit.about === "";
     }
     if (changed("badges", "path", "place", "age")) {
       this.where.replaceChildren(...facts(hit));

@@ -7,6 +7,7 @@ import { makeStars, showStars } from "./stars.js";
 /**
  * @typedef {object} State
  * @property {string} title
+ * @property {string} about  what it is, in a line
  * @property {string} link  an address of the web, or ""
  * @property {string} place  where the document comes from
  * @property {string[]} facts
@@ -37,6 +38,7 @@ class DocumentView extends View {
     /** @type {Set<string>} */
     this.links = new Set();
     this.title = make("h3", { class: "kbkit-article-title" });
+    this.about = make("p", { class: "kbkit-about", dir: "auto" });
     this.facts = make("div", { class: "kbkit-where" });
     const { stars, group } = makeStars((score) => this.send("rate", { score }));
     this.stars = stars;
@@ -44,7 +46,7 @@ class DocumentView extends View {
     this.undo = make("button", { ...undo, onclick: () => this.send("undo") }, "Undo");
     this.rated = make("span", { class: "kbkit-rated" });
     const actions = make("div", { class: "kbkit-actions" }, group, this.undo, this.rated);
-    this.header = make("header", {}, this.title, this.facts, actions);
+    this.header = make("header", {}, this.title, this.about, this.facts, actions);
     this.note = make("p", { class: "kbkit-tree-note" });
     const page = makeShadow({
       class: "kbkit-page",
@@ -70,6 +72,9 @@ class DocumentView extends View {
     this.note.hidden = state.note === "";
     this.note.textContent = state.note;
     this.title.replaceChildren(makeLink(state.link, {}, make("bdi", {}, state.title)));
+    this.about.textContent = state.about;
+    this.about.title = state.about;
+    this.about.hidden = state.about === "";
     const badges = state.badge ? [make("span", { class: "kbkit-badge" }, state.badge)] : [];
     const facts = state.facts.map((fact) => make("span", {}, fact));
     const place = make("bdi", { class: "kbkit-place", title: state.place }, state.place);

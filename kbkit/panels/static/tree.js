@@ -8,6 +8,7 @@ import { View, make, widgetOf } from "./dom.js";
  * @property {string} name
  * @property {number} [count]  of a folder: the documents in it
  * @property {Row[]} [rows]  of a folder that is open from the start
+ * @property {string} [about]  of a document: what it is
  * @property {string} [state]  of a document that is stale or gone
  * @typedef {{row: Row, level: number, place: number, size: number, above: number}} Line
  * @typedef {object} State
@@ -261,7 +262,7 @@ class TreeView extends View {
     } else {
       element.removeAttribute("aria-expanded");
     }
-    element.title = row.name;
+    element.title = [row.name, row.about].filter(Boolean).join("\n");
     element.replaceChildren(...parts(row, this.isOpen(row)));
   }
 
@@ -416,7 +417,8 @@ function isFolder(row) {
 function parts(row, open) {
   const name = make("bdi", { class: "kbkit-line-name" }, row.name);
   if (row.count === undefined) {
-    return row.state ? [name, make("span", { class: "kbkit-badge" }, row.state)] : [name];
+    const about = make("bdi", { class: "kbkit-line-about" }, row.about ?? "");
+    return [name, about, ...(row.state ? [make("span", { class: "kbkit-badge" }, row.state)] : [])];
   }
   const twist = make("span", { class: "kbkit-twist", "aria-hidden": "true" }, open ? "▾" : "▸");
   const count = make("span", { class: "kbkit-line-count" }, row.count.toLocaleString("en"));

@@ -103,7 +103,7 @@ class MirrorReader:
         title = page.title or uri.rpartition("/")[2]
         kind = self._spec.document_type or detect(uri, title, page.content)
         document = SourceDocument(
-            uri, title, page.content, kind, self._spec.tags, page.license.to_metadata(),
+            uri, title, page.content, kind, self._spec.tags, page.metadata,
             page.fidelity,
         )  # fmt: skip
         return SourceEvent(uri, Outcome.FETCHED, document)

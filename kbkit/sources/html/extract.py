@@ -16,6 +16,7 @@ from urllib.parse import urljoin
 
 from kbkit.markdown.writing import escape
 from kbkit.models import License
+from kbkit.models.plain import plain
 from kbkit.sources.html import articles
 from kbkit.sources.html.dom import (
     HEADINGS,
@@ -48,6 +49,8 @@ _GENERATORS = re.compile(
     r"|gitbook|doxygen|starlight|mdbook|jekyll",
     re.IGNORECASE,
 )
+_DESCRIPTIONS = ("description", "og:description")
+_DESCRIPTION = 1_000  # characters of one that are kept
 _LED_HEADINGS = 4  # which a table of contents leads to, as that of a manual does
 _FEW = 20  # words that trafilatura has to keep before it may judge what stays of a page
 _LOST, _LOST_WORDS = 0.1, 50  # share and words of the kept text that cleaning may take out
@@ -67,6 +70,7 @@ class ExtractedPage:
         refresh: Where a ``meta refresh`` leads, or ``""``.
         ballot: Vote on the site's template; empty when a known region was used.
         license: What the page states of its license.
+        description: What the page's head states that the page is, or ``""``.
         article: The page was read as an ordinary article, by trafilatura's judgement.
         reason: Why there is no content, or why it should not be used; one line for a person.
         failed: The page could not be read, which says nothing about what it holds.
@@ -80,11 +84,18 @@ class ExtractedPage:
     noindex: bool = False
     refresh: str = ""
     license: License = field(default_factory=License)
+    description: str = ""
     ballot: tuple[Region, ...] = ()
     article: bool = False
     reason: str = ""
     failed: bool = False
     fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What it states of itself, as metadata of a document."""
+        described = {"description": self.description} if self.description else {}
+        return self.license.to_metadata() | described
 
 
 def extract(html: str, url: str, regions: tuple[Region, ...] = ()) -> ExtractedPage:
@@ -113,7 +124,7 @@ def extract(html: str, url: str, regions: tuple[Region, ...] = ()) -> ExtractedP
 
 def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> ExtractedPage:
     base = _base(root, url)
-    robots, refresh = _meta(root, base)
+    robots, refresh, description = _meta(root, base)
     nofollow = "nofollow" in robots or "none" in robots
     about: dict[str, Any] = {
         "links": () if nofollow else tuple(dict.fromkeys(_absolute(root, base))),
@@ -121,6 +132,7 @@ def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Ex
         "noindex": "noindex" in robots or "none" in robots,
         "refresh": refresh,
         "license": page_license(root, base),
+        "description": description,
     }
     if about["noindex"]:
         about["reason"] = "noindex: the page asks not to be indexed"
@@ -236,18 +248,23 @@ def _base(root: Element, url: str) -> str:
     return url
 
 
-def _meta(root: Element, base: str) -> tuple[str, str]:
-    """Robots rules in lower case, and where a refresh leads."""
+def _meta(root: Element, base: str) -> tuple[str, str, str]:
+    """Robots rules in lower case, where a refresh leads, and what the page says it is."""
     robots, refresh = "", ""
+    described: dict[str, str] = {}
     for element in root.iter("meta"):
         content = element.get("content") or ""
-        if (element.get("name") or "").lower() in ("robots", "kbkit"):
+        name = (element.get("name") or element.get("property") or "").lower()
+        if name in ("robots", "kbkit"):
             robots += content.lower() + ","
+        elif name in _DESCRIPTIONS:
+            described.setdefault(name, plain(content[:_DESCRIPTION]))
         if (element.get("http-equiv") or "").lower() == "refresh":
             match = _REFRESH.match(content)
             if match and not refresh:
                 refresh = _joined(base, match.group(1).strip())
-    return robots, refresh
+    found = (described.get(name, "") for name in _DESCRIPTIONS)
+    return robots, refresh, next(filter(None, found), "")
 
 
 def _canonical(root: Element, base: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 from kbkit.errors import SourceError
+from kbkit.markdown.plain_text import plain_text
 from kbkit.markdown.writing import code_span, escape, fence
 from kbkit.models import DocumentType, License, SourceDocument
 from kbkit.recipes import OpenApiSource
@@ -184,7 +185,10 @@ class Description:
     def documents(self) -> Iterator[SourceDocument]:
         """The overview, then the endpoints, the webhooks and the schemas."""
         found = list(self._operations.found())
-        yield self._document("", self._name, self._overview(found), (), {"part": "overview"})
+        yield self._document("", self._name, self._overview(found), (), {
+            "part": "overview",
+            **_described(self._info.text("summary") or self._info.get("description").value),
+        })  # fmt: skip
         for operation in found:
             metadata: dict[str, Any] = {
                 "part": "webhook" if operation.webhook else "endpoint",
@@ -196,6 +200,8 @@ class Description:
             if operation.deprecated:
                 metadata["deprecated"] = True
             self._schemas.begin()
+            said = operation.node.get("description").value or operation.summary
+            metadata |= _described(said)
             page = self._operations.page(operation)
             section = "webhooks" if operation.webhook else "paths"
             pointer = _pointer(section, operation.path, operation.method)
@@ -204,7 +210,9 @@ class Description:
             self._schemas.begin()
             page = self._schema_page(name, schema)
             pointer = _pointer("components", "schemas", name)
-            yield self._document(pointer, f"{name} schema", page, (), {"part": "schema"})
+            said = self._references.resolve(schema).get("description").value
+            metadata = {"part": "schema", **_described(said)}
+            yield self._document(pointer, f"{name} schema", page, (), metadata)
 
     def _document(
         self,
@@ -330,6 +338,13 @@ def _entry(operation: Operation) -> str:
     said = inline_markdown(operation.summary)
     gone = " (deprecated)" if operation.deprecated else ""
     return f"-   {head}{gone}" + (f": {said}" if said else "")
+
+
+def _described(text: Any) -> dict[str, str]:
+    """What a part states of itself, as metadata."""
+    first = str(text).strip().partition("\n\n")[0] if isinstance(text, str) else ""
+    said = plain_text(inline_markdown(first))
+    return {"description": said} if said else {}
 
 
 def _pointer(*keys: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from kbkit.markdown.plain_text import plain_text
 from kbkit.markdown.writing import code_span, escape, fence
 from kbkit.models import DocumentType, SourceDocument
 from kbkit.recipes import PackageSource
@@ -95,6 +96,8 @@ class PackageReader:
         if origin.url:
             metadata["repository"] = origin.url
         metadata |= origin.license.to_metadata()
+        if said := plain_text(summary(item.docstring)):
+            metadata["description"] = said
         return SourceDocument(
             uri=f"python:{path}",
             title=path,

@@ -128,7 +128,6 @@ def page_document(
     """The document that a page becomes; what it does not say of its license, headers may."""
     title = page.title or unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri
     kind = spec.document_type or detect(uri, title, page.content)
-    license = page.license if response is None else page.license.or_else(response.license)
-    return SourceDocument(
-        uri, title, page.content, kind, spec.tags, license.to_metadata(), page.fidelity
-    )
+    if response is not None:
+        page = replace(page, license=page.license.or_else(response.license))
+    return SourceDocument(uri, title, page.content, kind, spec.tags, page.metadata, page.fidelity)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Protocol
 
+from kbkit.models.plain import plain
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import decode
@@ -172,7 +173,9 @@ class LocalCrawler:
 def _read(response: Response, uri: str) -> ExtractedPage:
     if response.media_type in _TEXTS:
         text = read_text(decode(response.body, response.charset, markup=False), uri)
-        return ExtractedPage(text.title, text.content)
+        said = text.metadata.get("description")
+        described = plain(said[:1_000]) if isinstance(said, str) else ""
+        return ExtractedPage(text.title, text.content, description=described)
     from kbkit.sources.html.extract_task import ExtractTask, extract_page
 
     page: ExtractedPage = extract_page(

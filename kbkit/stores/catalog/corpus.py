@@ -31,6 +31,12 @@ def seqs_by_id(transaction: Transaction, ids: Sequence[str]) -> dict[str, int]:
     return found
 
 
+def indexes(transaction: Transaction, kb_id: str) -> frozenset[str]:
+    """Ids of the documents that are mostly links."""
+    query = sa.select(documents.c.id).where(documents.c.kb_id == kb_id, documents.c.is_index)
+    return frozenset(transaction.execute(query).scalars())
+
+
 def matching_documents(transaction: Transaction, kb_id: str, filters: Filters) -> set[str]:
     """Ids of the documents that filters let through, their ratings left aside."""
     conditions = [documents.c.kb_id == kb_id]

@@ -23,6 +23,7 @@ from kbkit.stores.catalog.schema import chunks, documents
 
 _DOCUMENT = (
     "uri", "title", "document_type", "tags", "metadata", "state", "fetched_at", "content_hash",
+    "description",
 )  # fmt: skip
 _CHUNK = (
     "seq", "id", "document_id", "position", "start", "end", "text", "heading_path", "anchor",

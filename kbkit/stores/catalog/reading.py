@@ -19,7 +19,7 @@ DOCUMENT_COLUMNS = [
     documents.c[name]
     for name in (
         "id", "uri", "title", "content", "document_type", "tags", "metadata", "state",
-        "fetched_at", "content_hash",
+        "fetched_at", "content_hash", "description",
     )
 ]  # fmt: skip
 
@@ -76,6 +76,20 @@ def iter_documents(
         query = query.where(documents.c.state != DocumentState.GONE.value)
     for row in transaction.execute(query.order_by(documents.c.uri)).yield_per(100):
         yield document_of(row)
+
+
+def documents_of(transaction: Transaction, document_ids: Collection[str]) -> list[Document]:
+    """Those of some documents that are there."""
+    query = sa.select(*DOCUMENT_COLUMNS).where(transaction.is_in(documents.c.id, document_ids))
+    return [document_of(row) for row in transaction.execute(query)]
+
+
+def undescribed(transaction: Transaction, kb_id: str, limit: int) -> list[Document]:
+    """Some documents that nobody has described."""
+    query = sa.select(*DOCUMENT_COLUMNS).where(
+        documents.c.kb_id == kb_id, documents.c.is_index.is_(None)
+    )
+    return [document_of(row) for row in transaction.execute(query.limit(limit))]
 
 
 _CHUNK_COLUMNS = [
@@ -157,8 +171,8 @@ def hydrated(rows: Iterable[Sequence[Any]]) -> dict[int, tuple[Chunk, Document]]
     Args:
         rows: ``seq``, ``id``, ``document_id``, ``position``, ``start``, ``end``, ``text``,
             ``heading_path``, ``anchor`` and ``page`` of the chunk; ``uri``, ``title``,
-            ``document_type``, ``tags``, ``metadata``, ``state``, ``fetched_at`` and
-            ``content_hash`` of its document.
+            ``document_type``, ``tags``, ``metadata``, ``state``, ``fetched_at``, ``content_hash``
+            and ``description`` of its document.
     """
     found_documents: dict[str, Document] = {}
     found: dict[int, tuple[Chunk, Document]] = {}
@@ -195,7 +209,7 @@ _STATES = {str(each): each for each in DocumentState}
 
 
 def _listed(document_id: str, row: Sequence[Any]) -> Document:
-    uri, title, document_type, tags, metadata, state, fetched_at, content_hash = row
+    uri, title, document_type, tags, metadata, state, fetched_at, content_hash, description = row
     return Document(
         document_id,
         uri,
@@ -207,6 +221,7 @@ def _listed(document_id: str, row: Sequence[Any]) -> Document:
         _STATES[state],
         fetched_at,
         content_hash,
+        description,
     )
 
 

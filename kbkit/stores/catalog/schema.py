@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0011"
+HEAD = "0012"
 """Revision of the newest migration."""
 
 
@@ -151,15 +151,21 @@ documents = Table(
     # what a person said of it, which holds whatever its source says; empty where nothing was said
     Column("given_type", String),
     Column("given_tags", JSON(none_as_null=True)),
+    # what it is, in a line
+    Column("description", Text, nullable=False, server_default=""),
+    # mostly links, so that it answers only when nothing else does; empty where an older kbkit,
+    # which described none, stored it
+    Column("is_index", Boolean),
     UniqueConstraint("kb_id", "uri"),
     Index("documents_by_source", "source_id"),
     # state and type come behind the text, which may be long, in a row
     Index("documents_by_type", "kb_id", "state", "document_type"),
+    Index("documents_by_index", "kb_id", "is_index", "id"),
     # all that hits and filters read, so that they need not walk through the text
     Index(
         "documents_shown",
         *("kb_id", "id", "uri", "title", "document_type", "tags", "state", "fetched_at"),
-        *("content_hash", "metadata"),
+        *("content_hash", "metadata", "description"),
     ),
 )
 

@@ -45,6 +45,7 @@ class NewDocument:
         source_id: The source it comes from, if any.
         run_id: The run that read it, if any.
         labels: What a person said of it; its type and tags follow that already.
+        is_index: It is mostly links.
     """
 
     document: Document
@@ -52,6 +53,7 @@ class NewDocument:
     source_id: str | None
     run_id: int | None
     labels: Labels
+    is_index: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,8 @@ def _values(kb_id: str, new: NewDocument) -> dict[str, Any]:
         "state": document.state.value,
         "fetched_at": document.fetched_at,
         "content_hash": document.content_hash,
+        "description": document.description,
+        "is_index": new.is_index,
         "given_type": new.labels.document_type,
         "given_tags": None if new.labels.tags is None else list(new.labels.tags),
     }
@@ -324,6 +328,49 @@ def touch_documents(
         ),
         rows,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a stored document is.
+
+    Attributes:
+        content_hash: Of the document, as it was when it was read.
+        line: It in a line.
+        is_index: It is mostly links.
+    """
+
+    content_hash: str
+    line: str
+    is_index: bool
+
+
+def describe_documents(
+    transaction: Transaction, kb_id: str, found: Mapping[str, Description]
+) -> None:
+    """Say anew what documents are, but for those that changed meanwhile.
+
+    Their cards say so too, and have to be made again.
+
+    Args:
+        transaction: A writing transaction.
+        kb_id: The knowledge base.
+        found: By document.
+    """
+    if not found:
+        return
+    transaction.execute(
+        documents.update()
+        .where(
+            documents.c.id == sa.bindparam("of_id"),
+            documents.c.content_hash == sa.bindparam("of_hash"),
+        )
+        .values(description=sa.bindparam("line"), is_index=sa.bindparam("mostly_links")),
+        [{"of_id": known, "of_hash": said.content_hash, "line": said.line,
+          "mostly_links": said.is_index} for known, said in found.items()],
+    )  # fmt: skip
+    cards.remove(transaction, list(found))
+    knowledge_bases.touch(transaction, kb_id)
 
 
 def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> ChunkChanges:

@@ -66,18 +66,18 @@ def chunk_rows(fetch: Fetch, seqs: Sequence[int]) -> Iterator[Sequence[Any]]:
 _CHUNKS = (
     "SELECT c.seq, c.id, c.document_id, c.position, c.start, c.end, c.text, c.heading_path,"
     " c.anchor, c.page, d.uri, d.title, d.document_type, d.tags, d.metadata, d.state,"
-    " d.fetched_at, d.content_hash"
+    " d.fetched_at, d.content_hash, d.description"
     " FROM chunks c JOIN documents d INDEXED BY documents_shown"
     " ON d.kb_id = c.kb_id AND d.id = c.document_id WHERE c.seq IN ({})"
 )
 _DOCUMENTS = (
-    "SELECT id, uri, title, document_type, tags, metadata, state, fetched_at, content_hash"
-    " FROM documents INDEXED BY documents_shown WHERE kb_id = ? ORDER BY uri"
+    "SELECT id, uri, title, document_type, tags, metadata, state, fetched_at, content_hash,"
+    " description FROM documents INDEXED BY documents_shown WHERE kb_id = ? ORDER BY uri"
 )
 
 
 def _document(row: Sequence[Any]) -> tuple[Any, ...]:
-    uri, title, document_type, tags, metadata, state, fetched_at, content_hash = row
+    uri, title, document_type, tags, metadata, state, fetched_at, content_hash, description = row
     return (
         uri,
         title,
@@ -87,4 +87,5 @@ def _document(row: Sequence[Any]) -> tuple[Any, ...]:
         state,
         datetime.fromisoformat(fetched_at).replace(tzinfo=UTC),
         content_hash,
+        description,
     )

@@ -129,6 +129,7 @@ def test_one_document_an_endpoint_a_schema_and_the_overview() -> None:
     assert found[GET].tags == ("pets",)
     assert found[GET].title == "GET /pets/{petId}: Info for one pet"
     assert found[GET].metadata == {
+        "description": "Says all | there is.",
         "api": "Pet Store", "version": "1.2.0", "part": "endpoint", "method": "GET",
         "path": "/pets/{petId}", "operation_id": "showPet",
     }  # fmt: skip

@@ -1,0 +1,173 @@
+"""What a document is: in a line, what it states of itself or how it begins; whether it is an index.
+
+A source keeps what a document states as ``description`` in its metadata: a page's
+``<meta name="description">``, ``description`` of front matter, summaries of docstrings and of API
+descriptions.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kbkit.markdown.blocks import Block, Kind
+from kbkit.markdown.links import link_texts, without_link_targets
+from kbkit.markdown.plain_text import plain_text
+from kbkit.markdown.structure import outline
+from kbkit.models import Document
+from kbkit.models.plain import plain
+from kbkit.stores.catalog import reading, writing
+from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.writing import Description
+
+LENGTH = 300
+"""Most characters of a description."""
+
+_START = 20_000
+"""Characters at the start of a document in which it says what it is."""
+_READ = 4_000
+"""Characters of a paragraph that are looked at."""
+_LEAD_WORDS = 8
+_WIDE_LETTERS = 16
+"""Letters of scripts without spaces that say as much as `_LEAD_WORDS` words."""
+_LINKS = 10
+_BATCH = 64
+_WORD = re.compile(r"\w{2,}")
+_ANY_WORD = re.compile(r"\w+")
+_WIDE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+_SENTENCE = re.compile(r"[.!?](?=\s)|[\u3002\uff01\uff1f]")
+_ASIDE = re.compile(
+    r"(?:deprecated|(?:new|added|changed) in|note|warning|see also|source code|last updated"
+    r"|availability|copyright)\b",
+    re.IGNORECASE,
+)
+"""How paragraphs begin that say something beside what a document is about."""
+_NAME = "name"
+_NAMED = re.compile(r"\s[-\u2013\u2014]+\s")
+
+
+def describe(title: str, content: str, metadata: Mapping[str, Any]) -> str:
+    """What a document is, in a line.
+
+    The line under NAME of a manual page, or else what the document states of itself
+    (``metadata["description"]``), or else its lead: the first paragraph that is long enough to be
+    one and begins like no aside, or the first there is.
+
+    Args:
+        title: Of the document; what says no more than this is no description.
+        content: Its Markdown.
+        metadata: Of the document.
+
+    Returns:
+        At most `LENGTH` characters of plain text on one line; ``""`` where nothing tells.
+    """
+    found = outline(content[:_START]).blocks
+    for text in (_name_line(content, found), stated(metadata), _lead(content, found)):
+        line = _cut(plain(text))
+        if line and line.casefold().rstrip(". ") not in title.casefold():
+            return line
+    return ""
+
+
+def describe_missing(database: Database, kb_id: str) -> None:
+    """Describe the documents that an older kbkit stored, which did not."""
+    while True:
+        with database.read() as transaction:
+            found = reading.undescribed(transaction, kb_id, _BATCH)
+        if not found:
+            return
+        with database.write() as transaction:
+            said = {known.id: _description(known, known.metadata) for known in found}
+            writing.describe_documents(transaction, kb_id, said)
+
+
+def correct_shared(database: Database, kb_id: str) -> None:
+    """Describe those documents anew that state the same of themselves as others.
+
+    What all pages of a site state says nothing of one of them.
+    """
+    with database.read() as transaction:
+        listed = list(reading.iter_listed(transaction, kb_id))
+    lines = {known.id: _cut(plain(stated(known.metadata))) for known in listed}
+    counts = Counter(line for line in lines.values() if line)
+    shared = [
+        known.id
+        for known in listed
+        if counts[lines[known.id]] > 1 and known.description == lines[known.id]
+    ]
+    for start in range(0, len(shared), _BATCH):
+        with database.write() as transaction:
+            found = reading.documents_of(transaction, shared[start : start + _BATCH])
+            said = {known.id: _description(known, {}) for known in found}
+            writing.describe_documents(transaction, kb_id, said)
+
+
+def _description(document: Document, metadata: Mapping[str, Any]) -> Description:
+    line = describe(document.title, document.content, metadata)
+    return Description(document.content_hash, line, is_index(document.content))
+
+
+def stated(metadata: Mapping[str, Any]) -> str:
+    """What a document states that it is, or ``""``."""
+    text = metadata.get("description")
+    return text[:_READ] if isinstance(text, str) else ""
+
+
+def is_index(content: str) -> bool:
+    """Whether a document is mostly links: an index, a table of contents, a site map.
+
+    At least `_LINKS` links, whose texts hold more than half of all its words.
+    """
+    texts = link_texts(content) if content.count("](") >= _LINKS else []
+    if len(texts) < _LINKS:
+        return False
+    shown = without_link_targets(content)
+    if sum(map(len, texts)) * 4 < len(shown):
+        return False  # which takes less time to find out than to count words
+    return 2 * sum(len(_ANY_WORD.findall(text)) for text in texts) > len(_ANY_WORD.findall(shown))
+
+
+def _name_line(content: str, blocks: Sequence[Block]) -> str:
+    heading = ""
+    for block in blocks:
+        if block.kind is Kind.HEADING:
+            heading = block.title.strip().casefold()
+        elif heading == _NAME and _is_paragraph(block) and _NAMED.search(_text(content, block)):
+            return _text(content, block)
+    return ""
+
+
+def _lead(content: str, blocks: Sequence[Block]) -> str:
+    first = ""
+    for block in filter(_is_paragraph, blocks):
+        text = _text(content, block)
+        if _ASIDE.match(text):
+            continue
+        if _is_prose(text):
+            return text
+        first = first or text
+    return first
+
+
+def _is_paragraph(block: Block) -> bool:
+    return block.kind is Kind.TEXT and block.outermost and not block.item
+
+
+def _text(content: str, block: Block) -> str:
+    return plain_text(content[block.start : min(block.end, block.start + _READ)])
+
+
+def _is_prose(text: str) -> bool:
+    return len(_WORD.findall(text)) >= _LEAD_WORDS or len(_WIDE.findall(text)) >= _WIDE_LETTERS
+
+
+def _cut(text: str) -> str:
+    """The first sentences of a paragraph, as far as there is room."""
+    if len(text) <= LENGTH:
+        return text
+    ends = [match.end() for match in _SENTENCE.finditer(text, 0, LENGTH)]
+    if ends and ends[-1] >= LENGTH * 0.4:
+        return text[: ends[-1]]
+    return text[:LENGTH].rsplit(" ", 1)[0]

@@ -1,0 +1,141 @@
+"""Descriptions: what a document is in a line, and which documents are indexes."""
+
+import pytest
+
+import kbkit
+from kbkit.ingest.descriptions import LENGTH, describe, is_index
+
+PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
+
+
+@pytest.mark.parametrize(
+    ("title", "content", "stated", "line"),
+    [
+        ("Tea", f"# Tea\n\n{PROSE}\n", "How to brew it", "How to brew it"),
+        ("tea(1)", f"# tea(1)\n\n{PROSE}\n\n## NAME\n\ntea - make tea\n", "Manual pages",
+         "tea - make tea"),
+        ("Tea", f"# Tea\n\n{PROSE}\n", " Tea. ", PROSE),  # no more than the title
+        ("Tea", f"# Tea\n\n{PROSE}\n", ["How"], PROSE),
+        ("Tea", f"# Tea\n\n{PROSE}\n", "", PROSE),
+        ("Tea", "# Tea\n", "a\x1b[31mb\u202e\n\n c\x00", "a [31mb c"),
+        ("Tea", f"# Tea\n\nBriefly.\n\n{PROSE}\n\nMore of it follows here, in many words.", "",
+         PROSE),
+        ("Tea", "# Tea\n\nNew in version 3.2: all of this, which is as long as a paragraph.\n\n"
+         f"Note that none of this is of any importance to those who read here.\n\n{PROSE}", "",
+         PROSE),
+        ("Tea", "Deprecated since version 3.2, and for many good reasons too.", "", ""),
+        ("Tea", "# Tea\n\nHow to *brew* [it](http://a.invalid).\n", "", "How to brew it."),
+        ("Tea", "tea", "", ""),
+        ("Word", "tea", "", "tea"),
+        ("Prices", "| tea | price |\n| --- | --- |\n| green | 3 |\n", "", ""),
+        ("Code", "```\nbrew(water, leaves)\n```\n", "", ""),
+        ("List", "- one\n- two\n", "", ""),
+        ("", "", "", ""),
+        ("緑茶", "# 緑茶\n\n緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。\n", "",
+         "緑茶は、摘んだ葉をすぐに蒸して作るお茶です。水は七十五度がよい。"),
+        ("Tee", "# Tee\n\nEin Aufguss aus den Blättern der Teepflanze, heiß oder kalt getrunken.\n",
+         "", "Ein Aufguss aus den Blättern der Teepflanze, heiß oder kalt getrunken."),
+    ],
+)  # fmt: skip
+def test_a_line_says_what_a_document_is(title, content, stated, line):
+    assert describe(title, content, {"description": stated}) == line
+
+
+@pytest.mark.parametrize("stated", ["", f"{PROSE} " * 20], ids=["begins", "states"])
+def test_a_long_line_ends_where_a_sentence_does(stated):
+    line = describe("Tea", " ".join([PROSE] * 20), {"description": stated})
+    assert line == " ".join([PROSE] * 4)
+    assert len(line) <= LENGTH
+    assert describe("Tea", "leaves of tea " * 200, {}).endswith(("leaves", "of", "tea"))
+
+
+LINKS = "".join(f"- [leaf number {n}](http://a.invalid/{n})\n" for n in range(20))
+
+
+@pytest.mark.parametrize(
+    ("content", "index"),
+    [
+        (f"# All leaves\n\n{LINKS}", True),
+        (f"# All leaves\n\n{LINKS}\n{PROSE}", True),
+        (f"# All leaves\n\n{LINKS}\n" + PROSE * 10, False),
+        ("- [leaf](http://a.invalid)\n" * 9, False),  # a note
+        ("- leaf\n" * 100, False),
+        ("```\n" + "a[i](x)\n" * 100 + "```\n" + PROSE * 40, False),
+        ("[" * 50_000 + "](" * 50_000, False),
+        ("", False),
+    ],
+    ids=["links", "led", "text", "few", "terms", "code", "hostile", "empty"],
+)
+def test_an_index_is_mostly_links(content, index):
+    assert is_index(content) is index
+
+
+def described(kb):
+    return {document.title: document.description for document in kb.documents}
+
+
+def page(name, said, *, state=""):
+    return (
+        f"<html><head><title>{name}</title>{state}</head><body><main><h1>{name}</h1>"
+        f"<p>{said}</p></main></body></html>"
+    )
+
+
+ALL = '<meta property="og:description" content="The best site of tea in the world.">'
+OWN = '<meta name="Description" content="How &lt;b&gt;black&lt;/b&gt; tea&#10;is brewed">'
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with kbkit.open(tmp_path / "kb") as opened:
+        yield opened
+
+
+def test_what_all_pages_of_a_site_state_describes_none(workspace, tmp_path):
+    site = tmp_path / "site"
+    site.mkdir()
+    said = "Here stands what the page about {} tea says, and no other page does."
+    for name, state in (("green", ALL), ("white", ALL), ("black", ALL + OWN)):
+        (site / f"{name}.html").write_text(page(name, said.format(name), state=state))
+    kb = workspace.create("tea")
+    source = kbkit.MirrorSource(path=str(site), base_url="http://tea.invalid/")
+    kb.ingest(source)
+    expected = {
+        "green": said.format("green"), "white": said.format("white"),
+        "black": "How <b>black</b> tea is brewed",
+    }  # fmt: skip
+    assert described(kb) == expected
+    # a page that comes later states the same, though the others' line says something else by now
+    (site / "yellow.html").write_text(page("yellow", said.format("yellow"), state=ALL))
+    assert kb.ingest(source).new == 1
+    expected["yellow"] = said.format("yellow")
+    assert described(kb) == expected
+    kb.documents.update("http://tea.invalid/green.html", tags=["leaf"])
+    assert described(kb) == expected
+    (hit,) = kb.search("yellow tea", limit=1)
+    assert hit.description == expected["yellow"]
+    assert hit.to_dict()["description"] == expected["yellow"]
+
+
+def test_a_text_states_it_in_its_front_matter(workspace, tmp_path):
+    (tmp_path / "tea.md").write_text(f"---\ndescription: How to brew it\n---\n# Tea\n\n{PROSE}\n")
+    kb = workspace.create("tea")
+    kb.ingest(kbkit.FilesSource(path=str(tmp_path / "tea.md")))
+    assert described(kb) == {"Tea": "How to brew it"}
+    added = kb.add("Soil", PROSE, metadata={"description": "What it grows in"})
+    assert added.description == "What it grows in"
+    assert list(kb.documents.to_frame()["description"]) == ["How to brew it", "What it grows in"]
+
+
+def test_an_index_answers_only_when_nothing_else_does(workspace):
+    kb = workspace.create("tea")
+    kb.add("All leaves", f"# All leaves\n\n{LINKS}")
+    kb.add(
+        "Brewing", f"# Brewing\n\n{PROSE} A leaf needs water, and its number is told on the box."
+    )
+    hits = kb.search("leaf number")
+    assert [hit.title for hit in hits] == ["Brewing", "All leaves"]
+    assert hits[1].score < hits[0].score / 3
+    assert hits[1].score == pytest.approx(hits[1].parts.total)
+    assert [hit.title for hit in kb.search("leaf number 17", mode="lexical")][-1] == "All leaves"
+    assert kb.search("leaves", filters={"source": "text:All"})[0].title == "All leaves"
