@@ -364,7 +364,7 @@ def test_list_and_show_tell_the_figures(run, made):
 
 def test_documents_are_listed_whole_or_by_line(run, made):
     found = run("documents", "drinks", "--jsonl", workspace=made).lines
-    keys = {"id", "uri", "title", "document_type", "tags", "state", "content"}
+    keys = {"id", "uri", "title", "description", "document_type", "tags", "state", "content"}
     assert all(line.keys() == keys for line in found)
     assert found[1]["content"].startswith("# Tea")
     assert found[1]["tags"] == ["hot"]

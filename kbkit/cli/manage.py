@@ -13,6 +13,7 @@ from kbkit.terminal import (
     info_lines,
     print_json,
     print_pairs,
+    print_row,
     progress,
     say,
     to_json,
@@ -116,9 +117,8 @@ def documents(
                 license = License.of(document.metadata).to_metadata()
                 typer.echo(to_json({**{key: values[key] for key in keys}, **license}))
             else:
-                typer.echo(f"{document.state:8}{document.document_type:10}{document.uri}")
-                if document.description:
-                    typer.echo(f"{'':18}{document.description}")
+                line = f"{document.state:8}{document.document_type:10}{document.uri}"
+                print_row(line, document.description)
 
 
 @app.command()
