@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from kbkit.feedback.judgements import Judgements
     from kbkit.knowledge_base import KnowledgeBase
+    from kbkit.knowledge_base.feedback import HasFeedback
     from kbkit.recipes import Question
     from kbkit.workspace import Workspace
 
@@ -171,6 +172,11 @@ def tune(
     target: Target,
     questions: Questions = None,
     judgements: Qrels = None,
+    others: Annotated[
+        list[str] | None, typer.Option("--also", metavar="NAME", help="Learn from the ratings of "
+                                       "another knowledge base too, or from the golden questions "
+                                       "of a recipe; each is held out in turn. Repeatable.")
+    ] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Write the learned weights to the knowledge base, if "
                            "they win on questions that had no part in learning.")
@@ -182,7 +188,11 @@ def tune(
     name, asked = _asked(target, questions, judgements)
     with open_workspace(context) as workspace, progress() as on_progress:
         kb = _built(workspace, name, target)
-        report = kb.feedback.tune(asked, keep=keep, seed=seed, on_progress=on_progress)
+        more: dict[HasFeedback, Sequence[Question] | Judgements | None] = {}
+        for other in others or []:
+            known, theirs = _asked(other, None, None)
+            more[_built(workspace, known, other)] = theirs
+        report = kb.feedback.tune(asked, others=more, keep=keep, seed=seed, on_progress=on_progress)
     if as_json:
         print_json(report.to_dict())
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +73,9 @@ class CandidateCache:
         for number, query in enumerate(queries):
             if report is not None:
                 report(Progress("candidates", number, len(queries), query.text))
-            pool = kb.retriever.pool(Query.of(query.text, DEPTH, retrieval=retrieval))
+            asked = Query.of(query.text, DEPTH, retrieval=retrieval)
+            # what was learned from the judgement itself must not answer it
+            pool = kb.retriever.pool(replace(asked, unlearned=queries.unit == "chunk"))
             pools.append(pool)
             parts.append(_QueryCandidates.of(kb, pool, query, queries.unit == "page"))
         return cls._joined(parts, queries, retrieval.duplicates, document_factors(pools[:1]))
@@ -97,7 +99,7 @@ class CandidateCache:
                 bm25=joined("bm25"),
                 title=joined("title"),
                 heading=joined("heading"),
-                rating=np.zeros(starts[-1]),
+                rating=joined("rating") if queries.unit == "page" else np.zeros(starts[-1]),
                 documents=_disjoint([part.documents for part in parts]),
                 sizes=joined("sizes").astype(np.int64),
                 card=joined("card"),
@@ -118,15 +120,22 @@ class CandidateCache:
             factors=factors,
         )
 
+    def tells(self, name: str) -> bool:
+        """Whether a feature is anything but 0 for some candidate."""
+        return bool(np.any(getattr(self.features, name)))
+
     def ndcg(self, retrieval: RetrievalSpec) -> Values:
-        """nDCG@10 of each query ranked so, ratings left aside; shape ``(queries,)``."""
+        """nDCG@10 of each query ranked so, shape ``(queries,)``.
+
+        Where judgements measure, ratings and what was learned from the query itself are left aside.
+        """
         card, page = self.factors
         weights = Weights(
             dense=retrieval.dense_weight,
             document=retrieval.document_weight,
             title=retrieval.title_weight,
             heading=retrieval.heading_weight,
-            rating=0.0,
+            rating=retrieval.rating_weight,
             card=card * retrieval.card_weight,
             page=page * retrieval.page_weight,
             learned=retrieval.learned_weight,

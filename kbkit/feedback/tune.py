@@ -4,13 +4,14 @@ A fixed set of settings is tried on all queries once. What is proposed is the me
 sixteenth of them: the mean of many good settings is less of an accident than the best one. How
 good such a choice is, is told by queries that had no part in it: in turn each fifth of the
 queries is held out, a choice is made by the others, and both it and the present settings answer
-those held out; five ways of dividing the queries are averaged. Only where the choice wins there
+those held out; five ways of dividing the queries are averaged. Of several knowledge bases each is
+held out whole in turn, and answered by what the others choose. Only where the choice wins there
 clearly (p < 0.01) does it replace the present settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ from kbkit.validation import check_integer
 if TYPE_CHECKING:
     import pandas as pd
 
+GroundTruth = Sequence[Question] | Judgements
+
 MIN_QUERIES = 10
 """Fewer queries tell nothing."""
 RANGES = {
@@ -41,6 +44,8 @@ RANGES = {
     "page_weight": (0.0, 1.5),
 }
 """What is learned, and between which ends."""
+RATING_RANGES = {"learned_weight": (0.0, 4.0), "rating_weight": (0.0, 0.5)}
+"""What is learned where ratings tell anything about the candidates of some query."""
 MAX_P_VALUE = 0.01
 """Largest p-value of a win that counts. Stricter than usual, since what is kept ought to last."""
 _TRIED = 256
@@ -56,6 +61,7 @@ class Fold:
     Attributes:
         repeat: Which way of dividing the queries, from 1.
         fold: Which part of them was held out, from 1.
+        held_out: The knowledge base they are of.
         queries: How many those are.
         weights: What the other queries chose.
         present: Mean nDCG@10 of the present settings on the queries held out.
@@ -64,6 +70,7 @@ class Fold:
 
     repeat: int
     fold: int
+    held_out: str
     queries: int
     weights: dict[str, float]
     present: float
@@ -76,6 +83,7 @@ class TuneReport:
 
     Attributes:
         queries: Number of queries it learned from.
+        weights: Names of the weights that were learned.
         tried: Number of settings that were tried.
         present: The settings before.
         proposed: What all queries together choose.
@@ -87,6 +95,7 @@ class TuneReport:
     """
 
     queries: int
+    weights: tuple[str, ...]
     tried: int
     present: RetrievalSpec
     proposed: RetrievalSpec
@@ -135,6 +144,7 @@ class TuneReport:
             {
                 "repeat": fold.repeat,
                 "fold": fold.fold,
+                "held_out": fold.held_out,
                 "queries": fold.queries,
                 **fold.weights,
                 "present": fold.present,
@@ -150,8 +160,8 @@ class TuneReport:
         return {
             "queries": self.queries,
             "tried": self.tried,
-            "present": {name: getattr(self.present, name) for name in RANGES},
-            "proposed": {name: getattr(self.proposed, name) for name in RANGES},
+            "present": {name: getattr(self.present, name) for name in self.weights},
+            "proposed": {name: getattr(self.proposed, name) for name in self.weights},
             "present_ndcg@10": self.present_ndcg,
             "tuned_ndcg@10": self.tuned_ndcg,
             "difference": found.mean,
@@ -169,7 +179,7 @@ class TuneReport:
     def _repr_html_(self) -> str:
         import pandas as pd
 
-        names = list(RANGES)
+        names = list(self.weights)
         rows = {
             label: [getattr(settings, name) for name in names]
             for label, settings in (("present", self.present), ("proposed", self.proposed))
@@ -180,8 +190,9 @@ class TuneReport:
 
 def tune(
     kb: Searchable,
-    ground_truth: Sequence[Question] | Judgements,
+    ground_truth: GroundTruth,
     *,
+    others: Sequence[tuple[Searchable, GroundTruth]] = (),
     seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> TuneReport:
@@ -190,7 +201,9 @@ def tune(
     Args:
         kb: Whose settings are to be learned.
         ground_truth: Golden questions (learned by page) or judgements (by chunk).
-        seed: Another one divides the queries in other ways.
+        others: More knowledge bases to learn from, with their questions or judgements. Each of all
+            is held out in turn, and counts the same however many queries it has.
+        seed: Another one divides the queries of a single knowledge base in other ways.
         on_progress: Called as the work goes on; by default notebooks show a bar.
 
     Raises:
@@ -198,28 +211,35 @@ def tune(
         EmbedderError: The embedder failed.
     """
     seed = check_integer("seed", seed, 0, 2**32 - 1)
-    queries = evaluation_set(kb, ground_truth)
-    if len(queries) < MIN_QUERIES:
-        raise ConfigError(
-            f"{kb.name}: tuning needs {MIN_QUERIES} queries whose answers are known, there are "
-            f"{len(queries)}; rate more, or write more golden questions"
-        )
-    present = kb.spec.retrieval
+    asked = [(each, evaluation_set(each, known)) for each, known in ((kb, ground_truth), *others)]
+    for each, queries in asked:
+        if len(queries) < MIN_QUERIES:
+            raise ConfigError(
+                f"{each.name}: tuning needs {MIN_QUERIES} queries whose answers are known, there "
+                f"are {len(queries)}; rate more, or write more golden questions"
+            )
     with progress_bar(on_progress) as report:
-        cache = CandidateCache.fetch(kb, queries, queries.retrieval(present), report)
-        tried = [_with(present, weights) for weights in _points()]
-        figures = np.empty((len(tried), len(queries)))
-        for number, settings in enumerate(tried):
-            if report is not None:
-                report(Progress("tune", number, len(tried)))
-            figures[number] = cache.ndcg(settings)
-    now = cache.ndcg(present)
-    folds, tuned = _held_out(cache, figures, present, now, seed)
+        caches = [
+            CandidateCache.fetch(e, queries, e.spec.retrieval, report) for e, queries in asked
+        ]
+        ranges = RANGES | {
+            name: ends
+            for name, ends in RATING_RANGES.items()
+            if any(cache.tells(name.removesuffix("_weight")) for cache in caches)
+        }
+        points = _points(ranges)
+        corpora = [
+            _Corpus.measure(each, cache, ranges, points, report)
+            for (each, _), cache in zip(asked, caches, strict=True)
+        ]
+    folds, tuned = _by_corpus(corpora, points) if others else _by_fold(corpora[0], points, seed)
+    now = np.concatenate([corpus.now for corpus in corpora])
     return TuneReport(
-        queries=len(queries),
-        tried=len(tried),
-        present=present,
-        proposed=_choice(present, figures),
+        queries=len(now),
+        weights=tuple(ranges),
+        tried=len(points),
+        present=kb.spec.retrieval,
+        proposed=corpora[0].weighted(_choice(points, [corpus.figures for corpus in corpora])),
         present_ndcg=float(now.mean()),
         tuned_ndcg=float(tuned.mean()),
         difference=difference(tuned, now),
@@ -227,53 +247,106 @@ def tune(
     )
 
 
-def _held_out(
-    cache: CandidateCache, figures: Values, present: RetrievalSpec, now: Values, seed: int
-) -> tuple[list[Fold], Values]:
+@dataclass(frozen=True, slots=True)
+class _Corpus:
+    """The queries of one knowledge base, and what ranking in many ways makes of them.
+
+    Attributes:
+        now: nDCG@10 of each query by the present settings, shape ``(queries,)``.
+        figures: The same of each of the points tried, shape ``(tried, queries)``.
+    """
+
+    name: str
+    present: RetrievalSpec
+    names: tuple[str, ...]
+    cache: CandidateCache
+    now: Values
+    figures: Values
+
+    @classmethod
+    def measure(
+        cls,
+        kb: Searchable,
+        cache: CandidateCache,
+        names: Iterable[str],
+        points: Values,
+        report: OnProgress | None,
+    ) -> _Corpus:
+        present = kb.spec.retrieval
+        now = cache.ndcg(present)
+        found = cls(kb.name, present, tuple(names), cache, now, np.empty((len(points), len(now))))
+        for number, point in enumerate(points):
+            if report is not None:
+                report(Progress("tune", number, len(points), kb.name))
+            found.figures[number] = cache.ndcg(found.weighted(point))
+        return found
+
+    def weighted(self, weights: Values) -> RetrievalSpec:
+        """The present settings with other weights."""
+        values = dict(zip(self.names, weights.round(2).tolist(), strict=True))
+        return self.present.model_copy(update=values)
+
+    def fold(
+        self, repeat: int, number: int, queries: NDArray[np.int64], weights: Values
+    ) -> tuple[Fold, Values]:
+        """How weights do on queries that had no part in their choice."""
+        chosen = self.weighted(weights)
+        found = self.cache.ndcg(chosen)[queries]
+        held_out = Fold(
+            repeat=repeat,
+            fold=number,
+            held_out=self.name,
+            queries=len(queries),
+            weights={name: getattr(chosen, name) for name in self.names},
+            present=float(self.now[queries].mean()),
+            tuned=float(found.mean()),
+        )
+        return held_out, found
+
+
+def _by_corpus(corpora: Sequence[_Corpus], points: Values) -> tuple[list[Fold], Values]:
+    """Each knowledge base answered by the choice of the others."""
+    folds, tuned = [], []
+    for number, corpus in enumerate(corpora, 1):
+        weights = _choice(points, [other.figures for other in corpora if other is not corpus])
+        fold, found = corpus.fold(1, number, np.arange(len(corpus.now)), weights)
+        folds.append(fold)
+        tuned.append(found)
+    return folds, np.concatenate(tuned)
+
+
+def _by_fold(corpus: _Corpus, points: Values, seed: int) -> tuple[list[Fold], Values]:
     """The folds, and of each query the mean figure of the choices that it had no part in."""
-    count = figures.shape[1]
+    count = len(corpus.now)
     generator = np.random.default_rng(seed)
     folds: list[Fold] = []
     tuned = np.zeros(count)
     for repeat in range(1, _REPEATS + 1):
         parts = np.array_split(generator.permutation(count), _FOLDS)
         for number, held_out in enumerate(parts, 1):
-            chosen = _choice(present, np.delete(figures, held_out, axis=1))
-            found = cache.ndcg(chosen)[held_out]
+            weights = _choice(points, [np.delete(corpus.figures, held_out, axis=1)])
+            fold, found = corpus.fold(repeat, number, held_out, weights)
             tuned[held_out] += found / _REPEATS
-            folds.append(
-                Fold(
-                    repeat=repeat,
-                    fold=number,
-                    queries=len(held_out),
-                    weights={name: getattr(chosen, name) for name in RANGES},
-                    present=float(now[held_out].mean()),
-                    tuned=float(found.mean()),
-                )
-            )
+            folds.append(fold)
     return folds, tuned
 
 
-def _choice(present: RetrievalSpec, figures: Values) -> RetrievalSpec:
-    """The mean of the settings with the best mean figures.
+def _choice(points: Values, figures: Sequence[Values]) -> Values:
+    """The mean of the points with the best mean figures.
 
     Args:
-        present: What is not learned is as it is here.
-        figures: Of each setting that was tried and each query, shape ``(tried, queries)``.
+        points: What was tried, shape ``(tried, weights)``.
+        figures: Of each knowledge base: of each point and query, shape ``(tried, queries)``.
     """
-    best = np.argsort(-figures.mean(axis=1), kind="stable")[:_BEST]
-    return _with(present, _points()[best].mean(axis=0))
+    means = np.mean([found.mean(axis=1) for found in figures], axis=0)
+    chosen: Values = points[np.argsort(-means, kind="stable")[:_BEST]].mean(axis=0)
+    return chosen
 
 
-def _points() -> NDArray[np.float64]:
+def _points(ranges: Mapping[str, tuple[float, float]]) -> Values:
     """The weights that are tried: a Sobol sequence, shape ``(tried, weights)``."""
     from scipy.stats import qmc
 
-    low, high = zip(*RANGES.values(), strict=True)
-    sequence = qmc.Sobol(len(RANGES), rng=np.random.default_rng(0)).random(_TRIED)
+    low, high = zip(*ranges.values(), strict=True)
+    sequence = qmc.Sobol(len(ranges), rng=np.random.default_rng(0)).random(_TRIED)
     return np.asarray(qmc.scale(sequence, low, high), np.float64)
-
-
-def _with(present: RetrievalSpec, weights: NDArray[np.float64]) -> RetrievalSpec:
-    values = dict(zip(RANGES, weights.round(2).tolist(), strict=True))
-    return present.model_copy(update=values)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from kbkit.arguments import explained
 from kbkit.feedback.agreement import Agreement, agreement
@@ -21,6 +22,12 @@ from kbkit.models import Mode
 from kbkit.progress import OnProgress
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.validation import check_text
+
+
+class HasFeedback(Protocol):
+    """A knowledge base, as one learns from others."""
+
+    feedback: Feedback
 
 
 @explained
@@ -83,17 +90,21 @@ class Feedback:
         self,
         questions: Sequence[Question] | Judgements | None = None,
         *,
+        others: Mapping[HasFeedback, Sequence[Question] | Judgements | None] | None = None,
         keep: bool = False,
         seed: int = 0,
         on_progress: OnProgress | None = None,
     ) -> TuneReport:
         """Learn the weights of hybrid search from queries whose answers are known.
 
-        Weights of meaning, document, title and headings are learned; what else the settings say
-        stays. They are proposed only if they win clearly on queries that had no part in learning.
+        All weights are learned, those of ratings and of what was learned from them where there are
+        any; what else the settings say stays. They are proposed only if they win clearly on queries
+        that had no part in learning.
 
         Args:
             questions: Golden questions or judgements; by default those that `judgements` gives.
+            others: More knowledge bases to learn from, with their questions or judgements (``None``
+                for what they were rated). Each of all is then held out in turn, whole.
             keep: Write the proposed settings to the knowledge base, if they win. The next build of
                 a recipe undoes that, unless `TuneReport.to_yaml` is put there.
             seed: Another one divides the queries in other ways.
@@ -104,7 +115,11 @@ class Feedback:
             EmbedderError: The embedder failed.
         """
         asked = self.judgements() if questions is None else questions
-        report = tune(self._handle, asked, seed=seed, on_progress=on_progress)
+        more = [
+            (kb.feedback._handle, kb.feedback.judgements() if known is None else known)
+            for kb, known in (others or {}).items()
+        ]
+        report = tune(self._handle, asked, others=more, seed=seed, on_progress=on_progress)
         if not (keep and report.wins):
             return report
         spec = self._handle.spec.model_copy(update={"retrieval": report.settings})

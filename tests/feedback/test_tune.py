@@ -196,3 +196,48 @@ def test_queries_that_find_nothing_do_no_harm(tmp_path):
         report = kb.feedback.tune(asked)
     assert not report.wins
     json.dumps(report.to_dict(), allow_nan=False)
+
+
+def test_of_several_each_is_held_out_whole(base, judged):
+    with kbkit.open(base.path) as workspace:
+        other = workspace.create("other", spec=KnowledgeBaseSpec(retrieval=BAD))
+        try:
+            for n in range(12):
+                other.add(f"Setting {n}", f"# Setting z{n}q\n\nUse z{n}q. Rose oven.\n")
+            questions = [Question(question=f"z{n}q", relevant=[f"Setting {n}"]) for n in range(12)]
+            report = base.feedback.tune(judged, others={other: questions})
+        finally:
+            workspace.delete("other")
+    assert [(fold.held_out, fold.queries) for fold in report.folds] == [
+        ("topics", 30),
+        ("other", 12),
+    ]
+    assert report.queries == 42
+    alone = base.feedback.tune(judged)
+    assert report.folds[1].weights == {
+        name: getattr(alone.proposed, name) for name in alone.weights
+    }, "what answers the one held out was chosen by the others alone"
+
+
+def test_too_few_queries_of_another_name_it(base, judged):
+    with kbkit.open(base.path) as workspace:
+        other = workspace.create("few")
+        try:
+            other.add("A", "# A\n\nText.\n")
+            few = [Question(question="text", relevant=["A"])]
+            with pytest.raises(ConfigError, match="few: tuning needs 10"):
+                base.feedback.tune(judged, others={other: few})
+        finally:
+            workspace.delete("few")
+
+
+def test_what_ratings_tell_is_learned_only_where_they_tell_something(base, judged):
+    first = next(iter(judged))
+    assert "learned_weight" not in base.feedback.tune(judged).weights
+    rating = base.rate(first.chunk_id, 5, query=f"{first.query} please")
+    try:
+        report = base.feedback.tune(judged)
+        assert "learned_weight" in report.weights
+        assert "rating_weight" not in report.weights, "judgements leave ratings aside"
+    finally:
+        base.ratings.delete(rating.id)
