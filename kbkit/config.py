@@ -10,6 +10,7 @@ from pathlib import Path
 from kbkit.errors import ConfigError
 
 DEFAULT_USER_AGENT = "kbkit/0.1 (+https://kbkit.github.io/kbkit/)"
+HUB = "https://huggingface.co"
 _LONGEST = 86_400  # a day, in seconds
 
 
@@ -29,6 +30,10 @@ class Settings:
         crawl_provider: ``KBKIT_CRAWL_PROVIDER``, who fetches pages of the web where a recipe does
             not say: ``trafilatura`` (kbkit's own crawler, the default) or ``firecrawl``.
         rater: ``KBKIT_RATER``, name that ratings are stored under; default the login name.
+        models: ``KBKIT_MODELS``, folder of fetched embedding models; by default the user's folder
+            for data of programs.
+        models_url: ``KBKIT_MODELS_URL``, or else ``HF_ENDPOINT``: the hub that
+            `kbkit models fetch` asks; default the Hugging Face Hub.
         panel_token: ``KBKIT_PANEL_TOKEN``, what visitors of `kbkit panel` must know; by default a
             new one each time.
     """
@@ -39,6 +44,8 @@ class Settings:
     rater: str
     crawl_provider: str = "trafilatura"
     panel_token: str = field(default="", repr=False)
+    models: Path = field(default_factory=lambda: _models({}))
+    models_url: str = HUB
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -61,7 +68,17 @@ class Settings:
             or "anonymous",
             crawl_provider=_one_of(variables, "KBKIT_CRAWL_PROVIDER", CRAWL_PROVIDERS),
             panel_token=variables.get("KBKIT_PANEL_TOKEN") or "",
+            models=_models(variables),
+            models_url=variables.get("KBKIT_MODELS_URL") or variables.get("HF_ENDPOINT") or HUB,
         )
+
+
+def _models(variables: Mapping[str, str]) -> Path:
+    if told := variables.get("KBKIT_MODELS"):
+        return Path(told).expanduser().absolute()
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("kbkit", appauthor=False)) / "models"
 
 
 def _one_of(variables: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:

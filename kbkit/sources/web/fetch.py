@@ -144,6 +144,7 @@ class Fetcher:
         check: Callable[[str], Response | None] | None = None,
         max_bytes: int | None = None,
         truncate: bool = False,
+        span: tuple[int, int] | None = None,
     ) -> Response:
         """Fetch one address, following redirects and retrying what is worth it.
 
@@ -154,6 +155,7 @@ class Fetcher:
             check: Asked for every address behind a redirect; a response it gives ends the way.
             max_bytes: Largest body here, instead of the fetcher's.
             truncate: Cut a body that is too large instead of refusing it.
+            span: First byte and the one behind the last to ask for; a server may give all the same.
 
         Returns:
             The outcome; errors of the other side are outcomes, never exceptions.
@@ -163,6 +165,8 @@ class Fetcher:
             headers["If-None-Match"] = etag
         if last_modified:
             headers["If-Modified-Since"] = last_modified
+        if span is not None:
+            headers |= {"Range": f"bytes={span[0]}-{span[1] - 1}", "Accept-Encoding": "identity"}
         limit = max_bytes or self._max_bytes
         seen: list[str] = []
         while True:
