@@ -16,6 +16,8 @@ _LONGEST = 86_400  # a day, in seconds
 
 CRAWL_PROVIDERS = ("trafilatura", "firecrawl")
 """Who can fetch pages of the web; the first is the default."""
+IMPROVE_MODES = ("background", "wait", "off")
+"""When models embed what static vectors serve meanwhile; the first is the default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,9 @@ class Settings:
         timeout: ``KBKIT_TIMEOUT``, seconds that one request may take; default 30.
         crawl_provider: ``KBKIT_CRAWL_PROVIDER``, who fetches pages of the web where a recipe does
             not say: ``trafilatura`` (kbkit's own crawler, the default) or ``firecrawl``.
+        improve: ``KBKIT_IMPROVE``, when models embed many new cards and chunks, which static
+            vectors serve until then: in the ``background`` (the default), before an ingest
+            returns (``wait``), or only when `kbkit improve` asks for it (``off``).
         rater: ``KBKIT_RATER``, name that ratings are stored under; default the login name.
         models: ``KBKIT_MODELS``, folder of fetched embedding models; by default the user's folder
             for data of programs.
@@ -43,6 +48,7 @@ class Settings:
     timeout: float
     rater: str
     crawl_provider: str = "trafilatura"
+    improve: str = "background"
     panel_token: str = field(default="", repr=False)
     models: Path = field(default_factory=lambda: _models({}))
     models_url: str = HUB
@@ -67,6 +73,7 @@ class Settings:
             or variables.get("USERNAME")
             or "anonymous",
             crawl_provider=_one_of(variables, "KBKIT_CRAWL_PROVIDER", CRAWL_PROVIDERS),
+            improve=_one_of(variables, "KBKIT_IMPROVE", IMPROVE_MODES),
             panel_token=variables.get("KBKIT_PANEL_TOKEN") or "",
             models=_models(variables),
             models_url=variables.get("KBKIT_MODELS_URL") or variables.get("HF_ENDPOINT") or HUB,

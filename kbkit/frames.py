@@ -251,6 +251,7 @@ def info_html(info: KnowledgeBaseInfo) -> str:
         "types": ", ".join(f"{name} {count:,}" for name, count in info.document_types.items()),
         "sources": ", ".join(info.source_types),
         "embedder": info.embedder,
+        "waiting": str(info.waiting) if info.waiting else "",
         "updated": f"{info.updated_at:%Y-%m-%d %H:%M} UTC ({age.days} days ago)",
     }
     about = f"<p><b>{html.escape(info.name)}</b> {html.escape(info.description)}</p>"

@@ -136,18 +136,52 @@ def run_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
     """
     if not sys.executable:
         raise OSError("this Python does not know its own executable")
-    environment = dict(os.environ)
-    package = str(Path(__file__).resolve().parents[1])
-    known = environment.get("PYTHONPATH")
-    environment["PYTHONPATH"] = package + (os.pathsep + known if known else "")
     return subprocess.Popen(  # noqa: S603 - our own code
         [sys.executable, "-P", "-m", name, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=environment,
+        env=_environment(),
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
     )
+
+
+def start_module(name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """A process as `run_module` has it, but without pipes, that goes on when this one ends.
+
+    It is in no group of this process's, so that no Ctrl-C of a terminal reaches it.
+
+    Raises:
+        OSError: It cannot be started.
+    """
+    if not sys.executable:
+        raise OSError("this Python does not know its own executable")
+    _started[:] = [process for process in _started if process.poll() is None]
+    flags = ("CREATE_NO_WINDOW", "CREATE_NEW_PROCESS_GROUP")
+    process = subprocess.Popen(  # noqa: S603 - our own code
+        [sys.executable, "-P", "-m", name, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=_environment(),
+        start_new_session=True,
+        creationflags=sum(getattr(subprocess, flag, 0) for flag in flags),
+    )
+    _started.append(process)
+    return process
+
+
+_started: list[subprocess.Popen[bytes]] = []
+"""Those that may still be running, so that none stays a zombie."""
+
+
+def _environment() -> dict[str, str]:
+    """That of this process, and where kbkit is."""
+    environment = dict(os.environ)
+    package = str(Path(__file__).resolve().parents[1])
+    known = environment.get("PYTHONPATH")
+    environment["PYTHONPATH"] = package + (os.pathsep + known if known else "")
+    return environment
 
 
 def _ask(process: subprocess.Popen[bytes], task: Task, late: threading.Event) -> Any:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kbkit.feedback.evaluate import Evaluation
     from kbkit.feedback.tune import TuneReport
-    from kbkit.models import Hits, IngestReport, KnowledgeBaseInfo
+    from kbkit.models import Hits, Improvement, IngestReport, KnowledgeBaseInfo
     from kbkit.progress import OnProgress
 
 
@@ -90,7 +90,7 @@ def print_pairs(pairs: list[tuple[str, str]]) -> None:
     console().print(table)
 
 
-def print_ingest(report: IngestReport, as_json: bool) -> None:
+def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
     """Print what an ingest did: JSON as a result, or words for a person."""
     if as_json:
         print_json(report.to_dict())
@@ -99,9 +99,20 @@ def print_ingest(report: IngestReport, as_json: bool) -> None:
             f"{report.new:,} new, {report.changed:,} changed, {report.same:,} same, "
             f"{report.gone:,} gone; {report.chunks_embedded:,} chunks embedded"
         )
+        if report.improvement:
+            say_improvement(report.improvement, name)
         for label, problems in (("failed", report.failed), ("skipped", report.skipped)):
             for problem in problems:
                 say(f"{label}: {problem.uri}: {problem.reason}")
+
+
+def say_improvement(left: Improvement, name: str) -> None:
+    """Tell the person what models have still to embed, and what is done about it."""
+    if left.running:
+        say(f"in the background: a model embeds {left}; search is best when it has "
+            f"(`kbkit improve {name}` waits for it)")  # fmt: skip
+    else:
+        say(f"static vectors serve {left}; `kbkit improve {name}` has a model embed them")
 
 
 def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
@@ -172,6 +183,7 @@ def info_lines(info: KnowledgeBaseInfo) -> list[tuple[str, str]]:
     def counts(values: Any) -> str:
         return ", ".join(f"{count:,} {name}" for name, count in values.items() if count)
 
+    left = info.waiting
     return [
         ("name", info.name),
         ("description", info.description),
@@ -182,6 +194,7 @@ def info_lines(info: KnowledgeBaseInfo) -> list[tuple[str, str]]:
         ("sources", ", ".join(info.source_types)),
         ("embedder", f"{info.embedder} ({info.dimensions} dimensions)"),
         ("cards", info.card_embedder),
+        *([("waiting", str(left))] if left else []),
         ("collection", info.collection),
         ("created", f"{info.created_at:%Y-%m-%d %H:%M} UTC"),
         ("updated", f"{info.updated_at:%Y-%m-%d %H:%M} UTC"),

@@ -116,6 +116,9 @@ class Workspace:
                     f"a knowledge base named {name!r} exists; choose another name, or delete it"
                 )
         embedder = self._embedder(spec.embedding)
+        mode = self._resources.settings.improve
+        if isinstance(spec.embedding, OnnxEmbedding) and mode != "wait":
+            embedder = self._embedder(StaticEmbedding())  # until the model has embedded all
         with self._stores.database.write() as transaction:
             row = knowledge_bases.create(
                 transaction,

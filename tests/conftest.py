@@ -21,6 +21,9 @@ settings.load_profile("kbkit")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# What models embed behind an ingest would go on behind the tests; those of that say so
+os.environ.setdefault("KBKIT_IMPROVE", "wait")
+
 REQUIRED = os.environ.get("KBKIT_REQUIRE_BROWSER") == "1"
 
 

@@ -14,8 +14,8 @@ from kbkit.testing import DocumentsReader
 NAMES = {
     "KnowledgeBase": {
         "add", "as_retriever", "as_tool", "ask", "chunks", "configure", "context", "documents",
-        "export", "feedback", "id", "info", "ingest", "name", "path", "plot", "rate", "ratings",
-        "refresh", "search", "similar", "sources", "spec", "sync",
+        "export", "feedback", "id", "improve", "info", "ingest", "name", "path", "plot", "rate",
+        "ratings", "refresh", "search", "similar", "sources", "spec", "sync",
     },
     "Workspace": {
         "as_retriever", "ask", "close", "create", "delete", "list", "path", "search", "to_frame",

@@ -17,13 +17,13 @@ HEAVY = {
 PUBLIC = {
     "Answer", "BuildReport", "Chunk", "ChunkingSpec", "CrawlSource", "Document", "DocumentInfo",
     "DocumentType", "Evaluation", "ExportReport", "FidelityReport", "FilesSource", "Filters",
-    "Hit", "Hits", "IngestReport", "JsonlSource", "Judgements", "KbkitError", "KnowledgeBase",
-    "KnowledgeBaseInfo", "KnowledgeBaseSpec", "LearningSpec", "LlamaIndexEmbedding", "MirrorSource",
-    "Mode", "MultilingualEmbedding", "OnnxEmbedding", "OpenApiSource", "PackageSource",
-    "PageSource", "PluginEmbedding",
-    "PluginSource", "PostprocessorSpec", "PublishedIndex", "Question", "Rating", "Recipe",
-    "RetrievalSpec", "SiteSpec", "SourceInfo", "StaticEmbedding", "StorageSpec", "Target",
-    "Workspace", "build", "fidelity", "load_recipe",
+    "Hit", "Hits", "Improvement", "IngestReport", "JsonlSource", "Judgements", "KbkitError",
+    "KnowledgeBase", "KnowledgeBaseInfo", "KnowledgeBaseSpec", "LearningSpec",
+    "LlamaIndexEmbedding", "MirrorSource", "Mode", "MultilingualEmbedding", "OnnxEmbedding",
+    "OpenApiSource", "PackageSource", "PageSource", "PluginEmbedding", "PluginSource",
+    "PostprocessorSpec", "PublishedIndex", "Question", "Rating", "Recipe", "RetrievalSpec",
+    "SiteSpec", "SourceInfo", "StaticEmbedding", "StorageSpec", "Target", "Workspace", "build",
+    "fidelity", "load_recipe",
 }  # fmt: skip
 
 

@@ -62,9 +62,9 @@ def workspace_option(
     context.obj = workspace
 
 
-def finish(report: IngestReport, as_json: bool) -> None:
+def finish(report: IngestReport, as_json: bool, name: str) -> None:
     """Print what was done; the exit code tells when that was nothing."""
-    print_ingest(report, as_json)
+    print_ingest(report, as_json, name)
     if nothing_read(report):
         raise typer.Exit(EXIT_NOTHING_READ)
 

@@ -16,6 +16,7 @@ from kbkit.terminal import (
     print_row,
     progress,
     say,
+    say_improvement,
     to_json,
 )
 
@@ -46,7 +47,7 @@ def new(
             report = kb.ingest(*specs, on_progress=on_progress)
         if nothing_read(report):
             say(f"{name} is empty: read another source with `kbkit add {name}`, or delete it")
-        finish(report, as_json)
+        finish(report, as_json, name)
 
 
 @app.command()
@@ -62,7 +63,7 @@ def add(
         raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
     with open_workspace(context) as workspace, progress() as on_progress:
         report = workspace[name].ingest(*specs, on_progress=on_progress)
-    finish(report, as_json)
+    finish(report, as_json, name)
 
 
 @app.command("list")
@@ -126,7 +127,41 @@ def refresh(context: typer.Context, name: Name, as_json: AsJson = False) -> None
     """Read all sources of a knowledge base again, and take over what changed."""
     with open_workspace(context) as workspace, progress() as on_progress:
         report = workspace[name].refresh(on_progress=on_progress)
-    finish(report, as_json)
+    finish(report, as_json, name)
+
+
+@app.command()
+def improve(
+    context: typer.Context,
+    name: Name,
+    embedding: Annotated[
+        str | None,
+        typer.Option(
+            help="What is to embed the chunks from now on: static, minilm or multilingual."
+        ),
+    ] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say what is left and what it would take.")
+    ] = False,
+    background: Annotated[
+        bool, typer.Option("--background", help="Return at once; a process of its own does it.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Have models embed the cards, and the chunks where chosen, that static vectors serve."""
+    with open_workspace(context) as workspace, progress() as on_progress:
+        left = workspace[name].improve(
+            embedding=embedding,
+            background=background,
+            estimate=estimate,
+            on_progress=on_progress,
+        )
+    if as_json:
+        print_json(left.to_dict())
+    elif left and not estimate:
+        say_improvement(left, name)
+    else:
+        say(f"left for a model to embed: {left}")
 
 
 @app.command()

@@ -52,7 +52,7 @@ class RunCounters:
     def report(self) -> IngestReport:
         """The counters as a report."""
         return IngestReport(
-            **self.counts,
+            **dict(self.counts),  # type: ignore[arg-type]  # all of them are numbers
             failed=tuple(self.failed),
             skipped=tuple(self.skipped),
             seconds={stage: round(value, 3) for stage, value in self.seconds.items()},

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -27,6 +27,7 @@ from kbkit.sources.base import SourceEvent
 from kbkit.sources.doctype import detect
 from kbkit.stores.catalog import knowledge_bases, pending_vectors, runs, writing
 from kbkit.stores.catalog.database import Database, Transaction
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.runs import Visited
 from kbkit.stores.catalog.writing import NewChunk, NewDocument, StoredVersion, Touch
 from kbkit.stores.index_writer import IndexWriter
@@ -63,12 +64,18 @@ class _Pending:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """The knowledge base that documents go to, and how it works."""
+    """The knowledge base that documents go to, and how it works.
+
+    Attributes:
+        embedder: The one whose vectors its chunks have.
+        reopen: Gives that again when another process has changed it.
+    """
 
     database: Database
     kb_id: str
     spec: KnowledgeBaseSpec
     embedder: Embedder
+    reopen: Callable[[], Embedder] | None = None
 
 
 class DocumentWriter(Batch):
@@ -119,7 +126,7 @@ class DocumentWriter(Batch):
                 before = writing.stored_versions(transaction, waiting)
             same, new = self._split_by_change(waiting, before)
             if self._store(same, new, before):
-                break  # else somebody has said something of them meanwhile
+                break  # else somebody has said something of them meanwhile, or changed the embedder
 
     def _split_by_change(
         self, waiting: Mapping[str, _Pending], before: Mapping[str, StoredVersion]
@@ -170,7 +177,10 @@ class DocumentWriter(Batch):
         self._counters.counts["chunks_embedded"] += vectors.new
         with self._counters.timed("store"), database.write() as transaction:
             if cut:
-                _check_embedder(transaction, kb_id, embedder)
+                row = knowledge_bases.get_by_id(transaction, kb_id)
+                if row.embedder != embedder.fingerprint:
+                    self._reopen(row)
+                    return False
                 ids = [document.id for document, _ in new]
                 now = writing.stored_versions(transaction, ids)
                 if any(now.get(known_as) != before.get(known_as) for known_as in ids):
@@ -191,6 +201,21 @@ class DocumentWriter(Batch):
         if self._follower is not None:
             self._follower.stored(changes.added)
         return True
+
+    def _reopen(self, row: KnowledgeBaseRow) -> None:
+        """Go on with the embedder that another process has changed to.
+
+        Raises:
+            ConflictError: That cannot be done.
+        """
+        again = self._destination.reopen
+        embedder = again() if again is not None else self._destination.embedder
+        if embedder.fingerprint != row.embedder:
+            raise ConflictError(
+                f"{row.name}: another process has changed its embedder to {row.embedder}; "
+                "run this again"
+            )
+        self._destination = replace(self._destination, embedder=embedder)
 
     def _document(self, known_as: str, entry: _Pending, labels: Labels) -> Document:
         source, stored = entry.source, entry.origin.stored
@@ -264,15 +289,6 @@ def _chunk(document: Document, span: ChunkSpan, text: str, position: int, occurr
         anchor=span.anchor,
         page=span.page,
     )
-
-
-def _check_embedder(transaction: Transaction, kb_id: str, embedder: Embedder) -> None:
-    row = knowledge_bases.get_by_id(transaction, kb_id)
-    if row.embedder != embedder.fingerprint:
-        raise ConflictError(
-            f"{row.name}: another process has changed its embedder to {row.embedder}; "
-            "run this again"
-        )
 
 
 def _by_run(same: list[tuple[Document, Origin]]) -> dict[int | None, list[Touch]]:

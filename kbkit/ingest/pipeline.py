@@ -45,6 +45,7 @@ class Pipeline:
     config: KnowledgeBaseSpec
     embedder: Embedder
     settings: Settings
+    reopen: Callable[[], Embedder] | None = None
 
     def run(
         self,
@@ -66,8 +67,7 @@ class Pipeline:
             stop: Asked often; true ends the run cleanly.
 
         Raises:
-            ConflictError: Another process reads one of the sources right now, or has changed
-                the embedder meanwhile.
+            ConflictError: Another process reads one of the sources right now.
             EmbedderError: The embedder failed; what was stored stays.
         """
         counters = RunCounters()
@@ -198,7 +198,7 @@ class Pipeline:
 
     def _writer(self, counters: RunCounters, follower: IndexWriter | None = None) -> DocumentWriter:
         return DocumentWriter(
-            Destination(self.stores.database, self.kb_id, self.config, self.embedder),
+            Destination(self.stores.database, self.kb_id, self.config, self.embedder, self.reopen),
             counters,
             follower,
         )

@@ -152,6 +152,8 @@ class Handle:
         """
         if self._embedder is None or self._embedder.fingerprint != row.embedder:
             spec = KnowledgeBaseSpec.model_validate(row.config).embedding
+            if row.waits:
+                spec = StaticEmbedding()
             found = self.resources.embedder(spec)
             if found.fingerprint != row.embedder:
                 raise EmbedderError(

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kbkit.errors import ConfigError, EmbedderError
-from kbkit.ingest.document_writer import Destination
+from kbkit.errors import ConfigError
 from kbkit.ingest.pipeline import Pipeline, Stop
-from kbkit.ingest.reembed import reembed
 from kbkit.knowledge_base.handle import Handle
+from kbkit.knowledge_base.improving import Improving
 from kbkit.models import (
     IngestReport,
 )
@@ -55,6 +53,7 @@ class Ingestion:
         self._resources = handle.resources
         self._stores = handle.stores
         self.id = handle.id
+        self.improving = Improving(handle)
 
     def ingest(
         self,
@@ -89,7 +88,7 @@ class Ingestion:
         for row in self.sources():
             if row.from_recipe and row.id not in kept:
                 self.drop_source(row.id)
-        return self._run(rows, on_progress, stop)
+        return self._run(rows, on_progress, stop, wait=True)
 
     def refresh(
         self,
@@ -116,7 +115,7 @@ class Ingestion:
         stop: Stop = lambda: False,
     ) -> IngestReport:
         """See `KnowledgeBase.configure`."""
-        report = self._reembed(spec, on_progress, stop)
+        report = self.improving.reembed(spec, on_progress, stop)
         if report.interrupted:
             return report
         before = self._handle.row()
@@ -141,39 +140,15 @@ class Ingestion:
             if old.storage != spec.storage:
                 restart(transaction, knowledge_bases.get_by_id(transaction, self.id))
         self._stores.vectors.apply(self.id)
-        self._handle.cards.make(on_progress=on_progress, stop=stop)
-        self._handle.embed_questions()
+        self.improving.after_ingest(wait=True, on_progress=on_progress, stop=stop)
         return self._with_encoder(report)
 
     def _with_encoder(self, report: IngestReport) -> IngestReport:
-        """Fit the query encoder if that is due; the report tells how long it took."""
-        from kbkit.retrieval.encoder_fitting import is_due
-
-        with self._stores.database.read() as transaction:
-            due = is_due(transaction, knowledge_bases.get_by_id(transaction, self.id))
-        if not due or report.interrupted:
+        """The report, with how long it took to fit the query encoder if that was due."""
+        seconds = None if report.interrupted else self.improving.fit_encoder()
+        if seconds is None:
             return report
-        start = time.perf_counter()
-        with suppress(ConfigError, EmbedderError):  # searches say that there is none
-            self._handle.fit_query_encoder()
-        return replace(
-            report, seconds={**report.seconds, "fit": round(time.perf_counter() - start, 3)}
-        )
-
-    def _reembed(
-        self, spec: KnowledgeBaseSpec, on_progress: OnProgress | None, stop: Stop
-    ) -> IngestReport:
-        """Change the embedder, if another is wanted or the one there was gives other vectors."""
-        try:
-            embedder = self._resources.embedder(spec.embedding)
-        except (ConfigError, EmbedderError):
-            if spec.embedding == self._handle.spec.embedding:
-                return IngestReport()  # other settings can change without it
-            raise
-        if embedder.fingerprint == self._handle.row().embedder:
-            return IngestReport()
-        place = Destination(self._stores.database, self.id, spec, embedder)
-        return reembed(self._stores, place, on_progress=on_progress, stop=stop)
+        return replace(report, seconds={**report.seconds, "fit": seconds})
 
     def pipeline(self, spec: KnowledgeBaseSpec | None = None) -> Pipeline:
         """What stores documents, by its spec or by another one."""
@@ -183,6 +158,7 @@ class Ingestion:
             spec or self._handle.spec,
             self._handle.embedder(self._handle.row()),
             self._resources.settings,
+            lambda: self._handle.embedder(self._handle.row()),
         )
 
     def sources(self) -> list[SourceRow]:
@@ -227,6 +203,8 @@ class Ingestion:
         on_progress: OnProgress | None,
         stop: Stop,
         handed: Iterable[SourceEvent] = (),
+        *,
+        wait: bool = False,
     ) -> IngestReport:
         pairs = [(row, open_reader(parse_source(row.spec))) for row in rows]
         self._reindex(on_progress, stop)
@@ -234,10 +212,9 @@ class Ingestion:
             report = self.pipeline().run(pairs, handed, on_progress=tell, stop=stop)
             start = time.perf_counter()
             try:
-                self._handle.cards.make(on_progress=tell, stop=stop)
-                self._handle.embed_questions()
+                left = self.improving.after_ingest(wait=wait, on_progress=tell, stop=stop)
                 seconds = {**report.seconds, "cards": round(time.perf_counter() - start, 3)}
-                report = replace(report, seconds=seconds)
+                report = replace(report, seconds=seconds, improvement=left)
             finally:  # without cards too, documents are searched
                 self._stores.snapshots.save(self.id)
         return self._with_encoder(report)

@@ -26,6 +26,7 @@ from kbkit.models import (
     DocumentType,
     Filters,
     Hits,
+    Improvement,
     IngestReport,
     KnowledgeBaseInfo,
     Mode,
@@ -33,7 +34,13 @@ from kbkit.models import (
     Target,
 )
 from kbkit.progress import OnProgress
-from kbkit.recipes import AnySource, KnowledgeBaseSpec, RetrievalSpec
+from kbkit.recipes import (
+    AnyEmbedding,
+    AnySource,
+    KnowledgeBaseSpec,
+    RetrievalSpec,
+    parse_embedding,
+)
 from kbkit.retrieval.answering import ask
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import similar
@@ -354,6 +361,46 @@ class KnowledgeBase:
         """
         return self._ingestion.sync(sources, base=base, on_progress=on_progress, stop=stop)
 
+    def improve(
+        self,
+        *,
+        embedding: AnyEmbedding | str | None = None,
+        background: bool = False,
+        estimate: bool = False,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> Improvement:
+        """Have models embed what static vectors serve meanwhile: cards, and chunks where chosen.
+
+        An ingest begins this by itself, in a process of its own, if the setting `KBKIT_IMPROVE`
+        does not say otherwise; this waits for it, or does it. Searches go on all the while, and
+        change once for cards and once for chunks, when all of them are embedded. What was embedded
+        is kept by its content, whatever stops the work.
+
+        Args:
+            embedding: What is to embed the chunks from now on, as a recipe has it, or the name of a
+                preset (``"minilm"``); by default what was chosen before.
+            background: Return at once and have a process of its own do it, which goes on when this
+                one ends.
+            estimate: Do nothing but say what it would take, by how long a few texts take.
+            on_progress: Called as the work goes on; by default notebooks show a bar.
+            stop: Asked often; true ends the work cleanly.
+
+        Returns:
+            What is left to be done, which is false if that is nothing.
+
+        Raises:
+            ConfigError: There is no such preset.
+            EmbedderError: An embedder cannot be opened, or failed; what was embedded is kept.
+            NotFoundError: The knowledge base was deleted.
+        """
+        chosen = parse_embedding(embedding) if isinstance(embedding, str) else embedding
+        if estimate:
+            return self._ingestion.improving.estimate(chosen)
+        return self._ingestion.improving.improve(
+            embedding=chosen, background=background, on_progress=on_progress, stop=stop
+        )
+
     def configure(
         self,
         spec: KnowledgeBaseSpec,
@@ -421,6 +468,8 @@ class KnowledgeBase:
         """
         from kbkit.publishing.publisher import Publisher
 
+        if self._ingestion.improving.left:  # a site is of what search is to be, not of what it was
+            self.improve(on_progress=on_progress)
         publisher = Publisher(self._stores, self.id, self._handle.fit_query_encoder)
         if pages_only:
             if folder is None or standalone:

@@ -17,6 +17,7 @@ from kbkit.models.filters import Filters
 from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
 from kbkit.models.licenses import License
 from kbkit.models.reports import (
+    Improvement,
     IngestReport,
     KnowledgeBaseInfo,
     Problem,
@@ -38,6 +39,7 @@ __all__ = [
     "Filters",
     "Hit",
     "Hits",
+    "Improvement",
     "IngestReport",
     "Json",
     "KnowledgeBaseInfo",

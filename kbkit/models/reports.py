@@ -12,6 +12,41 @@ from kbkit.models.values import Value
 
 
 @dataclass(frozen=True, slots=True)
+class Improvement(Value):
+    """What models have still to embed; static vectors serve searches until then.
+
+    Attributes:
+        cards: Documents whose card its model has not embedded.
+        chunks: Chunks that the model which the recipe names has not embedded.
+        seconds: What that takes, about, by how long a few took; 0 where none were embedded.
+        megabytes: What the vectors weigh as searches hold them; 0 where that was not asked for.
+        running: Whether a process works at it.
+    """
+
+    cards: int = 0
+    chunks: int = 0
+    seconds: float = 0.0
+    megabytes: float = 0.0
+    running: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.cards or self.chunks)
+
+    def __str__(self) -> str:
+        """As a person reads it: ``470 cards and 14,400 chunks, about 15 minutes, 22 MB``."""
+        counts = ((self.cards, "card"), (self.chunks, "chunk"))
+        named = [f"{n:,} {name}{'s' if n > 1 else ''}" for n, name in counts if n]
+        parts = [" and ".join(named) or "nothing"]
+        if self.seconds:
+            minutes = self.seconds / 60
+            parts.append(f"about {minutes:.0f} minutes" if minutes >= 2 else
+                         f"about {max(1, round(self.seconds))} s")  # fmt: skip
+        if self.megabytes:
+            parts.append(f"{self.megabytes:,.0f} MB")
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True)
 class KnowledgeBaseInfo(Value):
     """What the registry knows of a knowledge base.
 
@@ -25,6 +60,8 @@ class KnowledgeBaseInfo(Value):
         pending: Chunks that Chroma has not been given yet (searched all the same).
         card_embedder: Fingerprint of what embedded the cards that are searched; ``""`` without.
         cards_waiting: Documents whose card its model has not embedded yet.
+        chunks_waiting: Chunks that the model which the recipe names has not embedded yet, while
+            static vectors serve all.
     """
 
     id: str
@@ -42,7 +79,13 @@ class KnowledgeBaseInfo(Value):
     document_types: Mapping[str, int]
     pending: int
     cards_waiting: int = 0
+    chunks_waiting: int = 0
     card_embedder: str = ""
+
+    @property
+    def waiting(self) -> Improvement:
+        """What models have still to embed."""
+        return Improvement(self.cards_waiting, self.chunks_waiting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +138,8 @@ class Progress:
     """How far long work has come; handed to ``on_progress`` callbacks.
 
     Attributes:
-        stage: ``crawl``, ``store``, ``embed``, ``index``, ``evaluate``, ``candidates`` and ``tune``
-            (of `KnowledgeBase.tune`), ``export`` or ``site``.
+        stage: ``crawl``, ``store``, ``embed``, ``cards``, ``index``, ``evaluate``,
+            ``candidates`` and ``tune`` (of `KnowledgeBase.tune`), ``export`` or ``site``.
         done: Units done.
         total: Units in all as far as known, or ``None``.
         message: What is being worked on.
@@ -122,6 +165,7 @@ class IngestReport(Value):
             by kind (``pages`` counts the pages that were measured). The first pages of a site
             are measured, and every eighth of the others.
         poorly_read: Measured pages that lost more than a tenth, with what they lost.
+        improvement: What models have still to embed, where static vectors serve meanwhile.
     """
 
     new: int = 0
@@ -138,3 +182,4 @@ class IngestReport(Value):
     interrupted: bool = False
     fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     poorly_read: tuple[Problem, ...] = ()
+    improvement: Improvement | None = None

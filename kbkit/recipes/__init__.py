@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from kbkit.recipes.base import Spec
-from kbkit.recipes.loading import golden_questions, load_questions, load_recipe, parse_source
+from kbkit.recipes.loading import (
+    golden_questions,
+    load_questions,
+    load_recipe,
+    parse_embedding,
+    parse_source,
+)
 from kbkit.recipes.schema import (
     AnyEmbedding,
     ChunkingSpec,
@@ -68,5 +74,6 @@ __all__ = [
     "golden_questions",
     "load_questions",
     "load_recipe",
+    "parse_embedding",
     "parse_source",
 ]

@@ -10,9 +10,10 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from kbkit.errors import RecipeError
+from kbkit.errors import ConfigError, RecipeError
 from kbkit.recipes.base import Spec
 from kbkit.recipes.schema import (
+    AnyEmbedding,
     LlamaIndexEmbedding,
     MultilingualEmbedding,
     OnnxEmbedding,
@@ -38,6 +39,23 @@ def parse_source(values: Mapping[str, Any]) -> AnySource:
     """A source part of a recipe out of JSON values that it was written as."""
     source: AnySource = TypeAdapter(AnySource).validate_python(values)
     return source
+
+
+def parse_embedding(name: str) -> AnyEmbedding:
+    """The embedding that a name means: ``static``, or a preset.
+
+    Raises:
+        ConfigError: There is none of that name.
+    """
+    if name in ("static", "multilingual"):
+        return StaticEmbedding() if name == "static" else MultilingualEmbedding()
+    try:
+        return OnnxEmbedding.model_validate({"preset": name})
+    except ValidationError:
+        raise ConfigError(
+            f"embedding={name!r}: choose static, minilm or multilingual, or describe another as a "
+            "recipe does"
+        ) from None
 
 
 def load_recipe(path: str | Path) -> Recipe:

@@ -244,6 +244,14 @@ class KnowledgeBaseSpec(Spec):
     site: SiteSpec = SiteSpec()
     """What the exported site says."""
 
+    def embedded_by(self, embedding: AnyEmbedding) -> KnowledgeBaseSpec:
+        """The same with another embedder, and with the weight of its vectors where none is told."""
+        values = {name: getattr(self, name) for name in KnowledgeBaseSpec.model_fields}
+        if self.retrieval.dense_weight in (_MODEL_DENSE_WEIGHT, RetrievalSpec().dense_weight):
+            told = self.retrieval.model_dump(exclude={"dense_weight"})
+            values["retrieval"] = RetrievalSpec(**told)
+        return KnowledgeBaseSpec(**{**values, "embedding": embedding})
+
     @model_validator(mode="after")
     def _weigh_vectors(self) -> Self:
         told = "dense_weight" in self.retrieval.model_fields_set

@@ -12,7 +12,7 @@ from kbkit.embedding.base import Embedder, Vector
 from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Hit, Hits, Mode
 from kbkit.models.scores import fold_query
-from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
+from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
 from kbkit.retrieval.bm25 import bm25_scores
 from kbkit.retrieval.candidates.base import Candidates, Corpus, EncodedQuery, cosines
 from kbkit.retrieval.candidates.catalog import CatalogCorpus
@@ -169,7 +169,10 @@ class Retriever:
         row = knowledge_bases.get_by_id(transaction, self.kb_id)
         known = self._known
         same = known is not None and known.row.config == row.config
+        same = same and known is not None and known.row.embedder == row.embedder
         spec = known.spec if known and same else KnowledgeBaseSpec.model_validate(row.config)
+        if row.waits and not same:  # then static vectors weigh what they do elsewhere
+            spec = spec.embedded_by(StaticEmbedding())
         totals = ratings.totals(transaction, row.id)
         indexes = corpus.indexes(transaction, row.id)
         if not (totals.chunks and spec.learning.questions):

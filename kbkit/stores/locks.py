@@ -37,6 +37,18 @@ class FolderLocks:
         """Where the lock files are."""
         return self._folder
 
+    def is_held(self, name: str) -> bool:
+        """Whether another holds a lock right now.
+
+        Args:
+            name: As `hold` takes it.
+        """
+        try:
+            with self.hold(name, wait=0):
+                return False
+        except ConflictError:
+            return True
+
     @contextmanager
     def hold(self, name: str, *, wait: float, task: str = "") -> Iterator[None]:
         """Hold a lock; it may be taken again inside by the same thread only through nesting.

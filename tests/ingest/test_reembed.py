@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kbkit
-from kbkit.errors import ConflictError, EmbedderError
+from kbkit.errors import EmbedderError
 from kbkit.recipes import KnowledgeBaseSpec
 
 SECTIONS = "\n\n".join(f"## Part {n}\n\nNumber {n} says hello to nr{n}x." for n in range(40))
@@ -98,7 +98,9 @@ def test_another_process_notices(kb, workspace, wordy_config):
     assert kb.search("A zebra came late.", mode="dense")[0].title == "Late"
 
 
-def test_an_ingest_whose_embedder_was_changed_says_so(kb, workspace, wordy_config, tmp_path):
+def test_an_ingest_whose_embedder_was_changed_goes_on_with_the_new_one(
+    kb, workspace, wordy_config, tmp_path
+):
     lines = tmp_path / "a.jsonl"
     lines.write_text('{"uri": "a", "title": "A", "text": "Apples."}\n')
     with kbkit.open(workspace.path) as other:
@@ -107,10 +109,11 @@ def test_an_ingest_whose_embedder_was_changed_says_so(kb, workspace, wordy_confi
         def change(_):
             changed.append(kb.configure(wordy_config(dimensions=32)))
 
-        with pytest.raises(ConflictError, match="run this again"):
-            other["notes"].ingest(kbkit.JsonlSource(path=str(lines)), on_progress=change)
+        report = other["notes"].ingest(kbkit.JsonlSource(path=str(lines)), on_progress=change)
         assert changed
-        assert other["notes"].ingest(kbkit.JsonlSource(path=str(lines))).new == 1
+        assert report.new == 1
+    assert kb.info().dimensions == 32
+    assert kb.search("Apples.", mode="dense")[0].title == "A"
 
 
 def test_the_static_default_may_take_over(kb):

@@ -20,6 +20,7 @@ from kbkit.stores.catalog.schema import (
     chunks,
     documents,
     dropped_collections,
+    embedded,
     knowledge_bases,
     outbox,
     sources,
@@ -58,6 +59,12 @@ class KnowledgeBaseRow:
     card_embedder: str
     card_model: str
     cards_version: int
+
+    @property
+    def waits(self) -> bool:
+        """Whether static vectors serve its chunks until another embedder has embedded all."""
+        wanted = self.config.get("embedding", {}).get("type", "static")
+        return wanted != "static" and self.embedder.startswith("static:")
 
 
 def create(
@@ -249,12 +256,25 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
             document_types=types[row.id],
             pending=pending.get(row.id, 0),
             card_embedder=row.card_embedder,
+            chunks_waiting=_chunks_waiting(transaction, row, chunk_counts.get(row.id, 0)),
             cards_waiting=max(
                 0, sum(types[row.id].values()) - embedded_cards[row.id] if row.card_model else 0
             ),
         )
         for row in rows
     ]
+
+
+def _chunks_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:
+    """How many chunks a model has not embedded yet, where static vectors serve until it has."""
+    if not row.waits:
+        return 0
+    held = transaction.execute(
+        sa.select(sa.func.count())
+        .select_from(embedded)
+        .where(embedded.c.kb_id == row.id, embedded.c.embedder != row.embedder)
+    ).scalar_one()
+    return max(0, count - held) or min(1, count)  # until they are taken over
 
 
 def _embedded_cards(transaction: Transaction, kb_ids: Sequence[str]) -> Counter[str]:

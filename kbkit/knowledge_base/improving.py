@@ -1,0 +1,232 @@
+"""Models embed what static vectors serve meanwhile: cards, and chunks where a recipe says so."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from kbkit.embedding.base import Embedder
+from kbkit.errors import ConfigError, ConflictError, EmbedderError
+from kbkit.ingest.card_vectors import CardsLeft
+from kbkit.ingest.chunking import embedded_text
+from kbkit.ingest.document_writer import Destination
+from kbkit.ingest.pipeline import Stop
+from kbkit.ingest.reembed import reembed
+from kbkit.models import Improvement, IngestReport, Progress
+from kbkit.processes import start_module
+from kbkit.progress import OnProgress, progress_bar
+from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec
+from kbkit.stores.catalog import cards, knowledge_bases, pending_vectors, reading
+
+if TYPE_CHECKING:
+    from kbkit.knowledge_base.handle import Handle
+
+_T = TypeVar("_T")
+PROCESS = "improver"
+"""Name of the lock that the process in the background holds."""
+_SAMPLE = 16
+"""Texts whose time tells what the others will take."""
+_POLL = 0.2
+"""Seconds between two looks at how far another process is."""
+
+
+class Improving:
+    """Has models embed what they have not embedded of one knowledge base yet."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+        self._stores = handle.stores
+        self._lock = f"improve-{handle.id}"
+
+    @property
+    def left(self) -> Improvement:
+        """What is left."""
+        info, locks = self._handle.info(), self._stores.locks
+        running = locks.is_held(self._lock) or locks.is_held(PROCESS)
+        return Improvement(info.cards_waiting, info.chunks_waiting, running=running)
+
+    def after_ingest(
+        self,
+        *,
+        wait: bool = False,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> Improvement | None:
+        """Have what is new searched by all legs, and begin what takes longer.
+
+        Args:
+            wait: Do all of it here and now, whatever the settings say.
+            on_progress: Called as the work goes on.
+            stop: Asked often; true ends it cleanly.
+
+        Returns:
+            What is left to be done; ``None`` if that is nothing.
+        """
+        found = self._handle.cards.make(wait=False, on_progress=on_progress, stop=stop)
+        self._handle.embed_questions()
+        if not found.cards and not self._handle.row().waits:
+            return None
+        left = replace(self.left, seconds=found.seconds)
+        mode = self._handle.resources.settings.improve
+        if wait or mode == "wait" or self._stores.address is None:
+            left = self.improve(on_progress=on_progress, stop=stop)
+        elif mode == "background" and not stop():
+            left = replace(left, running=self._start())
+        return left or None
+
+    def improve(
+        self,
+        *,
+        embedding: AnyEmbedding | None = None,
+        background: bool = False,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> Improvement:
+        """See `KnowledgeBase.improve`."""
+        if embedding is not None:
+            self._choose(embedding, background, on_progress, stop)
+        left = self.left
+        if background and self._stores.address is not None:
+            return replace(left, running=self._start()) if left else left
+        with progress_bar(on_progress) as tell:
+            before = None
+            while left != before and not stop():  # what came meanwhile is done too
+                try:
+                    with self._stores.locks.hold(self._lock, wait=0):
+                        self._embed_all(tell, stop)
+                except ConflictError:
+                    if not self._stores.locks.is_held(self._lock):
+                        raise
+                    self._watch(tell, stop)
+                before, left = left, self.left
+        return left
+
+    def reembed(
+        self, spec: KnowledgeBaseSpec, on_progress: OnProgress | None, stop: Stop
+    ) -> IngestReport:
+        """Change the embedder, if another is wanted or the one there was gives other vectors."""
+        try:
+            embedder = self._handle.resources.embedder(spec.embedding)
+        except (ConfigError, EmbedderError):
+            if spec.embedding == self._handle.spec.embedding and not self._handle.row().waits:
+                return IngestReport()  # other settings can change without it
+            raise
+        if embedder.fingerprint == self._handle.row().embedder:
+            return IngestReport()
+        place = Destination(self._stores.database, self._handle.id, spec, embedder)
+        return reembed(self._stores, place, on_progress=on_progress, stop=stop)
+
+    def fit_encoder(self) -> float | None:
+        """Fit the query encoder if that is due; gives how many seconds it took."""
+        from kbkit.retrieval.encoder_fitting import is_due
+
+        with self._stores.database.read() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self._handle.id)
+            if row.waits or not is_due(transaction, row):
+                return None
+        start = time.perf_counter()
+        with suppress(ConfigError, EmbedderError):  # searches say that there is none
+            self._handle.fit_query_encoder()
+        return round(time.perf_counter() - start, 3)
+
+    def estimate(self, embedding: AnyEmbedding | None = None) -> Improvement:
+        """What is left, and what it takes, by how long a few texts took."""
+        spec = self._handle.spec.embedding if embedding is None else embedding
+        row, database = self._handle.row(), self._stores.database
+        embedder, model = self._handle.resources.embedder(spec), self._handle.card_model(row)
+        texts: list[str] = []
+        with database.read() as transaction:
+            left, chunks = cards.counts(transaction, row.id, model.fingerprint)[1], 0
+            said = list(cards.lacking(transaction, row.id, model.fingerprint).values())
+            if embedder.fingerprint != row.embedder:
+                find = (transaction, row.id, embedder.fingerprint)
+                chunks = pending_vectors.count_without(*find)
+                rows = pending_vectors.without(*find, after=0, limit=chunks)
+                some = [each.seq for each in _some(rows)]
+                for chunk, document in reading.get_chunks(transaction, some).values():
+                    texts.append(embedded_text(document.title, chunk.heading_path, chunk.text))
+        seconds = left * _seconds(model, _some(said)) + chunks * _seconds(embedder, texts)
+        numbers = left * model.dimensions + chunks * embedder.dimensions
+        running = self.left.running
+        return Improvement(left, chunks, round(seconds, 1), round(4e-6 * numbers, 1), running)
+
+    def _choose(
+        self,
+        embedding: AnyEmbedding,
+        background: bool,
+        on_progress: OnProgress | None,
+        stop: Stop,
+    ) -> None:
+        """Note that chunks are to be embedded by another embedder, which can be opened."""
+        self._handle.resources.embedder(embedding)
+        row = self._handle.row()
+        spec = KnowledgeBaseSpec.model_validate(row.config).embedded_by(embedding)
+        if not row.embedder.startswith("static:"):  # its vectors serve until there are others
+            if background:
+                raise ConfigError(
+                    f"{row.name}: is embedded by {row.embedder}, and only static vectors make way "
+                    "in the background; leave background out"
+                )
+            with self._stores.locks.hold(self._lock, wait=0, task="improving this knowledge base"):
+                if self.reembed(spec, on_progress, stop).interrupted:
+                    return
+        with self._stores.database.write() as transaction:
+            row = knowledge_bases.get_by_id(transaction, row.id)
+            knowledge_bases.update(
+                transaction,
+                row.id,
+                description=row.description,
+                config=spec.model_dump(mode="json"),
+            )
+
+    def _embed_all(self, on_progress: OnProgress | None, stop: Stop) -> None:
+        left = CardsLeft(1)
+        while left.cards and not stop():  # documents may come meanwhile
+            left = self._handle.cards.make(on_progress=on_progress, stop=stop)
+        self._handle.embed_questions()
+        self._embed_chunks(on_progress, stop)
+
+    def _embed_chunks(self, on_progress: OnProgress | None, stop: Stop) -> None:
+        if not stop() and not self.reembed(self._handle.spec, on_progress, stop).interrupted:
+            self.fit_encoder()
+            self._stores.snapshots.save(self._handle.id)
+
+    def _watch(self, on_progress: OnProgress | None, stop: Stop) -> None:
+        """Tell how far another process is, until there is nothing left or it has ended."""
+        first = left = self.left
+        while left and not stop() and self._stores.locks.is_held(self._lock):
+            if on_progress is not None:
+                stage = "cards" if left.cards else "embed"
+                total = getattr(first, "cards" if left.cards else "chunks")
+                done = total - getattr(left, "cards" if left.cards else "chunks")
+                on_progress(Progress(stage, max(0, done), total, "in the background"))
+            time.sleep(_POLL)
+            left = self.left
+
+    def _start(self) -> bool:
+        """Have a process do the rest; one that is at work does it too. Gives whether one does."""
+        address, locks = self._stores.address, self._stores.locks
+        if address is None:
+            return False
+        with suppress(OSError):  # then the next ingest tries again
+            if not locks.is_held(PROCESS):
+                start_module("kbkit.improver", address.to_json())
+            return True
+        return False
+
+
+def _some(values: list[_T]) -> list[_T]:
+    """A sample from all over a list."""
+    return values[:: max(1, len(values) // _SAMPLE)][:_SAMPLE]
+
+
+def _seconds(embedder: Embedder, texts: list[str]) -> float:
+    """What a text takes."""
+    if not texts:
+        return 0.0
+    embedder.embed_passages(texts[:2])  # what only the first takes longer for
+    start = time.perf_counter()
+    embedder.embed_passages(texts)
+    return (time.perf_counter() - start) / len(texts)
