@@ -46,6 +46,8 @@ RANGES = {
 """What is learned, and between which ends."""
 RATING_RANGES = {"learned_weight": (0.0, 4.0), "rating_weight": (0.0, 0.5)}
 """What is learned where ratings tell anything about the candidates of some query."""
+_LEGS = ("card_weight", "page_weight", "learned_weight")
+"""Weights of legs that bring candidates of their own."""
 MAX_P_VALUE = 0.01
 """Largest p-value of a win that counts. Stricter than usual, since what is kept ought to last."""
 _TRIED = 256
@@ -220,7 +222,8 @@ def tune(
             )
     with progress_bar(on_progress) as report:
         caches = [
-            CandidateCache.fetch(e, queries, e.spec.retrieval, report) for e, queries in asked
+            CandidateCache.fetch(each, queries, _with_all_legs(each.spec.retrieval), report)
+            for each, queries in asked
         ]
         ranges = RANGES | {
             name: ends
@@ -350,3 +353,10 @@ def _points(ranges: Mapping[str, tuple[float, float]]) -> Values:
     low, high = zip(*ranges.values(), strict=True)
     sequence = qmc.Sobol(len(ranges), rng=np.random.default_rng(0)).random(_TRIED)
     return np.asarray(qmc.scale(sequence, low, high), np.float64)
+
+
+def _with_all_legs(retrieval: RetrievalSpec) -> RetrievalSpec:
+    """Settings by which each leg finds candidates: a leg without weight is not even asked."""
+    fields = RetrievalSpec.model_fields
+    silent = [name for name in _LEGS if not getattr(retrieval, name)]
+    return retrieval.model_copy(update={name: fields[name].default for name in silent})

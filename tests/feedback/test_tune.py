@@ -15,7 +15,7 @@ from kbkit.errors import ConfigError
 from kbkit.feedback.candidate_cache import CandidateCache
 from kbkit.feedback.evaluation_set import evaluation_set
 from kbkit.feedback.judgements import Judgements
-from kbkit.feedback.tune import RANGES
+from kbkit.feedback.tune import RANGES, _with_all_legs
 from kbkit.knowledge_base import handle_of
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec, load_recipe
 
@@ -175,6 +175,18 @@ def test_trials_rank_exactly_as_search_does(base, judged, by_page):
         figures = base.feedback.evaluate(asked, retrieval=one).values()["ndcg@10"]
         np.testing.assert_allclose(trials.ndcg(one), figures, atol=1e-12)
     assert len(CandidateCache.fetch(handle_of(base), tasks, settings[2]).near_duplicates) > 0
+
+
+def test_legs_that_have_no_weight_are_tried_too(base, judged):
+    alone = RetrievalSpec(card_weight=0, page_weight=0, candidates=7)
+    tasks = evaluation_set(handle_of(base), judged)
+    features = CandidateCache.fetch(handle_of(base), tasks, alone).features
+    assert not features.page.any()
+    asked = _with_all_legs(alone)
+    assert asked.candidates == 7
+    assert asked.card_weight == RetrievalSpec().card_weight
+    assert CandidateCache.fetch(handle_of(base), tasks, asked).features.page.any()
+    assert _with_all_legs(RetrievalSpec(page_weight=0.1)).page_weight == 0.1
 
 
 def test_too_few_queries_are_refused(base, judged):
