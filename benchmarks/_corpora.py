@@ -157,6 +157,7 @@ def corpora(
                     spec = KnowledgeBaseSpec(embedding=embedding or StaticEmbedding())
                     workspace.create(name, spec=spec)
                 workspace[name].ingest(source)
+                getattr(workspace[name], "improve", bool)()  # models embed behind the ingest
                 complete.touch()
             yield Corpus(name, workspace[name], questions(workspace[name]))
 

@@ -149,7 +149,7 @@ def legs(names: Sequence[str]) -> Iterator[list[str]]:
         name
         for name in RetrievalSpec.model_fields
         if name.endswith("_weight")
-        and name not in ("dense_weight", "rating_weight")
+        and name not in ("dense_weight", "rating_weight", "learned_weight")
         and getattr(default, name) > 0
     ]
     alone = {
