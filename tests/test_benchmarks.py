@@ -87,3 +87,12 @@ def test_missing_data_is_told_and_all_benchmarks_are_in_the_index(tmp_path: Path
     for name, told in WITHOUT_DATA.items():
         assert f"| {name} | {told} |" in index
     assert "scifact: its data is missing" in done.stdout
+
+
+def test_paraphrases_are_complete_and_no_question_stands_twice() -> None:
+    lines = (BENCHMARKS / "data" / "paraphrases.tsv").read_text("utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if not line.startswith("#")]
+    assert len(rows) >= 40
+    assert {len(row) for row in rows} == {5}
+    asked = [(row[0], question) for row in rows for question in row[2:]]
+    assert len(set(asked)) == len(asked)
