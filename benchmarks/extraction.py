@@ -1,10 +1,10 @@
 """Measures extraction against plain trafilatura: what is kept, on articles, and how fast.
 
-    python benchmarks/extraction.py [--pages N] [--before N] [--speed N]
+    python benchmarks/extraction.py [--pages N] [--before N] [--speed N] [--sites FOLDER]
 
-Reads the documentation of Debian's packages under /usr/share/doc and the articles under
-``../shared/eval/articles`` (and says what is missing); prints Markdown tables and writes them to
-``build/bench/extraction.md``.
+Reads the documentation of Debian's packages under /usr/share/doc, the sets that `generated.py` made
+in a folder, and the articles under ``../shared/eval/articles`` (and says what is missing); prints
+Markdown tables and writes them to ``build/bench/extraction.md``.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ import trafilatura
 from _corpora import EVAL, report
 
 from kbkit.sources.decode import decode
-from kbkit.sources.html.extract import extract
-from kbkit.sources.html.fidelity import KINDS, Fidelity
+from kbkit.sources.html.extract import ExtractedPage, extract
+from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
+from kbkit.sources.html.fidelity_report import FidelityReport, PageFidelity
 from kbkit.sources.html.site_extractor import SiteExtractor
 
 ARTICLES = EVAL / "articles"
@@ -39,6 +40,9 @@ MANUALS = {
     "nodejs-doc": "/usr/share/doc/nodejs/api",
 }
 AHEAD = 64
+SITE_PAGES = 150
+SURVEYED = 100
+HALVES = 20
 
 
 def main() -> None:
@@ -47,9 +51,19 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=100_000, help="pages of each manual")
     parser.add_argument("--before", type=int, default=40, help="pages that trafilatura reads")
     parser.add_argument("--speed", type=int, default=120, help="pages to time trafilatura with")
+    parser.add_argument("--sites", type=Path, help="sets of `generated.py`, 150 pages of each")
     options = parser.parse_args()
+    if options.sites:
+        options.pages = min(options.pages, SITE_PAGES)
     logging.disable(logging.CRITICAL)
-    parts = [fidelity_table(options.pages, options.before), article_table()]
+    manuals = {name: Path(place) for name, place in MANUALS.items()}
+    if options.sites:
+        manuals = {
+            one.name: one
+            for one in sorted(options.sites.iterdir())
+            if one.is_dir() and one.name != "tools"
+        }
+    parts = [fidelity_table(manuals, options.pages, options.before), article_table()]
     parts.append(speed_table(options.speed))
     report("extraction", ["\n\n".join(parts)])
 
@@ -61,19 +75,18 @@ def pages_of(folder: Path, most: int) -> list[Path]:
     return pages[:most]
 
 
-def read(folder: Path, pages: list[Path]) -> Iterator[tuple[Path, str]]:
-    """Pages and their Markdown as kbkit reads a site: streamed, with all processors."""
+def read(folder: Path, pages: list[Path]) -> Iterator[tuple[Path, ExtractedPage]]:
+    """Pages and what they say as kbkit reads a site: streamed, with all processors."""
     reader = SiteExtractor(expected=len(pages))
 
-    def ready() -> Iterator[tuple[Path, str]]:
+    def ready() -> Iterator[tuple[Path, ExtractedPage]]:
         reading = reader.poll(0.2)
         if reading is not None and reading.final and reading.page.content:
-            yield reading.key, reading.page.content
+            yield reading.key, reading.page
 
     try:
         for path in pages:
-            url = f"https://docs.example/{path.relative_to(folder).as_posix()}"
-            reader.submit(path, url, path.read_bytes(), "")
+            reader.submit(path, address(folder, path), path.read_bytes(), "")
             while reader.pending >= AHEAD:
                 yield from ready()
         while reader.pending:
@@ -92,43 +105,60 @@ def plain(html: str, *, links: bool = False) -> str:
     return text or ""
 
 
-def fidelity_table(most: int, before: int) -> str:
+def address(folder: Path, page: Path) -> str:
+    """Where a page would be on the web."""
+    return f"https://docs.example/{page.relative_to(folder).as_posix()}"
+
+
+def fidelity_table(manuals: dict[str, Path], most: int, before: int) -> str:
     """What the Markdown keeps of each manual, before and after."""
     lines = [
-        "Kept share in per cent, of all things of the kind (navigation: pages free of it).\n",
-        f"| manual | reader | pages | {' | '.join(KINDS)} |",
-        "|" + " --- |" * (3 + len(KINDS)),
+        "Kept share in per cent, of all things of the kind (surplus: share of the text that is "
+        "not content).\n",
+        f"| manual | reader | pages | lost | titles | {' | '.join(KINDS)} |",
+        "|" + " --- |" * (5 + len(KINDS)),
     ]
-    for name, place in MANUALS.items():
-        folder = Path(place)
+    for name, folder in manuals.items():
         if not folder.is_dir():
-            lines.append(f"| {name} | not installed |" + " |" * (1 + len(KINDS)))
+            lines.append(f"| {name} | not installed |" + " |" * (3 + len(KINDS)))
             continue
         pages = pages_of(folder, most)
-        sample = [path for path in pages if path.stat().st_size < 300_000][:before]
-        figures = Fidelity()
-        for path in sample:
+        template = recurring([survey(decode(path.read_bytes(), "")) for path in pages[:SURVEYED]])
+        measured = []
+        for path in [path for path in pages if path.stat().st_size < 300_000][:before]:
             html = decode(path.read_bytes(), "")
-            figures.add(html, plain(html))
-        lines.append(row(name, "trafilatura", len(sample), figures))
-        figures = Fidelity()
-        count = 0
-        for path, markdown in read(folder, pages):
-            figures.add(decode(path.read_bytes(), ""), markdown)
-            count += 1
-        lines.append(row(name, "kbkit", count, figures))
+            figures = Fidelity()
+            figures.add(html, plain(html, links=True), url=address(folder, path), template=template)
+            measured.append(PageFidelity(path.name, figures, path.name))
+        lines.append(row(name, "trafilatura", len(measured), measured))
+        measured = []
+        for path, page in read(folder, pages):
+            figures = Fidelity()
+            found = figures.add(
+                decode(path.read_bytes(), ""), page.content, url=address(folder, path),
+                template=template, article=page.article,
+            )  # fmt: skip
+            names = found.names if found is not None else ()
+            one = PageFidelity(path.name, figures, page.title, page.article, names=names)
+            measured.append(one)
+        lines.append(row(name, "kbkit", len(pages), measured))
         print(lines[-1], file=sys.stderr)
     return "\n".join(lines)
 
 
-def row(name: str, reader: str, pages: int, figures: Fidelity) -> str:
+def row(name: str, reader: str, pages: int, measured: list[PageFidelity]) -> str:
     """One line of the table of fidelity."""
+    total = Fidelity()
+    for page in measured:
+        total.include(page.fidelity)
+    titles = FidelityReport(tuple(measured), total).titles
     cells = (
-        f"{100 * figures.share(kind):.2f} of {figures.wanted[kind]:,}" if figures.wanted[kind]
+        f"{100 * total.share(kind):.2f} of {total.wanted[kind]:,}" if total.wanted[kind]
         else "none"
         for kind in KINDS
     )  # fmt: skip
-    return f"| {name} | {reader} | {pages} | {' | '.join(cells)} |"
+    first = f"| {name} | {reader} | {pages} | {pages - len(measured)} | {100 * titles:.1f}"
+    return f"{first} | {' | '.join(cells)} |"
 
 
 def article_table() -> str:
@@ -152,12 +182,42 @@ def article_table() -> str:
         "| reader | P | R | F | P, text | R, text | F, text |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
+    folded: dict[str, list[str]] = {}
     for name, reader in readers.items():
         texts = [reader(page) for page in expected]
         raw = scores([fold(text) for text in texts], expected)
         bare = scores([fold(unmarked(text)) for text in texts], expected)
         lines.append(f"| {name} | " + " | ".join(f"{value:.3f}" for value in raw + bare) + " |")
         print(lines[-1], file=sys.stderr)
+        folded[name] = [fold(text) for text in texts]
+    return "\n".join([*lines, "", halves(folded, expected)])
+
+
+def halves(texts: dict[str, list[str]], expected: list[dict[str, list[str]]]) -> str:
+    """F of each reader less that of plain trafilatura, on random halves of the articles.
+
+    A rule that was chosen on one half shows on the other what it is worth.
+    """
+    base, *others = texts
+    lines = [
+        f"F less that of {base}, on {HALVES} pairs of random halves.\n",
+        "| reader | mean | worst half | best half |",
+        "| --- | --- | --- | --- |",
+    ]
+    numbers = list(range(len(expected)))
+    parts = []
+    for seed in range(HALVES):
+        random.Random(seed).shuffle(numbers)
+        middle = len(numbers) // 2
+        parts += [numbers[:middle], numbers[middle:]]
+
+    def f_of(name: str, part: list[int]) -> float:
+        return scores([texts[name][at] for at in part], [expected[at] for at in part])[2]
+
+    for name in others:
+        found = [f_of(name, part) - f_of(base, part) for part in parts]
+        mean = sum(found) / len(found)
+        lines.append(f"| {name} | {mean:+.4f} | {min(found):+.4f} | {max(found):+.4f} |")
     return "\n".join(lines)
 
 

@@ -91,6 +91,8 @@ class BuildReport:
                 lines.append((label, f"{reason}: {uris[0]}{more}"))
         if ingest.fidelity:
             lines.append(("read", _fidelity_line(ingest.fidelity)))
+        for warning in ingest.warnings:
+            lines.append(("warning", f"poorly read: {warning.uri}: {warning.reason}"))
         for page in ingest.poorly_read[:_POOR_SHOWN]:
             lines.append(("poorly read", f"{page.uri}: {page.reason}"))
         if (others := len(ingest.poorly_read) - _POOR_SHOWN) > 0:
@@ -115,12 +117,12 @@ def _fidelity_line(fidelity: Mapping[str, tuple[int, int]]) -> str:
     shares = ", ".join(
         f"{kind} {100 * kept / wanted:.1f} %"
         for kind, (kept, wanted) in fidelity.items()
-        if wanted and kind in ("code", "headings", "rows")
+        if wanted and kind in ("words", "code", "headings", "rows")
     )
-    clean, pages = fidelity.get("navigation", (0, 0))
-    navigation = f", {pages - clean:,} pages with navigation in the text" if clean < pages else ""
+    kept, written = fidelity.get("surplus", (0, 0))
+    surplus = f", {1 - kept / written:.1%} of the text is not content" if kept < written else ""
     measured = f"{fidelity['pages'][1]:,} pages measured"
-    return measured + (f": kept {shares}" if shares else "") + navigation
+    return measured + (f": kept {shares}" if shares else "") + surplus
 
 
 def build(

@@ -104,6 +104,8 @@ def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
         for label, problems in (("failed", report.failed), ("skipped", report.skipped)):
             for problem in problems:
                 say(f"{label}: {problem.uri}: {problem.reason}")
+        for warning in report.warnings:
+            say(f"poorly read: {warning.uri}: {warning.reason}")
 
 
 def say_improvement(left: Improvement, name: str) -> None:

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from kbkit.workspace import Workspace
 
 
+WORST_PAGES = 5
+
+
 @app.command()
 def search(
     context: typer.Context,
@@ -212,7 +215,8 @@ def fidelity(
     allow_private: AllowPrivate = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure what the Markdown of pages keeps: code, headings, anchors, terms, table rows."""
+    """Measure what the Markdown of pages keeps, and how much of it is not their content."""
+    from kbkit.models.fidelity import losses
     from kbkit.sources.html.fidelity_report import fidelity as measure
 
     with progress() as on_progress:
@@ -230,6 +234,11 @@ def fidelity(
     for row in rows:
         table.add_row(*row)
     console().print(table)
+    say(f"{report.titles:.1%} of the titles tell their page from all others")
+    if report.warning:
+        say(f"poorly read: {report.warning}")
+    for one in report.worst[:WORST_PAGES]:
+        say(f"worst: {one.uri}: {losses(one.fidelity.counts())}")
 
 
 def _asked(

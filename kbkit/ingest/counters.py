@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from kbkit.models import IngestReport, Problem, SourceDocument
-from kbkit.models.fidelity import POOR, fidelity_score
+from kbkit.models.fidelity import POOR, fidelity_score, losses, poor_site
+
+_WORST = 3  # pages that a warning names
 
 
 @dataclass(slots=True)
@@ -24,6 +26,8 @@ class RunCounters:
     kept: Counter[str] = field(default_factory=Counter)
     wanted: Counter[str] = field(default_factory=Counter)
     poorly_read: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    scores: list[tuple[float, str]] = field(default_factory=list)
 
     def measured(self, document: SourceDocument) -> None:
         """Take in how faithfully a document was read, if that was measured."""
@@ -31,14 +35,26 @@ class RunCounters:
             return
         self.kept["pages"] += 1
         self.wanted["pages"] += 1
-        lost = []
         for kind, (kept, wanted) in document.fidelity.items():
             self.kept[kind] += kept
             self.wanted[kind] += wanted
-            if kept < wanted:
-                lost.append(f"{kind} {kept} of {wanted}")
-        if lost and fidelity_score(document.fidelity) < POOR:
-            self.poorly_read.append(Problem(document.uri, f"kept of the page: {', '.join(lost)}"))
+        score = fidelity_score(document.fidelity)
+        self.scores.append((score, document.uri))
+        if score < POOR:
+            self.poorly_read.append(Problem(document.uri, losses(document.fidelity)))
+
+    def judge(self, place: str, before: Mapping[str, tuple[int, int]]) -> None:
+        """Warn of a source whose pages were poorly read.
+
+        Args:
+            place: What the source reads.
+            before: Figures of the sources that were read before it.
+        """
+        scores, self.scores = sorted(self.scores), []
+        if reason := poor_site(self.fidelity(before) if scores else {}):
+            worst = ", ".join(uri for _, uri in scores[:_WORST])
+            said = f"{reason} ({len(scores):,} pages measured; worst: {worst})"
+            self.warnings.append(Problem(place, said))
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:
@@ -59,6 +75,7 @@ class RunCounters:
             interrupted=self.interrupted,
             fidelity=self.fidelity({}),
             poorly_read=tuple(self.poorly_read),
+            warnings=tuple(self.warnings),
         )
 
     def fidelity(self, before: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:

@@ -180,6 +180,7 @@ class Pipeline:
                 done += 1
                 if run.on_progress is not None:
                     run.on_progress(Progress("crawl", done, None, event.uri, counters.report()))
+        counters.judge(row.place, before)
         if run.stop():
             counters.interrupted = True
             return

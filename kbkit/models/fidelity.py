@@ -5,17 +5,61 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 POOR = 0.9
-"""Share of code, headings and table rows below which a page counts as poorly read."""
+"""Kept share of words, or of code, headings and table rows, below which a page is poorly read."""
+_LEAST = {"words": 0.99, "surplus": 0.97, "headings": 0.97, "code": 0.97, "rows": 0.97}
+"""Kept shares below which a site is poorly read; of ``surplus``, the share that is content."""
 
 _COUNTED = ("code", "headings", "rows")
 
 
 def fidelity_score(figures: Mapping[str, tuple[int, int]]) -> float:
-    """Kept share of code blocks, headings and table rows together, from 0 to 1.
+    """How faithfully a page was read, from 0 to 1.
+
+    The least of three: the kept share of its words; that of its code blocks, headings and table
+    rows together; the share of the written words that are its content.
 
     Args:
         figures: Kept and wanted things by kind.
     """
     pairs = [figures.get(kind, (0, 0)) for kind in _COUNTED]
-    wanted = sum(pair[1] for pair in pairs)
-    return sum(pair[0] for pair in pairs) / wanted if wanted else 1.0
+    things = (sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs))
+    return min(_share(one) for one in (things, *(figures.get(k, (0, 0)) for k in _WORDS)))
+
+
+def losses(figures: Mapping[str, tuple[int, int]]) -> str:
+    """What a page lost and what it holds besides, in one line; ``""`` where it is whole.
+
+    Args:
+        figures: Kept and wanted things by kind.
+    """
+    found = [
+        f"{kind} {kept:,} of {wanted:,}"
+        for kind, (kept, wanted) in figures.items()
+        if kept < wanted and kind not in ("surplus", "pages")
+    ]
+    lines = [f"kept of the page: {', '.join(found)}"] if found else []
+    kept, wanted = figures.get("surplus", (0, 0))
+    if kept < wanted:
+        lines.append(f"{wanted - kept:,} of {wanted:,} words written are not its content")
+    return "; ".join(lines)
+
+
+def poor_site(figures: Mapping[str, tuple[int, int]]) -> str:
+    """What is wrong with how the pages of a site were read, in one line; ``""`` if nothing is.
+
+    Args:
+        figures: Kept and wanted things of its pages, by kind.
+    """
+    shares = {kind: _share(figures.get(kind, (0, 0))) for kind in _LEAST}
+    return ", ".join(
+        f"{1 - share:.1%} of the text is not content" if kind == "surplus"
+        else f"{1 - share:.1%} of the {kind} {'is' if kind == 'code' else 'are'} missing"
+        for kind, share in shares.items() if share < _LEAST[kind]
+    )  # fmt: skip
+
+
+_WORDS = ("words", "surplus")
+
+
+def _share(pair: tuple[int, int]) -> float:
+    return pair[0] / pair[1] if pair[1] else 1.0

@@ -164,7 +164,9 @@ class IngestReport(Value):
         fidelity: What the Markdown of the measured pages keeps of them: kept and wanted things
             by kind (``pages`` counts the pages that were measured). The first pages of a site
             are measured, and every eighth of the others.
-        poorly_read: Measured pages that lost more than a tenth, with what they lost.
+        poorly_read: Measured pages that lost more than a tenth, or of which a tenth is not their
+            content, with what they lost.
+        warnings: Sources whose pages were poorly read as a whole, with the worst pages.
         improvement: What models have still to embed, where static vectors serve meanwhile.
     """
 
@@ -182,4 +184,5 @@ class IngestReport(Value):
     interrupted: bool = False
     fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     poorly_read: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
     improvement: Improvement | None = None

@@ -20,8 +20,6 @@ NEAR_ENOUGH = 0.3
 """Least cosine of two documents' means, once the mean of all is taken off."""
 _ROWS = 256
 """Documents that are compared with all others at once, so that the products stay small."""
-_PLACES = ("url", "path", "name")
-"""Options of a source that say where it reads."""
 
 
 def gather_facts(transaction: Transaction, kb_id: str, snapshot: Snapshot) -> Facts:
@@ -146,10 +144,9 @@ def _source(transaction: Transaction, row: runs.SourceRow) -> SourceFacts:
         key=lambda fidelity: fidelity.get("pages", (0, 0))[1],
         default={},
     )
-    place = next((str(row.spec[name]) for name in _PLACES if row.spec.get(name)), row.type)
     return SourceFacts(
         type=row.type,
-        place=place,
+        place=row.place,
         day=ended[0][0].date().isoformat() if ended else "",
         fidelity={kind: (int(kept), int(wanted)) for kind, (kept, wanted) in measured.items()},
     )

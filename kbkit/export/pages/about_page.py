@@ -23,11 +23,13 @@ LICENSES = 100
 """Most licenses, with whom to credit, that the page tells one by one."""
 
 _KINDS = {
+    "words": "words",
     "code": "code blocks",
     "headings": "headings",
     "anchors": "anchors of headings",
     "terms": "terms that are explained",
     "rows": "table rows",
+    "links": "links",
 }
 
 

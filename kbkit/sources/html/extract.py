@@ -75,6 +75,7 @@ class ExtractedPage:
         reason: Why there is no content, or why it should not be used; one line for a person.
         failed: The page could not be read, which says nothing about what it holds.
         fidelity: Kept and wanted things by kind, where that was measured.
+        survey: Keys of its texts, where that was measured, for `html.fidelity.recurring`.
     """
 
     title: str = ""
@@ -90,6 +91,7 @@ class ExtractedPage:
     reason: str = ""
     failed: bool = False
     fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    survey: frozenset[int] = frozenset()
 
     @property
     def metadata(self) -> dict[str, str]:

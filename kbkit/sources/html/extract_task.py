@@ -24,6 +24,7 @@ class ExtractTask:
         charset: From the Content-Type header, or ``""``.
         regions: Content elements of the site's templates.
         measure: Also tell how faithfully the page was read.
+        template: Texts of the site's template, as `html.fidelity.recurring` finds them.
     """
 
     url: str
@@ -31,6 +32,7 @@ class ExtractTask:
     charset: str
     regions: tuple[Region, ...]
     measure: bool = False
+    template: frozenset[int] = frozenset()
 
     @property
     def seconds(self) -> float:
@@ -58,18 +60,23 @@ def extract_page(task: ExtractTask) -> ExtractedPage:
         return ExtractedPage(reason=f"{kind}, though it is served as a page")
     html = decode(task.body, task.charset)
     page = extract(html, task.url, task.regions)
-    # of an article much is left out on purpose
-    if task.measure and page.content and not page.article and len(html) < _MEASURABLE:
-        page = replace(page, fidelity=_measured(html, page.content))
+    if task.measure and page.content and len(html) < _MEASURABLE:
+        page = _measured(page, html, task)
     return page
 
 
-def _measured(html: str, content: str) -> dict[str, tuple[int, int]]:
+def _measured(page: ExtractedPage, html: str, task: ExtractTask) -> ExtractedPage:
     from kbkit.sources.html.fidelity import Fidelity
 
     fidelity = Fidelity()
     try:
-        fidelity.add(html, content)
+        found = fidelity.add(
+            html, page.content, url=task.url, template=task.template, article=page.article
+        )
     except Exception:  # the page was read, whatever a hostile one does to the measure
-        return {}
-    return fidelity.counts()
+        return page
+    keys = found.keys if found is not None else frozenset()
+    if page.article and not task.template:
+        # of an article much is left out on purpose, and nothing tells what
+        return replace(page, survey=keys)
+    return replace(page, survey=keys, fidelity=fidelity.counts())

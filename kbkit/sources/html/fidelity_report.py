@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html as html_text
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,17 +14,19 @@ from typing_extensions import TypedDict
 from kbkit.config import Settings
 from kbkit.errors import SourceError
 from kbkit.models import Progress
-from kbkit.models.fidelity import POOR
+from kbkit.models.fidelity import POOR, poor_site
 from kbkit.progress import OnProgress
 from kbkit.sources.base import Outcome
 from kbkit.sources.decode import decode
-from kbkit.sources.html.fidelity import KINDS, Fidelity
+from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.web.fetch import Fetcher
 
 _PAGES = frozenset({".html", ".htm", ".xhtml"})
+_PLACE = "https://pages.invalid/"  # where files are read from, as their links go
 _AHEAD = 64  # pages in memory
 _MOST_BYTES = 50_000_000
+_SURVEYED = 100  # pages by which the texts of a site's template are found
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +36,29 @@ class PageFidelity:
     Attributes:
         uri: The page's file, from the measured folder on, or its address.
         fidelity: The figures.
+        title: Its title.
         article: It was read as an ordinary article, of which only the text is wanted.
         reason: Why nothing was measured, or ``""``.
+        names: What it might have been called: its own title, its first heading; squashed.
     """
 
     uri: str
     fidelity: Fidelity
+    title: str = ""
     article: bool = False
     reason: str = ""
+    names: tuple[str, ...] = ()
 
     @property
     def poor(self) -> bool:
         """Whether the page was poorly read."""
-        return not self.reason and not self.article and self.fidelity.score < POOR
+        return not self.reason and self.fidelity.score < POOR
 
     def to_dict(self) -> dict[str, Any]:
         """The page as JSON values."""
         return {
             "uri": self.uri,
+            "title": self.title,
             "article": self.article,
             "poor": self.poor,
             "reason": self.reason,
@@ -62,6 +70,8 @@ class FidelityReportDict(TypedDict):
     """A report as JSON values."""
 
     total: dict[str, dict[str, float]]
+    titles: float
+    warning: str
     poor: list[str]
     pages: list[dict[str, Any]]
 
@@ -78,16 +88,37 @@ class FidelityReport:
     pages: tuple[PageFidelity, ...]
     total: Fidelity
 
+    @property
+    def titles(self) -> float:
+        """Share of the pages whose title no page has that could be called otherwise, 0 to 1."""
+        read = [page for page in self.pages if not page.reason]
+        named = Counter({(page.title, page.names) for page in read})
+        titles = Counter(title for title, _ in named)
+        return sum(titles[page.title] == 1 for page in read) / len(read) if read else 1.0
+
+    @property
+    def warning(self) -> str:
+        """What is wrong with how the pages were read as a whole, or ``""``."""
+        return poor_site(self.total.counts())
+
+    @property
+    def worst(self) -> tuple[PageFidelity, ...]:
+        """The pages that were poorly read, the worst first."""
+        poor = (page for page in self.pages if page.poor)
+        return tuple(sorted(poor, key=lambda page: page.fidelity.score))
+
     def to_dict(self) -> FidelityReportDict:
         """The report as JSON values."""
         return {
             "total": self.total.to_dict(),
-            "poor": [page.uri for page in self.pages if page.poor],
+            "titles": round(self.titles, 4),
+            "warning": self.warning,
+            "poor": [page.uri for page in self.worst],
             "pages": [page.to_dict() for page in self.pages],
         }
 
     def rows(self) -> list[tuple[str, ...]]:
-        """A heading, a row for each page, and one for all: kept share, of how many there are."""
+        """A heading, a row for each page, and one for all: kept shares in per cent."""
         rows = [(page.uri, *_figures(page.fidelity, page.reason)) for page in self.pages]
         return [("page", *KINDS), *rows, (f"all {len(rows):,}", *_figures(self.total, ""))]
 
@@ -108,9 +139,10 @@ def fidelity(
 ) -> FidelityReport:
     """Measure what kbkit keeps of pages when it turns them into Markdown.
 
-    The measure is written apart from the converter: code blocks byte for byte, headings with
-    level and text, their anchors, anchored terms, table rows with their cells in order, and
-    whether texts of the page's navigation turn up.
+    The measure is written apart from the converter: words of the main content, headings with level
+    and text, their anchors, terms, code blocks byte for byte, table rows with their cells in order,
+    cells, links; and the share of what was written that is not content. What is content is told
+    from what the pages of a folder have in common, from landmarks, headings and links.
 
     Args:
         place: An HTML file, a folder of them (read as one site), or the address of a page.
@@ -124,13 +156,15 @@ def fidelity(
     if address.startswith(("http://", "https://")):
         pages = _fetched(address, allow_private)
         many = 1
+        template: Collection[int] = ()
     else:
         files = _files(Path(place).expanduser())
         pages = ((name, path.read_bytes(), "") for name, path in files)
         many = len(files)
+        template = _template([path for _, path in files])
     measured = []
     total = Fidelity()
-    for page in _read(pages, many):
+    for page in _read(pages, many, template):
         total.include(page.fidelity)
         measured.append(page)
         if on_progress is not None:
@@ -138,23 +172,31 @@ def fidelity(
     return FidelityReport(tuple(sorted(measured, key=lambda page: page.uri)), total)
 
 
-def _read(pages: Iterator[tuple[str, bytes, str]], many: int) -> Iterator[PageFidelity]:
+def _template(files: list[Path]) -> frozenset[int]:
+    """Texts that the pages of a site have in common, by some of them."""
+    chosen = files[:: -(-len(files) // _SURVEYED)]
+    return recurring([survey(decode(path.read_bytes(), "")) for path in chosen])
+
+
+def _read(
+    pages: Iterator[tuple[str, bytes, str]], many: int, template: Collection[int]
+) -> Iterator[PageFidelity]:
     reader = SiteExtractor(expected=many)
     try:
         for name, body, charset in pages:
-            address = name if "://" in name else f"https://pages.invalid/{name}"
+            address = name if "://" in name else f"{_PLACE}{name}"
             reader.submit((name, body, charset), address, body, charset)
             while reader.pending >= _AHEAD:
-                yield from _measured(reader)
+                yield from _measured(reader, template)
         while reader.pending:
             if not reader.busy:
                 reader.settle()
-            yield from _measured(reader)
+            yield from _measured(reader, template)
     finally:
         reader.close()
 
 
-def _measured(reader: SiteExtractor) -> Iterator[PageFidelity]:
+def _measured(reader: SiteExtractor, template: Collection[int]) -> Iterator[PageFidelity]:
     reading = reader.poll(0.2)
     if reading is None or not reading.final:
         return
@@ -164,8 +206,15 @@ def _measured(reader: SiteExtractor) -> Iterator[PageFidelity]:
     if not page.content:
         yield PageFidelity(name, result, reason=page.reason or "no text")
         return
-    result.add(decode(body, charset), page.content)
-    yield PageFidelity(name, result, article=page.article)
+    found = result.add(
+        decode(body, charset),
+        page.content,
+        url=name if "://" in name else f"{_PLACE}{name}",
+        template=template,
+        article=page.article,
+    )
+    names = () if found is None else found.names
+    yield PageFidelity(name, result, page.title, page.article, names=names)
 
 
 def _files(path: Path) -> list[tuple[str, Path]]:
@@ -198,8 +247,5 @@ def _figures(figures: Fidelity, reason: str) -> tuple[str, ...]:
     if reason:
         return (reason, *("" for _ in KINDS[1:]))
     return tuple(
-        f"{100 * figures.share(kind):.1f}% {figures.wanted[kind]:,}"
-        if figures.wanted[kind]
-        else "-"
-        for kind in KINDS
+        f"{100 * figures.share(kind):.1f}" if figures.wanted[kind] else "-" for kind in KINDS
     )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kbkit.sources.html.extract import ExtractedPage
 
 _MEASURED_FIRST, _MEASURED_THEN = 32, 8  # which pages are measured: the first, then each eighth
+_COMPARED = 4  # pages after whose survey the site's common texts are found anew
 MANY = 30  # pages waiting that are worth the start of worker processes
 
 
@@ -47,6 +48,7 @@ class _Page:
     body: bytes
     charset: str
     tried: tuple[Region, ...] = ()
+    surveyed: bool = False
 
 
 class SiteExtractor:
@@ -60,6 +62,8 @@ class SiteExtractor:
 
     def __init__(self, *, processes: int | None = None, expected: int = 0) -> None:
         self._template = SiteTemplate()
+        self._surveys: list[frozenset[int]] = []
+        self._common: frozenset[int] = frozenset()
         self._processes = processes
         self._workers: Workers | None = None
         self._may_start = processes is None or processes > 1
@@ -156,10 +160,23 @@ class SiteExtractor:
         item.tried = self._template.regions
         self._jobs += 1
         measure = self._jobs <= _MEASURED_FIRST or self._jobs % _MEASURED_THEN == 0
-        return ExtractTask(item.url, item.body, item.charset, item.tried, measure)
+        return ExtractTask(item.url, item.body, item.charset, item.tried, measure, self._common)
+
+    def _compare(self, item: _Page, page: ExtractedPage) -> None:
+        """Learn which texts the pages of the site have in common, from the first of them."""
+        if item.surveyed or not page.survey or len(self._surveys) >= _MEASURED_FIRST:
+            return
+        from kbkit.sources.html.fidelity import recurring
+
+        item.surveyed = True
+        self._surveys.append(page.survey)
+        if len(self._surveys) % _COMPARED == 0:
+            self._common = recurring(self._surveys)
 
     def _take(self, item: _Page, page: ExtractedPage) -> None:
         """Take what a page says: it is final, or votes and waits for the template."""
+        self._compare(item, page)
+        page = replace(page, survey=frozenset())
         last = Extraction(item.key, replace(page, ballot=()), final=True)
         if not page.ballot:
             self._ready.append(last)

@@ -32,6 +32,12 @@ class SourceRow:
     from_recipe: bool
     created_at: datetime
 
+    @property
+    def place(self) -> str:
+        """Where it reads: an address, a path, or a name."""
+        names = (self.spec.get(name) for name in ("url", "path", "name"))
+        return next((str(one) for one in names if one), self.type)
+
 
 def source_key(spec: Mapping[str, Any], place: tuple[str, ...]) -> str:
     """Identify a source by its type and place, so that changed options keep its memory."""

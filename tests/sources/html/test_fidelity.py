@@ -15,19 +15,21 @@ from kbkit.models import KnowledgeBaseInfo, SourceDocument
 from kbkit.recipes import MirrorSource
 from kbkit.sources.base import SourceContext
 from kbkit.sources.disk.mirror import MirrorReader
-from kbkit.sources.html.fidelity import KINDS, Fidelity
+from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
+from kbkit.sources.html.fidelity_report import FidelityReport, PageFidelity
+from tests.sources.html.generated_pages import PAGES
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 PAGE = """<html><head><title>Guide</title><meta name="generator" content="Sphinx"></head><body>
 <div class="sphinxsidebar"><a href="/">All the chapters</a> <a href="/x">In the text</a></div>
-<div role="main"><h1 id="guide">Guide</h1><p>What stands in the text is kept.</p>
+<div role="main"><h1 id="guide">Guide</h1><p>What stands in <a href="/two">the text</a> is kept.</p>
 <pre>a = 1
 
   b</pre><h2 id="two">Two</h2><table><tr><th>x</th><th>y</th></tr><tr><td>1</td><td>2</td></tr>
 </table><dl><dt id="run">run()</dt><dd>Runs.</dd></dl></div></body></html>"""
 MARKDOWN = """# Guide {#guide}
 
-What stands in the text is kept.
+What stands in [the text](https://x.example/two) is kept.
 
 ```
 a = 1
@@ -49,36 +51,102 @@ Runs.
 
 def measured(markdown: str) -> Fidelity:
     result = Fidelity()
-    assert result.add(PAGE, markdown)
+    assert result.add(PAGE, markdown, url="https://x.example/p") is not None
     return result
 
 
 def test_a_faithful_page_keeps_all() -> None:
     result = measured(MARKDOWN)
     assert {kind: (result.kept[kind], result.wanted[kind]) for kind in KINDS} == {
-        "code": (1, 1), "headings": (2, 2), "anchors": (2, 2), "terms": (1, 1), "rows": (2, 2),
-        "navigation": (1, 1),
+        "words": (18, 18), "headings": (2, 2), "anchors": (2, 2), "terms": (1, 1), "code": (1, 1),
+        "rows": (2, 2), "cells": (4, 4), "links": (1, 1), "surplus": (18, 18),
     }  # fmt: skip
+    assert result.score == 1
 
 
 @pytest.mark.parametrize(
     ("kind", "right", "wrong"),
     [
-        ("code", "\n  b", "\n b"),
+        ("words", "is kept", "is"),
         ("headings", "## Two", "### Two"),
         ("anchors", "{#two}", "{#too}"),
         ("terms", "{#run}", ""),
+        ("code", "\n  b", "\n b"),
         ("rows", "| 1 | 2 |", "| 2 | 1 |"),
-        ("navigation", "Runs.", "Runs. [All the chapters](https://x.example/)"),
+        ("cells", "| 1 | 2 |", "| 1 | |"),
+        ("links", "x.example/two", "x.example/too"),
+        ("surplus", "Runs.", "Runs. [All the chapters](https://x.example/)"),
     ],
 )
 def test_every_loss_is_seen(kind: str, right: str, wrong: str) -> None:
     assert right in MARKDOWN
     result = measured(MARKDOWN.replace(right, wrong))
-    assert result.share(kind) < 1
+    assert result.kept[kind] < result.wanted[kind]
     assert result.lost[kind]
-    others = set(KINDS) - {kind, "headings", "anchors"}
-    assert all(result.share(other) == 1 for other in others)
+    along = {"headings": {"anchors"}, "cells": {"rows", "words"}}.get(kind, set())
+    assert all(result.kept[one] == result.wanted[one] for one in set(KINDS) - {kind} - along)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_a_shape_of_a_generator_lost_is_seen(name: str) -> None:
+    page = PAGES[name]
+    bodies = [f"<title>Manual</title><body>{body}</body>" for body in (page.html, *page.others)]
+    template = recurring([survey(body) for body in bodies])
+    bad, good = Fidelity(), Fidelity()
+    for found, markdown in ((bad, page.bad), (good, page.good)):
+        found.add(bodies[0], markdown, url="https://docs.example/p.html", template=template)
+    lost = {kind for kind in KINDS if bad.kept[kind] < bad.wanted[kind]}
+    assert set(page.kinds) <= lost
+    assert {kind: good.lost[kind] for kind in KINDS if good.kept[kind] < good.wanted[kind]} == {}
+
+
+def test_pages_that_have_one_title_though_they_have_names_are_seen(tmp_path: Path) -> None:
+    def report(*titles: tuple[str, str]) -> FidelityReport:
+        pages = [
+            PageFidelity(f"{place}.html", Fidelity(), title=title, names=("manual", name))
+            for place, (title, name) in enumerate(titles)
+        ]
+        return FidelityReport(tuple(pages), Fidelity())
+
+    assert report(("Manual", "tea"), ("Manual", "cup"), ("Jam", "jam")).titles == 1 / 3
+    assert report(("Tea", "tea"), ("Cup", "cup")).titles == 1
+    # nothing on them tells these apart
+    assert report(("Index", "index"), ("Index", "index")).titles == 1
+
+
+def test_a_build_warns_of_a_site_and_names_its_worst_pages(tmp_path: Path) -> None:
+    for number in range(6):
+        parts = "".join(
+            f"<details><summary><h3 id='p{part}'>Part {part} of {number}</h3></summary>"
+            f"<p>Says something of {part}.</p></details>"
+            for part in range(number)
+        )
+        body = f"<main><h1>Page {number}</h1><p>It has {number} parts.</p>{parts}</main>"
+        (tmp_path / f"p{number}.html").write_text(f"<body>{body}</body>", "utf-8")
+    tally = RunCounters()
+    for number in range(6):
+        html = (tmp_path / f"p{number}.html").read_text("utf-8")
+        # the headings of the parts were written as bold lines
+        markdown = f"# Page {number}\n\nIt has {number} parts.\n" + "".join(
+            f"\n**Part {part} of {number}**\n\nSays something of {part}.\n"
+            for part in range(number)
+        )
+        found = Fidelity()
+        found.add(html, markdown)
+        uri = f"https://docs.example/p{number}.html"
+        tally.measured(SourceDocument(uri, "P", markdown, fidelity=found.counts()))
+    tally.judge("https://docs.example/", {})
+    (warning,) = tally.report().warnings
+    assert warning.uri == "https://docs.example/"
+    assert warning.reason == (
+        "71.4% of the headings are missing (6 pages measured; worst: https://docs.example/p5.html, "
+        "https://docs.example/p4.html, https://docs.example/p3.html)"
+    )
+    tally.judge("https://docs.example/", tally.report().fidelity)
+    assert len(tally.report().warnings) == 1
+    now = KnowledgeBaseInfo("1", "x", "", (), 1, 1, "", 1, "", NOW, NOW, {}, {}, 0)
+    said = dict(BuildReport(now, tally.report(), None, None, None, {}).lines())
+    assert said["warning"] == f"poorly read: https://docs.example/: {warning.reason}"
 
 
 def test_a_folder_a_file_and_an_address_are_measured(tmp_path: Path) -> None:
@@ -89,6 +157,7 @@ def test_a_folder_a_file_and_an_address_are_measured(tmp_path: Path) -> None:
     assert [page.uri for page in report.pages] == ["deep/guide.html", "empty.html"]
     assert report.pages[1].reason
     assert not any(page.poor for page in report.pages)
+    assert (report.titles, report.warning, report.worst) == (1, "", ())
     assert report.to_dict()["total"]["code"] == {"share": 1.0, "kept": 1, "wanted": 1}
     assert "guide.html" in report._repr_html_()
     alone = fidelity(tmp_path / "deep/guide.html")
@@ -118,5 +187,7 @@ def test_the_build_report_says_how_pages_were_read(tmp_path: Path) -> None:
     assert report.to_dict()["poorly_read"][0]["uri"] == "https://x.example/"
     info = KnowledgeBaseInfo("1", "x", "", (), 1, 1, "", 1, "", NOW, NOW, {}, {}, 0)
     said = dict(BuildReport(info, report, None, None, None, {}).lines())
-    assert said["read"].startswith("2 pages measured: kept code 40.0 %")
+    assert said["read"].startswith(
+        "2 pages measured: kept words 100.0 %, headings 100.0 %, code 40.0 %"
+    )
     assert said["poorly read"] == "https://x.example/: kept of the page: code 1 of 4"

@@ -1,0 +1,200 @@
+"""Compares what a page says with what was written of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kbkit.models.fidelity import fidelity_score
+from kbkit.sources.html.fidelity.markdown import Written, written
+from kbkit.sources.html.fidelity.page import PageContent, content
+
+KINDS = (
+    "words", "headings", "anchors", "terms", "code", "rows", "cells", "links", "surplus"
+)  # fmt: skip
+_LEAST = 3  # rows of text that are sought in a line as a whole
+
+
+@dataclass(slots=True)
+class Fidelity:
+    """How much of some pages their Markdown keeps, and what it holds besides.
+
+    The kinds: ``words`` of the content, ``headings`` with level and text, ``anchors`` of headings
+    that have one, ``terms`` of definition lists with their anchors, ``code`` blocks byte for byte,
+    ``rows`` of tables with all their cells in order, ``cells``, ``links`` with text and address.
+    ``surplus`` is the other way round: of all words that were written, those that are not content.
+
+    Attributes:
+        wanted: Things on the pages, by kind; words written for ``surplus``.
+        kept: Those of them in the Markdown, by kind; words of the content for ``surplus``.
+        lost: The others, by kind.
+    """
+
+    wanted: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+    lost: dict[str, list[Any]] = field(default_factory=dict)
+
+    def share(self, kind: str) -> float:
+        """Kept share of a kind, from 0 to 1; 1 where there is nothing to keep.
+
+        Of ``surplus``, the share of the written words that is not content; 0 where none is.
+        """
+        kept = self.kept[kind] / self.wanted[kind] if self.wanted[kind] else 1.0
+        return 1 - kept if kind == "surplus" else kept
+
+    @property
+    def score(self) -> float:
+        """The worst of words, surplus, and code, headings and rows together, from 0 to 1."""
+        return fidelity_score(self.counts())
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Kept and wanted things by kind."""
+        return {kind: (self.kept[kind], self.wanted[kind]) for kind in KINDS}
+
+    def include(self, other: Fidelity) -> None:
+        """Take in what was measured of other pages."""
+        self.wanted.update(other.wanted)
+        self.kept.update(other.kept)
+        for kind, things in other.lost.items():
+            self.lost.setdefault(kind, []).extend(things)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Shares (from 0 to 1), and counts of kept and wanted things, by kind, as JSON values."""
+        return {
+            kind: {
+                "share": round(self.share(kind), 4),
+                "kept": self.kept[kind],
+                "wanted": self.wanted[kind],
+            }
+            for kind in KINDS
+        }
+
+    def add(
+        self,
+        html: str,
+        markdown: str,
+        *,
+        url: str = "",
+        template: Collection[int] = (),
+        article: bool = False,
+    ) -> PageContent | None:
+        """Measure one more page.
+
+        Args:
+            html: The page.
+            markdown: What was made of it.
+            url: Its address, which its links start from.
+            template: Keys of texts that are no content, as `recurring` finds them.
+            article: It was read as an ordinary article, whose links stand at its end.
+
+        Returns:
+            What it should hold; ``None`` if the page has no text, and nothing was measured.
+        """
+        page = content(html, url, template)
+        if page is None:
+            return None
+        text = written(markdown, links_last=article)
+        self._words(page, text)
+        self._codes(page, text)
+        self._headings(page, text)
+        self._tables(page, text)
+        self._count("links", page.links, _links(page, text))
+        self._terms(page, text)
+        return page
+
+    def _words(self, page: PageContent, text: Written) -> None:
+        self._count("words", page.words, text.words)
+        foreign = text.words - page.words - page.spare
+        self.wanted["surplus"] += text.words.total()
+        self.kept["surplus"] += text.words.total() - foreign.total()
+        self.lost.setdefault("surplus", []).extend(foreign.elements())
+
+    def _headings(self, page: PageContent, text: Written) -> None:
+        self._count(
+            "headings",
+            ((one.level, one.text) for one in page.headings),
+            ((level, name) for level, name, _ in text.headings),
+        )
+        places: dict[str, set[str]] = {}
+        for _, name, anchor in text.headings:
+            places.setdefault(name, set()).add(anchor)
+        anchored = [one for one in page.headings if one.anchored]
+        right = (one.text for one in anchored if places.get(one.text, set()) & one.anchors)
+        self._count("anchors", (one.text for one in anchored), right)
+
+    def _codes(self, page: PageContent, text: Written) -> None:
+        short = [code for code in page.codes if code.strip() in text.spans]
+        self._count("code", page.codes, [*text.codes, *short])
+        # of lines that are no preformatted text, the white space at their begin is the theme's
+        bare = (_unindented(code) for code in text.codes)
+        self._count("code", map(_unindented, page.lines), bare)
+
+    def _tables(self, page: PageContent, text: Written) -> None:
+        rows = Counter(tuple(cell for cell in row if cell) for row in text.rows)
+        by_cell: dict[str, list[tuple[str, ...]]] = {}
+        for row in text.rows:
+            for cell in dict.fromkeys(row):
+                by_cell.setdefault(cell, []).append(row)
+        lines = "\n".join(text.lines)
+        held = [
+            row
+            for row in page.rows
+            if row in rows
+            or any(_ordered(row, line) for line in by_cell.get(row[0], ()))
+            or (len("".join(row)) >= _LEAST and "".join(row) in lines)
+        ]
+        self._count("rows", page.rows, held)
+        everything = lines.replace("\n", "")
+        self._count("cells", page.cells, (cell for cell in page.cells if cell in everything))
+
+    def _terms(self, page: PageContent, text: Written) -> None:
+        anchors = {anchor for _, _, anchor in text.headings}
+        named = "\n".join(text.terms)
+        held = [
+            (term, place)
+            for term, place in page.terms
+            if term in named and (not place or place in anchors)
+        ]
+        self._count("terms", page.terms, held)
+
+    def _count(
+        self,
+        kind: str,
+        wanted: Iterable[Hashable] | Mapping[Any, int],
+        found: Iterable[Hashable] | Mapping[Any, int],
+    ) -> None:
+        expected = Counter(wanted)
+        missing = expected - Counter(found)
+        self.wanted[kind] += expected.total()
+        self.kept[kind] += expected.total() - missing.total()
+        self.lost.setdefault(kind, []).extend(missing.elements())
+
+    def __str__(self) -> str:
+        return "  ".join(
+            f"{kind} {100 * self.share(kind):.2f} % of {self.wanted[kind]}" for kind in KINDS
+        )
+
+
+def _unindented(code: str) -> str:
+    return "\n".join(line.strip() for line in code.strip().split("\n"))
+
+
+def _links(page: PageContent, text: Written) -> set[tuple[str, str]]:
+    """Links of a page that its Markdown has; a picture may have made their text longer."""
+    found = page.links & text.links
+    by_address: dict[str, list[str]] = {}
+    for name, address in text.links:
+        by_address.setdefault(address, []).append(name)
+    return found | {
+        (name, address)
+        for name, address in page.links - found
+        if any(name in other for other in by_address.get(address, ()))
+    }
+
+
+def _ordered(row: tuple[str, ...], line: tuple[str, ...]) -> bool:
+    """Whether a line holds the cells in order; others may stand between them."""
+    rest = iter(line)
+    return all(cell in rest for cell in row)

@@ -1,0 +1,318 @@
+"""A page as runs of text: what stands in one block, in order, with the share that is links."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+from lxml import etree
+
+Element = Any  # lxml ships no types
+
+HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
+_BLOCKS = frozenset(
+    str.split("""
+        address article aside blockquote body caption center dd details dialog dir div dl dt
+        fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html
+        legend li listing main menu nav ol optgroup option p plaintext pre search section
+        summary table tbody td tfoot th thead title tr ul xmp
+        """)
+)
+_UNSEEN = frozenset(
+    str.split("""
+        applet audio button canvas datalist dialog embed frame head iframe input link meta noframes
+        noscript object script select style svg template textarea title video
+        """)
+)
+_UNSEEN_CLASSES = frozenset(
+    str.split("""
+        sr-only visually-hidden screen-reader-text screenreader-only a11y-only ttc copybtn
+        copy-button linenos lineno linenumber line-number line-numbers-wrapper line-numbers-rows
+        linenodiv blob-num rouge-gutter
+        """)
+)
+_HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_MARKS = frozenset(
+    {"", "#", "¶", "§", "🔗", "◆", "◆ ", "link", "permalink", "anchor", "\uf0c1", "∞"}
+)
+_SOURCE_LINKS = frozenset(
+    str.split("source [source] [docs] src [src] viewsource editthispage editongithub editpage", " ")
+)
+_PREFORMATTED = frozenset({"pre", "listing", "xmp", "plaintext"})
+_LINE_NAMES = frozenset({"line", "code-line", "codeline", "cl", "view-line", "cm-line"})
+_LINES = 2  # line elements from which a container is code
+_LOOSE = re.compile("[\\\\*`^_~\xad\u200b\u200c\u200d\u2060\ufeff]")
+_WORD = re.compile(r"\w+")
+
+
+def words(text: str) -> list[str]:
+    """The words of a text of a page or of Markdown; what could be markup is no part of them."""
+    return _WORD.findall(_LOOSE.sub("", text).casefold())
+
+
+def squashed(text: str) -> str:
+    """A text as its letters and digits, to compare what is written with other marks."""
+    return "".join(words(text))
+
+
+@dataclass(slots=True)
+class Run:
+    """Text that stands in one block.
+
+    Attributes:
+        holder: The block.
+        text: Its text, links included.
+        linked: Words of it that are links.
+        size: Words of it.
+        key: Of the text, the same in all processes; 0 where it has no words.
+        code: It is preformatted.
+    """
+
+    holder: Element
+    text: str
+    linked: int
+    size: int
+    key: int
+    code: bool = False
+
+
+@dataclass(slots=True)
+class Runs:
+    """A page's text.
+
+    Attributes:
+        root: The tree, rid of what nobody sees.
+        runs: Its texts in order.
+        spans: Of each block, the first of its runs and the one behind its last.
+        aside: Texts of links to sources and to forms: to be seen, but no content.
+        formulas: Texts of formulas and pictures, which may be written in other ways.
+        codes: Blocks of code, ``pre`` or not.
+        title: The page's own.
+        base: The address that its links start from, as it says itself.
+    """
+
+    root: Element
+    runs: list[Run] = field(default_factory=list)
+    spans: dict[Element, tuple[int, int]] = field(default_factory=dict)
+    aside: list[str] = field(default_factory=list)
+    formulas: list[str] = field(default_factory=list)
+    codes: list[Element] = field(default_factory=list)
+    title: str = ""
+    base: str = ""
+
+
+def parse(html: str) -> Element | None:
+    """A page's tree, or ``None`` where there is none."""
+    text = re.sub("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]", "", html)
+    parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
+    try:
+        return etree.fromstring(text.encode("utf-8", "replace"), parser)
+    except (etree.LxmlError, ValueError):
+        return None
+
+
+def read(html: str) -> Runs | None:
+    """The runs of a page, or ``None`` where it has no tree."""
+    root = parse(html) if html.strip() else None
+    if root is None:
+        return None
+    found = Runs(root)
+    found.title = " ".join("".join(root.xpath("string(//title)")).split())
+    found.base = next((one.get("href") or "" for one in root.iter("base")), "")
+    for element in list(root.iter()):
+        if element is root or not _unseen(element):
+            continue
+        if element.tag == "a" and (element.get("id") or element.get("name")):
+            _blank(element)  # it says where a heading is
+        else:
+            _take_out(element)
+    _Reader(found).block(root, code=False)
+    return found
+
+
+class _Reader:
+    """Walks a tree once; text between two borders of blocks is a run."""
+
+    def __init__(self, found: Runs) -> None:
+        self._found = found
+        self._pieces: list[str] = []
+        self._linked: list[str] = []
+        self._in_link = 0
+
+    def block(self, element: Element, *, code: bool) -> None:
+        runs = self._found.runs
+        first = len(runs)
+        if not code and (element.tag in _PREFORMATTED or _holds_lines(element)):
+            self._found.codes.append(element)
+            code = True
+        self._text(element.text)
+        self._children(element, element, code=code)
+        self._end(element, code=code)
+        self._found.spans[element] = (first, len(runs))
+
+    def _children(self, element: Element, holder: Element, *, code: bool) -> None:
+        for child in element:
+            tag = child.tag
+            if not isinstance(tag, str):
+                continue
+            if tag in _BLOCKS:
+                self._end(holder, code=code)
+                self.block(child, code=code)
+            elif tag == "br":
+                self._text("\n")
+            elif tag == "img":
+                self._found.formulas.append(child.get("alt") or "")
+            elif tag == "math" or "math" in _classes(child):
+                self._found.formulas.append("".join(child.itertext()))
+            elif tag == "a" and not code and _is_source_link(child):
+                self._found.aside.append("".join(child.itertext()))
+                child.set("href", "")
+            elif tag == "code" and not code and next(child.iter("br"), None) is not None:
+                self._found.codes.append(child)
+                self._inside(child, holder, code=True)
+            else:
+                self._inside(child, holder, code=code)
+            self._text(child.tail)
+
+    def _inside(self, child: Element, holder: Element, *, code: bool) -> None:
+        link = child.tag == "a" and bool(child.get("href"))
+        self._in_link += link
+        self._text(child.text)
+        self._children(child, holder, code=code)
+        self._in_link -= link
+
+    def _text(self, text: str | None) -> None:
+        if text:
+            self._pieces.append(text)
+            if self._in_link:
+                self._linked.append(text)
+
+    def _end(self, holder: Element, *, code: bool) -> None:
+        if not self._pieces:
+            return
+        text = "".join(self._pieces)
+        found = words(text)
+        if found:
+            linked = len(words(" ".join(self._linked)))
+            key = crc32(" ".join(found).encode("utf-8", "replace")) or 1
+            run = Run(holder, text, min(linked, len(found)), len(found), key, code)
+            self._found.runs.append(run)
+        self._pieces.clear()
+        self._linked.clear()
+
+
+def _unseen(element: Element) -> bool:
+    tag = element.tag
+    if not isinstance(tag, str) or tag in _UNSEEN:
+        return True
+    attributes = element.attrib
+    if not attributes:
+        return False
+    if "class" in attributes:
+        names = _classes(element)
+        if not _UNSEEN_CLASSES.isdisjoint(names) or any("tooltip" in name for name in names):
+            return True
+    if attributes.get("role") == "tooltip" or attributes.get("aria-hidden") == "true":
+        return True
+    if "hidden" in attributes and attributes.get("role") != "tabpanel":
+        return bool(attributes["hidden"] != "until-found")
+    if "style" in attributes and _HIDDEN.search(attributes["style"]):
+        return True
+    return tag == "a" and _is_mark(element)
+
+
+def _is_mark(link: Element) -> bool:
+    """A sign beside a heading that leads to the heading itself."""
+    href = link.get("href") or ""
+    if "#" not in href or next(link.iter("img"), None) is not None:
+        return False
+    text = "".join(link.itertext()).strip().lower()
+    if {"headerlink", "header-anchor", "hash-link", "anchorjs-link"} & set(_classes(link)):
+        return len(text) <= 12
+    return text in _MARKS and (bool(text) or len(link) == 0)
+
+
+def _is_source_link(link: Element) -> bool:
+    text = "".join(link.itertext())
+    return len(text) < 40 and "".join(text.split()).lower() in _SOURCE_LINKS
+
+
+def _holds_lines(element: Element) -> bool:
+    """Whether an element is code whose lines are elements of their own."""
+    if element.tag not in ("div", "code", "figure") or len(element) < _LINES:
+        return False
+    lines = [one for one in element if not _LINE_NAMES.isdisjoint(_classes(one))]
+    return len(lines) >= _LINES and len(lines) >= 0.8 * len(element)
+
+
+def code_text(element: Element) -> str:
+    """The text of a block of code as a reader would copy it."""
+    if element.tag == "code":
+        return _folded_lines(element)
+    if element.tag not in _PREFORMATTED and _holds_lines(element):
+        text = "\n".join(
+            "".join(_copied(line)).removesuffix("\n")
+            for line in element
+            if isinstance(line.tag, str)
+        )
+    else:
+        text = "".join(_copied(element))
+    return text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\n").removesuffix("\n")
+
+
+def _folded_lines(element: Element) -> str:
+    """Code whose lines end with ``br``: white space is folded, as in all text."""
+    for line_break in element.iter("br"):
+        line_break.tail = "\u2028" + (line_break.tail or "")
+        line_break.tag = "span"
+    lines = "".join(element.itertext()).split("\u2028")
+    return "\n".join(re.sub("[ \t\r\n]+", " ", line).strip(" ") for line in lines).strip("\n")
+
+
+def _copied(element: Element) -> Iterator[str]:
+    if element.text:
+        yield element.text
+    for child in element:
+        if child.tag == "br":
+            yield "\n"
+        elif isinstance(child.tag, str):
+            if child.tag != "a" or not _is_source_link(child):
+                yield from _copied(child)
+            if child.tag in _BLOCKS and not (child.tail or "").startswith("\n"):
+                yield "\n"
+        if child.tail:
+            yield child.tail
+
+
+def _classes(element: Element) -> list[str]:
+    return (element.get("class") or "").lower().split()
+
+
+def classes(element: Element) -> list[str]:
+    """An element's class names and its id, in lower case."""
+    return [*_classes(element), (element.get("id") or "").lower()]
+
+
+def _blank(element: Element) -> None:
+    element.text = None
+    for child in list(element):
+        element.remove(child)
+    element.attrib.pop("href", None)
+
+
+def _take_out(element: Element) -> None:
+    parent = element.getparent()
+    if parent is None:
+        return
+    tail = element.tail
+    if tail:
+        before = element.getprevious()
+        if before is None:
+            parent.text = (parent.text or "") + tail
+        else:
+            before.tail = (before.tail or "") + tail
+    element.tail = None
+    parent.remove(element)
