@@ -155,12 +155,21 @@ def cli_reference() -> str:
     lines = ["## Options of every command", ""]
     if callback is not None and callback.callback is not None:
         lines += _table(callback.callback)
-    for command in app.registered_commands:
+    commands = [("", command) for command in app.registered_commands]
+    for group in app.registered_groups:
+        inner = group.typer_instance
+        commands += [(f"{group.name} ", command) for command in inner.registered_commands]
+    for prefix, command in commands:
         assert command.callback is not None
-        name = command.name or command.callback.__name__.replace("_", "-")
+        name = prefix + (command.name or command.callback.__name__.replace("_", "-"))
         required = [item for item in _parameters(command.callback) if item.argument]
         usage = " ".join(["kbkit", name, *(item.usage for item in required), "[OPTIONS]"])
-        lines += [f"## kbkit {name} {{#{name}}}", "", _prose(command.callback.__doc__), ""]
+        lines += [
+            f"## kbkit {name} {{#{name.replace(' ', '-')}}}",
+            "",
+            _prose(command.callback.__doc__),
+            "",
+        ]
         lines += ["```text", usage, "```", "", *_table(command.callback)]
     return "\n".join(lines)
 
