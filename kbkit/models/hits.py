@@ -279,7 +279,7 @@ class Hits(Sequence[Hit]):
             f"<td style='text-align:right'>{rank}</td>"
             f"<td style='text-align:right'>{hit.score:.3f}</td>"
             f"<td style='text-align:left'>{linked(hit)}<br>"
-            f"<small>{html.escape(' › '.join(hit.headings))}</small></td>"
+            f"<small>{html.escape(' › '.join(hit.headings))}</small>{_described(hit)}</td>"
             f"<td style='text-align:left'>{html.escape(hit.snippet)}</td>"
             "</tr>"
             for rank, hit in enumerate(self.hits, 1)
@@ -304,6 +304,13 @@ def _escaped(text: str) -> str:
     """Text as one line of Markdown that shows it as it is."""
     line = " ".join(text.split())
     return _MARKUP.sub(lambda match: f"{match[0][:-1]}\\{match[0][-1]}", line)
+
+
+def _described(hit: Hit) -> str:
+    """What a hit's document is, on a line of its own that takes no more than its room."""
+    style = "max-width:30em;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;opacity:.75"
+    line = html.escape(plain(hit.description))
+    return f"<div style='{style}' title='{line}'><small>{line}</small></div>" if line else ""
 
 
 def linked(hit: Hit) -> str:
