@@ -39,6 +39,7 @@ MODELS: tuple[type[Spec], ...] = (
     recipes.PluginSource,
     recipes.ChunkingSpec,
     recipes.StaticEmbedding,
+    recipes.MultilingualEmbedding,
     recipes.OnnxEmbedding,
     recipes.LlamaIndexEmbedding,
     recipes.PluginEmbedding,

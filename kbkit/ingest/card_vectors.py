@@ -66,6 +66,7 @@ class CardMaker:
         self,
         *,
         wait: bool = True,
+        renew: bool = True,
         on_progress: OnProgress | None = None,
         stop: Callable[[], bool] = lambda: False,
     ) -> CardsLeft:
@@ -74,6 +75,7 @@ class CardMaker:
         Args:
             wait: Embed all by the model, rather than what takes a second. What is embedded stays,
                 should it be stopped or killed.
+            renew: Also make those of an older form anew.
             on_progress: Called after some cards.
             stop: Asked often; true ends the work cleanly.
 
@@ -81,13 +83,16 @@ class CardMaker:
             EmbedderError: An embedder failed; static vectors serve then, where it was the model.
             NotFoundError: The knowledge base was deleted.
         """
-        changed = self._write() > 0
+        written = self._write(REVISION if renew else 0)
+        changed = written > 0
         missing = self._missing(self.model)
         quick = self._is_static or len(missing) <= _AT_ONCE
         if not quick:
             self._settle(changed=changed)
             changed = False
-        at_once = missing if wait or quick else dict(list(missing.items())[:_SAMPLE])
+        # no sample for one document after the other, while many others wait
+        sample = _SAMPLE if written > _AT_ONCE else 0
+        at_once = missing if wait or quick else dict(list(missing.items())[:sample])
         start = time.perf_counter()
         made = self._embed(self.model, at_once, on_progress, stop)
         seconds = time.perf_counter() - start
@@ -100,13 +105,13 @@ class CardMaker:
     def _is_static(self) -> bool:
         return self.model.fingerprint.startswith("static:")
 
-    def _write(self) -> int:
-        """Write the texts of cards that are missing or of an older form; gives how many."""
+    def _write(self, least: int) -> int:
+        """Write the texts of cards that are missing or of a form before one; gives how many."""
         describe_missing(self.database, self.kb_id)
         written = 0
         while True:
             with self.database.read() as transaction:
-                found = cards.outdated(transaction, self.kb_id, REVISION, _BATCH)
+                found = cards.outdated(transaction, self.kb_id, least, _BATCH)
             if not found:
                 return written
             made = {document.id: _card(document) for document in found}

@@ -208,7 +208,7 @@ class Documents:
         if not document.title or not document.content.strip():
             raise ConfigError("a document needs a title and content; give both")
         document_id, report = self._ingestion.pipeline().store(document, origin)
-        self._ingestion.improving.after_ingest()
+        self._ingestion.improving.after_ingest(renew=False)
         if not (report.new or report.changed or report.same):
             return None
         with self._database.read() as transaction:

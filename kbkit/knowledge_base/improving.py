@@ -51,6 +51,7 @@ class Improving:
         self,
         *,
         wait: bool = False,
+        renew: bool = True,
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Improvement | None:
@@ -58,13 +59,14 @@ class Improving:
 
         Args:
             wait: Do all of it here and now, whatever the settings say.
+            renew: Also make cards anew that have an older form.
             on_progress: Called as the work goes on.
             stop: Asked often; true ends it cleanly.
 
         Returns:
             What is left to be done; ``None`` if that is nothing.
         """
-        found = self._handle.cards.make(wait=False, on_progress=on_progress, stop=stop)
+        found = self._handle.cards.make(wait=False, renew=renew, on_progress=on_progress, stop=stop)
         self._handle.embed_questions()
         if not found.cards and not self._handle.row().waits:
             return None

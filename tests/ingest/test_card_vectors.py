@@ -117,11 +117,16 @@ def test_what_was_embedded_once_is_not_again(workspace):
     make(kb, embedder)
     assert texts(kb) == [f"Tea {n}. {PROSE}" for n in (0, 2)]
     assert embedder.embedded == []
+    with kb._stores.database.write() as transaction:
+        cards.put(transaction, kb.id, REVISION - 1, made)
+    make(kb, embedder, renew=False)  # as who adds one document leaves those of the others
+    assert texts(kb) == ["Tea 0", "Tea 2"]
 
 
 def test_static_vectors_serve_until_the_model_has_embedded_all(workspace):
     kb, embedder = filled(workspace, 30), HashEmbedder()
     kb.search("tea")
+    clear(kb)
     left = make(kb, embedder, wait=False)
     assert left.cards == 22 == kb.info().cards_waiting
     assert left.seconds > 0

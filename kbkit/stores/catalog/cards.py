@@ -53,9 +53,9 @@ class CardVectors:
 
 
 def outdated(transaction: Transaction, kb_id: str, revision: int, limit: int) -> list[Document]:
-    """Some documents, not gone, that have no card of that revision."""
+    """Some documents, not gone, that have no card of that revision or a later one."""
     there = sa.select(cards.c.document_id).where(
-        cards.c.document_id == documents.c.id, cards.c.revision == revision
+        cards.c.document_id == documents.c.id, cards.c.revision >= revision
     )
     rows = transaction.execute(
         sa.select(*DOCUMENT_COLUMNS).where(*_alive(kb_id), ~there.exists()).limit(limit)
