@@ -21,7 +21,10 @@ _WORD = re.compile(r"\w+")
 
 
 def term_vectors(
-    embedder: Embedder, texts: Iterable[str], terms_of: Callable[[str], Sequence[str]]
+    embedder: Embedder,
+    texts: Iterable[str],
+    terms_of: Callable[[str], Sequence[str]],
+    most: int | None = None,
 ) -> dict[str, Vector]:
     """The model's own vector of each term.
 
@@ -32,6 +35,7 @@ def term_vectors(
         embedder: The model.
         texts: What was embedded of the knowledge base.
         terms_of: The analyzer.
+        most: Terms that are embedded, those of the commonest words; all where it is ``None``.
 
     Raises:
         EmbedderError: The model failed.
@@ -39,6 +43,8 @@ def term_vectors(
     counts = Counter(word for text in texts for word in _WORD.findall(text))
     forms: dict[str, str] = {}
     for word, _ in counts.most_common():
+        if len(forms) == most:
+            break
         terms = terms_of(word)
         if len(terms) == 1:
             forms.setdefault(terms[0], word)

@@ -33,6 +33,7 @@ from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever, search
 from kbkit.stores.catalog import knowledge_bases, ratings, reading
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.text.language import is_english
 from kbkit.validation import check_text
 
@@ -237,8 +238,10 @@ class Handle:
         """The chunks that answer a query; see `KnowledgeBase.search`."""
         return search([self.retriever], Query.of(query, limit, mode, filters, retrieval))
 
-    def fit_query_encoder(self) -> Mapping[str, Any]:
-        """Fit the query encoder; see `Chunks.fit_query_encoder`."""
-        from kbkit.retrieval.encoder_fitting import fit_encoder
+    def fit_query_encoder(self, target: EncoderTarget = "chunks") -> Mapping[str, Any]:
+        """Fit a query encoder; see `Chunks.fit_query_encoder`."""
+        from kbkit.retrieval.encoder_fitting import fit_card_encoder, fit_encoder
 
+        if target == "cards":
+            return fit_card_encoder(self.stores.database, self.id, self.card_embedder(self.row()))
         return fit_encoder(self.stores.database, self.id, self.embedder)

@@ -10,9 +10,11 @@ from importlib.metadata import version
 from itertools import groupby
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kbkit.embedding.fitted import FittedEncoder
-from kbkit.export.index import IndexContent, IndexedChunk, IndexedDocument
+from kbkit.embedding.words import word_encoder
+from kbkit.export.index import IndexContent, IndexedCards, IndexedChunk, IndexedDocument
 from kbkit.markdown.plain_text import plain_text
 from kbkit.models import Chunk, Document, DocumentState
 from kbkit.models.plain import plain as one_line
@@ -22,12 +24,30 @@ from kbkit.retrieval.fusion import rating_prior
 from kbkit.stores.catalog import knowledge_bases, query_encoders, questions, ratings, reading
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.query_encoders import EncoderRow, EncoderTarget
 from kbkit.stores.catalog.reading import heading_text
+from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.stores.stores import Stores
 from kbkit.text import analyzer
 
+_STATIC = "static:"
 _NONE = ratings.Total(0, 0.0)
+_TARGETS: tuple[EncoderTarget, ...] = ("chunks", "cards")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def to_fit(row: KnowledgeBaseRow) -> list[EncoderTarget]:
+    """What a query encoder has to be fitted for, so that a site can search the knowledge base.
+
+    Not for static vectors: those of a query's words, added up, are the query's.
+    """
+    config = KnowledgeBaseSpec.model_validate(row.config)
+    wanted: list[EncoderTarget] = []
+    if config.retrieval.query_encoder == "fitted" or not row.embedder.startswith(_STATIC):
+        wanted.append("chunks")
+    if row.card_embedder and not row.card_embedder.startswith(_STATIC):
+        wanted.append("cards")
+    return wanted
 
 
 def index_state(stores: Stores, kb_id: str, pages: Mapping[str, str], title: str) -> str:
@@ -41,13 +61,15 @@ def index_state(stores: Stores, kb_id: str, pages: Mapping[str, str], title: str
     """
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
-        encoder = query_encoders.state(transaction, kb_id)
+        encoders = [query_encoders.state(transaction, kb_id, target) for target in _TARGETS]
         totals = ratings.totals(transaction, kb_id)
         asked = _published_questions(transaction, row)
         # when documents were fetched changes no version
         listed = list(reading.iter_listed(transaction, kb_id))
     parts: list[object] = [version("kbkit"), row.id, row.name, row.version, row.embedder]
-    parts += [row.config, encoder and encoder.fitted_at.isoformat(), title, sorted(pages.items())]
+    parts += [row.card_embedder, row.cards_version]
+    parts += [encoder and encoder.fitted_at.isoformat() for encoder in encoders]
+    parts += [row.config, title, sorted(pages.items())]
     parts += [sorted(totals.chunks.items()), sorted(totals.documents.items()), asked]
     parts += sorted(
         (each.id, each.fetched_at.date().isoformat(), str(each.state)) for each in listed
@@ -72,7 +94,7 @@ def index_content(
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
         snapshot = stores.snapshots.made(transaction, row)
-        stored = query_encoders.load(transaction, kb_id)
+        stored = {target: query_encoders.load(transaction, kb_id, target) for target in _TARGETS}
         totals = ratings.totals(transaction, kb_id)
         asked = _published_questions(transaction, row)
         of_documents = {
@@ -92,10 +114,17 @@ def index_content(
     rows = snapshot.rows_of(ids)
     if not len(rows):
         return None
-    encoder = None
-    if stored is not None and stored.state.embedder == row.embedder:
-        state = stored.state
-        encoder = FittedEncoder(state.embedder, stored.terms, stored.vectors, state.report)
+    of = analyzer(config.language)
+    texts = [
+        f"{of_documents[owner].title}\n{chunk.heading}\n{chunk.text}"
+        for owner, chunk in zip(owners, chunks, strict=True)
+    ]
+    fitted = to_fit(row)
+    static = None if len(fitted) == len(_TARGETS) else word_encoder(texts, of.terms)
+    encoders: dict[EncoderTarget, FittedEncoder | None] = {}
+    for target, embedder in zip(_TARGETS, (row.embedder, row.card_embedder), strict=True):
+        known = _stored(stored[target], embedder) if target in fitted else static
+        encoders[target] = known if known and known.embedder == embedder else None
     found = [
         totals.chunks.get(seq, totals.documents.get(owner, _NONE))
         for seq, owner in zip(snapshot.seqs[rows].tolist(), owners, strict=True)
@@ -115,8 +144,9 @@ def index_content(
             for owner, parts in groupby(owners)
         ],
         chunks=chunks,
-        encoder=encoder,
-        stop_words=sorted(analyzer(config.language).stop_words),
+        encoder=encoders["chunks"],
+        cards=_cards(snapshot, rows, encoders["cards"]),
+        stop_words=sorted(of.stop_words),
         retrieval=config.retrieval,
     )
 
@@ -129,6 +159,23 @@ def _published_questions(
     if not (learning.questions and learning.publish):
         return {}
     return questions.learned(transaction, row.id)
+
+
+def _stored(found: EncoderRow | None, embedder: str) -> FittedEncoder | None:
+    """A query encoder that was stored, if it is for the vectors of that embedder."""
+    if found is None or found.state.embedder != embedder:
+        return None
+    return FittedEncoder(embedder, found.terms, found.vectors, found.state.report)
+
+
+def _cards(
+    snapshot: Snapshot, rows: NDArray[np.int64], encoder: FittedEncoder | None
+) -> IndexedCards | None:
+    """The cards of the documents whose chunks are in the index, in that order."""
+    if encoder is None or encoder.embedder != snapshot.card_embedder:
+        return None
+    owners = list(dict.fromkeys(snapshot.owners[rows].tolist()))
+    return IndexedCards(snapshot.card_vectors[owners], snapshot.card_embedder, encoder)
 
 
 def _document(

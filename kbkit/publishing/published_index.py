@@ -5,18 +5,20 @@ this one, which says in Python what both do. Ranking is that of every search in 
 (`kbkit.retrieval.ranking`); only candidates are come by in another way, since not all vectors are
 at hand:
 
-1. Lexical candidates are exact, from the postings of the query's terms.
-2. The query's vector is the sum of its terms' rows. The `NEAR` clusters whose centroids it is
-   nearest to are read, and the `FURTHER` ones that hold most of the `FIRST` best lexical
-   candidates, each counting ``1 / (10 + its place)``. Their chunks give the dense candidates.
-3. A candidate of a cluster that was not read has the centroid's cosine.
+1. Lexical candidates are exact, from the postings of the query's terms; and so is what the words
+   of whole documents say.
+2. The query's vector is the sum of its terms' rows. Some clusters of chunks are read, those it is
+   nearest to and those that hold the best lexical candidates (`kbkit.publishing.index_vectors`).
+   Their chunks give the dense candidates.
+3. Another sum of other rows is the query's vector for cards, whose clusters are read likewise.
+4. What is of a cluster that was not read has the centroid's cosine.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +30,14 @@ from kbkit.export.index.packing import Integers, decode_nibbles, decode_shard, d
 from kbkit.export.index.terms import UNIT, utf16_key
 from kbkit.export.index.writer import FORMAT, index_folder
 from kbkit.models import Mode
+from kbkit.publishing.index_vectors import CARD_CLUSTERS, CHUNK_CLUSTERS, IndexVectors
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts
 from kbkit.retrieval.candidates.base import Candidates, merge_legs, top_indices
+from kbkit.retrieval.candidates.documents import DocumentScores
 from kbkit.retrieval.ranking import CandidatePool, rank
 from kbkit.text import analyzer
 
-NEAR = 4
-FURTHER = 6
-FIRST = 50
 ASKED = 64
 """Terms of a query that count in its vector."""
 
@@ -70,7 +71,8 @@ class _Term:
         counts: How often each does.
         in_title: Whether the title of its document has it.
         in_heading: Whether its headings have it.
-        vector: Its row of the query encoder, zeros where it has none.
+        vector: Its row of the query encoder for chunks, zeros where it has none.
+        card_vector: Likewise, for cards.
     """
 
     rows: Integers
@@ -78,6 +80,7 @@ class _Term:
     in_title: NDArray[np.bool_]
     in_heading: NDArray[np.bool_]
     vector: NDArray[np.float64]
+    card_vector: NDArray[np.float64]
 
 
 @dataclass(slots=True)
@@ -97,12 +100,26 @@ class PublishedIndex:
     _core: Mapping[str, Any] = field(init=False)
     _shards: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _columns: _Columns = field(init=False)
+    _vectors: IndexVectors = field(init=False)
+    _cards: IndexVectors = field(init=False)
 
     def __post_init__(self) -> None:
         self._core = self._shard("core")
         if self._core.get("format") != FORMAT:
             raise ExportError(f"{self.folder}: an index of another kbkit; export again")
-        self._columns = _Columns(self._core)
+        self._columns = columns = _Columns(self._core)
+        self._vectors = IndexVectors(
+            self._core.get("vectors", {}),
+            columns.chunks,
+            CHUNK_CLUSTERS,
+            lambda number: self._shard(f"v/{number}"),
+        )
+        self._cards = IndexVectors(
+            self._core.get("cards", {}),
+            len(columns.sizes),
+            CARD_CLUSTERS,
+            lambda number: self._shard(f"c/{number}"),
+        )
 
     @classmethod
     def open(cls, folder: Path) -> PublishedIndex:
@@ -137,13 +154,17 @@ class PublishedIndex:
             columns.chunks, columns.average, {name: len(term.rows) for name, term in terms.items()}
         )
         size = min(columns.retrieval.candidates, columns.chunks)
-        lexical = self._lexical(terms, statistics, size)
-        vector = sum((t.vector for t in list(terms.values())[:ASKED]), np.zeros(columns.dimensions))
-        rows, cosines, vectors = self._near(vector, lexical)
-        dense = (
-            rows[top_indices(cosines[rows].astype(np.float32), size)] if vector.any() else rows[:0]
+        scores = self._lexical(terms, statistics)
+        matching = np.flatnonzero(scores)
+        lexical = matching[top_indices(scores[matching], size)]
+        counted = list(terms.values())[:ASKED]
+        near = self._vectors.near(
+            sum((term.vector for term in counted), np.zeros(self._vectors.dimensions)), lexical
         )
-        chosen, ranked = merge_legs(dense, lexical, size)
+        dense = near.rows[top_indices(near.cosines[near.rows].astype(np.float32), size)]
+        documents = self._documents(terms, counted)
+        best = documents.best_rows(columns, lambda rows: near.cosines[rows], scores, None)
+        chosen, ranked = merge_legs(dense, lexical, size, best)
         whole = max(1, len(asked))
         counts: list[dict[str, int]] = [{} for _ in chosen]
         title, heading = np.zeros(len(chosen)), np.zeros(len(chosen))
@@ -154,6 +175,7 @@ class PublishedIndex:
             title[places] += term.in_title[there]
             heading[places] += term.in_heading[there]
         owners = columns.owners[chosen]
+        pages = documents.of_candidates(columns, owners)
         candidates = Candidates(
             seqs=chosen,
             ranked=ranked,
@@ -163,8 +185,9 @@ class PublishedIndex:
             heading=heading / whole,
             lengths=columns.lengths[chosen].tolist(),
             counts=counts,
-            vectors=vectors[chosen],
+            vectors=near.vectors[chosen],
             statistics=statistics,
+            pages=pages,
         )
         return CandidatePool(
             kb=columns.name,
@@ -173,64 +196,42 @@ class PublishedIndex:
             terms=asked,
             candidates=candidates,
             columns={
-                "cosine": cosines[chosen],
+                "cosine": near.cosines[chosen],
                 "bm25": bm25_scores(counts, candidates.lengths, statistics),
                 "title": candidates.title,
                 "heading": candidates.heading,
                 "rating": columns.prior[chosen],
                 "sizes": candidates.sizes.astype(np.float64),
-                "card": np.zeros(len(chosen)),
-                "page": np.zeros(len(chosen)),
+                "card": documents.card[owners].astype(np.float64),
+                "page": pages.bm25(),
                 "learned": np.zeros(len(chosen)),
                 "index": np.zeros(len(chosen)),
             },
         )
 
     def _lexical(
-        self, terms: Mapping[str, _Term], statistics: CorpusStatistics, size: int
-    ) -> Integers:
+        self, terms: Mapping[str, _Term], statistics: CorpusStatistics
+    ) -> NDArray[np.float32]:
+        """BM25 of every chunk."""
         columns = self._columns
         scores = np.zeros(columns.chunks, np.float32)
         for name, term in terms.items():
             lengths = columns.lengths[term.rows].astype(np.int32)
             idf = statistics.idf(name)
             scores[term.rows] += impacts(term.counts, lengths, columns.average, idf)
-        matching = np.flatnonzero(scores)
-        return matching[top_indices(scores[matching], size)]
+        return scores
 
-    def _near(
-        self, vector: NDArray[np.float64], lexical: Integers
-    ) -> tuple[Integers, NDArray[np.float64], NDArray[np.float32]]:
-        """Rows whose vectors are at hand; cosine and unit vector (or zeros) of every chunk."""
-        columns = self._columns
-        vectors = np.zeros((columns.chunks, columns.dimensions), np.float32)
-        if not vector.any():
-            return np.zeros(0, np.int64), np.zeros(columns.chunks), vectors
-        vector = vector / np.linalg.norm(vector)
-        near = columns.centroids @ vector
-        weights = np.zeros(len(near))
-        for position, row in enumerate(lexical[:FIRST].tolist()):
-            weights[columns.clusters[row]] += 1 / (10 + position)
-        chosen = np.argsort(-near, kind="stable")[:NEAR].tolist()
-        for number in np.argsort(-weights, kind="stable").tolist():
-            if len(chosen) == NEAR + FURTHER or not weights[number]:
-                break
-            if number not in chosen:
-                chosen.append(number)
-        cosines = near[columns.clusters]
-        parts = []
-        for number in chosen:
-            rows, values = self._cluster(number)
-            cosines[rows] = values @ vector
-            norms = np.linalg.norm(values, axis=1, keepdims=True)
-            vectors[rows] = values / np.where(norms > 0, norms, 1)
-            parts.append(rows)
-        return np.sort(np.concatenate(parts)), cosines, vectors
-
-    def _cluster(self, number: int) -> tuple[Integers, NDArray[np.float64]]:
-        values = self._shard(f"v/{number}")
-        steps = decode_nibbles(values["v"], self._columns.dimensions)
-        return np.cumsum(decode_varints(values["r"])), steps * self._columns.scales
+    def _documents(self, terms: Mapping[str, _Term], counted: Sequence[_Term]) -> DocumentScores:
+        """What each document says as a whole."""
+        postings = {name: (term.rows.astype(np.int32), term.counts) for name, term in terms.items()}
+        scores = DocumentScores.of_words(self._columns, postings)
+        query = sum((t.card_vector for t in counted), np.zeros(self._cards.dimensions))
+        matching = np.flatnonzero(scores.page)
+        best = matching[np.argsort(-scores.page[matching], kind="stable")]
+        card = self._cards.near(query, best).cosines
+        there = self._cards.there
+        card[~there] = card[there].mean() if there.any() else 0.0
+        return replace(scores, card=card.astype(np.float32), embedder=self._columns.card_embedder)
 
     def _term(self, term: str) -> _Term | None:
         number = bisect_right(self._columns.firsts, utf16_key(term)) - 1
@@ -243,17 +244,13 @@ class PublishedIndex:
         place = names.index(term)
         start, count = sum(values["n"][:place]), values["n"][place]
         pairs = decode_varints(values["p"]).reshape(-1, 2)[start : start + count]
-        vector = np.zeros(self._columns.dimensions)
-        if "v" in values and values["s"][place]:
-            row = sum(scale > 0 for scale in values["s"][:place])
-            steps = decode_nibbles(values["v"], self._columns.dimensions)[row]
-            vector = steps * (values["s"][place] / UNIT)
         return _Term(
             rows=np.cumsum(pairs[:, 0]),
             counts=(pairs[:, 1] // 4 + 1).astype(np.uint16),
             in_title=pairs[:, 1] & 2 > 0,
             in_heading=pairs[:, 1] & 1 > 0,
-            vector=vector,
+            vector=_row(values, "", place, self._vectors.dimensions),
+            card_vector=_row(values, "c", place, self._cards.dimensions),
         )
 
     def _hit(self, row: int, score: float) -> PublishedHit:
@@ -288,8 +285,8 @@ class _Columns:
             document_weight=ranking["document"],
             title_weight=ranking["title"],
             heading_weight=ranking["heading"],
-            card_weight=0,
-            page_weight=0,
+            card_weight=ranking["card"],
+            page_weight=ranking["page"],
             rating_weight=ranking["rating"],
             per_document=ranking["perDocument"],
             duplicates=ranking["duplicates"],
@@ -300,17 +297,25 @@ class _Columns:
         self.lengths = decode_varints(core["lengths"])
         self.sizes = decode_varints(core["sizes"])
         self.owners = np.repeat(np.arange(len(self.sizes)), self.sizes)
+        self.document_lengths = np.bincount(
+            self.owners, self.lengths, minlength=len(self.sizes)
+        ).astype(np.int64)
         self.prior = np.zeros(self.chunks)
         for row, prior in core["prior"]:
             self.prior[row] = prior
         self.firsts = [utf16_key(first) for first in core["firsts"].split(" ")]
         self.texts = [0, *np.cumsum(decode_varints(core["texts"])).tolist()]
-        self.dimensions: int = core.get("dimensions", 0)
-        self.scales = np.array(core.get("scales", ()))
-        self.clusters = decode_varints(core.get("clusters", ""))
-        steps = np.array(core.get("steps", ()))
-        centroids = decode_nibbles(core.get("centroids", ""), max(1, self.dimensions))
-        self.centroids = centroids * (steps / UNIT)[:, None]
+        self.card_embedder: str = core.get("cards", {}).get("embedder", "")
+
+
+def _row(values: Mapping[str, Any], kind: str, place: int, width: int) -> NDArray[np.float64]:
+    """The row of a term in a query encoder, zeros where it has none."""
+    scales = values.get(f"{kind}s")
+    if not scales or not scales[place]:
+        return np.zeros(width)
+    row = sum(scale > 0 for scale in scales[:place])
+    steps = decode_nibbles(values[f"{kind}v"], width)[row]
+    return np.asarray(steps * (scales[place] / UNIT))
 
 
 def _postings_in(term: _Term, chosen: Integers) -> tuple[Integers, Integers]:

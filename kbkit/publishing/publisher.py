@@ -17,10 +17,11 @@ from kbkit.export.mkdocs.project import DOCS
 from kbkit.models import Progress
 from kbkit.progress import OnProgress
 from kbkit.publishing.facts import StoredDocuments, gather_facts
-from kbkit.publishing.index_content import index_content, index_state
+from kbkit.publishing.index_content import index_content, index_state, to_fit
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.retrieval.encoder_fitting import is_outdated
 from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.stores.stores import Stores
 
 
@@ -31,12 +32,13 @@ class Publisher:
     Attributes:
         stores: Of its workspace.
         kb_id: The knowledge base.
-        fit_query_encoder: Fits its query encoder anew; called where what it holds has changed.
+        fit: Fits its query encoder for chunks or for cards anew; called where what it holds has
+            changed.
     """
 
     stores: Stores
     kb_id: str
-    fit_query_encoder: Callable[[], object]
+    fit: Callable[[EncoderTarget], object]
 
     def export(
         self,
@@ -107,22 +109,28 @@ class Publisher:
                 ),
             )
         _tell(on_progress, "index", 0, "search index")
-        seconds = {**report.seconds, **self._fit(), **self._write_index(folder)}
+        seconds = {**report.seconds, **self._fit(on_progress), **self._write_index(folder)}
         _tell(on_progress, "index", 1, "search index")
         return replace(report, seconds=seconds)
 
-    def _fit(self) -> dict[str, float]:
-        """Fit the query encoder where that is due.
+    def _fit(self, on_progress: OnProgress | None) -> dict[str, float]:
+        """Fit the query encoders that are due.
 
         Returns:
-            The seconds of stage ``fit``, if it was.
+            The seconds of stage ``fit``, if there were any.
         """
         with self.stores.database.read() as transaction:
-            if not is_outdated(transaction, knowledge_bases.get_by_id(transaction, self.kb_id)):
-                return {}
+            row = knowledge_bases.get_by_id(transaction, self.kb_id)
+            due = [target for target in to_fit(row) if is_outdated(transaction, row, target)]
+        if not due:
+            return {}
         start = time.perf_counter()
-        with suppress(EmbedderError):  # no chunk has a word: it is searched by nothing then
-            self.fit_query_encoder()
+        for number, target in enumerate(due):
+            _tell(on_progress, "fit", number, f"query encoder for {target}", len(due))
+            # no chunk has a word, or the model is missing: these vectors are not searched then
+            with suppress(EmbedderError):
+                self.fit(target)
+        _tell(on_progress, "fit", len(due), "query encoders", len(due))
         return {"fit": time.perf_counter() - start}
 
     def _write_index(self, folder: Path) -> dict[str, float]:
@@ -144,6 +152,8 @@ class Publisher:
         return {"index": time.perf_counter() - start}
 
 
-def _tell(on_progress: OnProgress | None, stage: str, done: int, message: str) -> None:
+def _tell(
+    on_progress: OnProgress | None, stage: str, done: int, message: str, total: int = 1
+) -> None:
     if on_progress is not None:
-        on_progress(Progress(stage, done, 1, message))
+        on_progress(Progress(stage, done, total, message))

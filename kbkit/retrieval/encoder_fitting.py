@@ -10,6 +10,7 @@ from typing import Any
 from kbkit.embedding.base import Embedder, Matrix, Vector
 from kbkit.embedding.fitted import FIT_REVISION, PRIOR_BELOW, fit
 from kbkit.embedding.regression import MAX_TERMS
+from kbkit.embedding.short_texts import MOST_WORDS, TEXTS_REVISION, choose_texts, fit_to_texts
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.embedding.term_vectors import term_vectors
 from kbkit.errors import ConfigError, EmbedderError
@@ -17,9 +18,13 @@ from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import corpus, knowledge_bases, packing, query_encoders, reading
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.text import REVISION, analyzer
 
-_MADE_BY = f"{FIT_REVISION}.{REVISION}"
+_MADE_BY: Mapping[EncoderTarget, str] = {
+    "chunks": f"{FIT_REVISION}.{REVISION}",
+    "cards": f"{TEXTS_REVISION}.{REVISION}",
+}
 """What makes an encoder of the same chunks: how it is fitted, and the analyzer of its terms."""
 _CHANGED = 0.2
 """Share of the chunks that came or went after which an encoder is fitted again."""
@@ -45,20 +50,24 @@ def is_due(transaction: Transaction, row: KnowledgeBaseRow) -> bool:
     return wanted and is_outdated(transaction, row)
 
 
-def is_outdated(transaction: Transaction, row: KnowledgeBaseRow) -> bool:
+def is_outdated(
+    transaction: Transaction, row: KnowledgeBaseRow, target: EncoderTarget = "chunks"
+) -> bool:
     """Whether a fit would be another one than that which is stored, if there is any.
 
     Args:
         transaction: A reading transaction.
         row: The knowledge base in it.
+        target: What the encoder is for.
     """
     now, _ = corpus.corpus_size(transaction, row.id)
     if not now:
         return False
-    state = query_encoders.state(transaction, row.id)
-    if state is None or state.embedder != row.embedder:
+    state = query_encoders.state(transaction, row.id, target)
+    embedder = row.embedder if target == "chunks" else row.card_embedder
+    if state is None or state.embedder != embedder:
         return True
-    if state.report.get("made_by") != _MADE_BY:
+    if state.report.get("made_by") != _MADE_BY[target]:
         return True
     last = int(state.report.get("last_seq", 0))
     came = corpus.count_chunks(transaction, row.id, after=last)
@@ -106,7 +115,7 @@ def fit_encoder(
         prior=prior,
         words=words,
     )
-    report = {**fitted.report, "last_seq": corpus.last_seq, "made_by": _MADE_BY}
+    report = {**fitted.report, "last_seq": corpus.last_seq, "made_by": _MADE_BY["chunks"]}
     with database.write() as transaction:
         knowledge_bases.get_by_id(transaction, kb_id)
         query_encoders.save(
@@ -118,6 +127,56 @@ def fit_encoder(
             terms=fitted.terms,
             vectors=fitted.vectors,
             report=report,
+        )
+    return report
+
+
+def fit_card_encoder(database: Database, kb_id: str, model: Embedder) -> Mapping[str, Any]:
+    """Fit what embeds queries for the cards where their model cannot run, and store it.
+
+    The model embeds some thousand words and short texts: up to a minute of a processor.
+
+    Args:
+        database: The catalog.
+        kb_id: The knowledge base.
+        model: Embeds its cards.
+
+    Returns:
+        How it was fitted; see `kbkit.embedding.short_texts`.
+
+    Raises:
+        EmbedderError: The model failed, or no chunk has any term.
+        NotFoundError: The knowledge base was deleted.
+    """
+    with database.read() as transaction:
+        row = knowledge_bases.get_by_id(transaction, kb_id)
+        terms_of = analyzer(KnowledgeBaseSpec.model_validate(row.config).language).terms
+        held = _read(transaction, row, terms_of)
+        chunks = list(reading.iter_chunks(transaction, kb_id))
+    texts = choose_texts(
+        (chunk.heading_path[-1] for chunk in chunks if chunk.heading_path),
+        [chunk.text for chunk in chunks],
+    )
+    fitted = fit_to_texts(
+        model.embed_passages(texts),
+        [terms_of(text) for text in texts],
+        chunk_terms=held.terms,
+        words=term_vectors(model, (chunk.text for chunk in chunks), terms_of, MOST_WORDS),
+        embedder=model.fingerprint,
+    )
+    report = {**fitted.report, "last_seq": held.last_seq, "made_by": _MADE_BY["cards"]}
+    with database.write() as transaction:
+        knowledge_bases.get_by_id(transaction, kb_id)
+        query_encoders.save(
+            transaction,
+            kb_id,
+            embedder=model.fingerprint,
+            version=row.version,
+            chunks=len(held.terms),
+            terms=fitted.terms,
+            vectors=fitted.vectors,
+            report=report,
+            target="cards",
         )
     return report
 

@@ -35,6 +35,8 @@ function pool(bm25, owners) {
       document: 0,
       title: 0,
       heading: 0,
+      card: 0,
+      page: 0,
       rating: 0,
       perDocument: 1,
       duplicates: 0.9,
@@ -47,6 +49,10 @@ function pool(bm25, owners) {
     cosine: zeros,
     statistics: { chunks: bm25.length, average: 1, frequencies: new Map() },
     bm25: () => bm25,
+    pageStatistics: { chunks: 10, average: 1, frequencies: new Map() },
+    page: () => zeros,
+    card: zeros,
+    cardEmbedder: "",
     title: zeros,
     heading: zeros,
     rating: zeros,
@@ -144,7 +150,7 @@ test("a word of a hit is suggested for the one that is typed", () => {
 /** An engine of one small index. @param {boolean} directories */
 function engine(directories) {
   const core = {
-    format: 2,
+    format: 3,
     language: "english",
     stop: "the of",
     settings: pool([], []).settings,

@@ -1,22 +1,18 @@
 // The search index of one published knowledge base, read shard by shard: the twin of
 // kbkit/publishing/published_index.py, whose docstring says how candidates are come by.
 
-import { nibbles, varints } from "./packing.js";
-import { byScore, dot, idf } from "./ranking.js";
+import { Documents } from "./documents.js";
+import { nibbles, scaled, varints } from "./packing.js";
+import { B, K1, byScore, idf, impact } from "./ranking.js";
+import { UNIT, Vectors } from "./vectors.js";
 
-const FORMAT = 2;
-const NEAR = 4;
-const FURTHER = 6;
-const FIRST = 50;
+const FORMAT = 3;
+const CHUNK_CLUSTERS = { near: 4, further: 6 };
+const CARD_CLUSTERS = { near: 2, further: 1 };
 const ASKED = 64; // terms of a query that count in its vector
-const UNIT = 65_536; // parts of 1 that scales are written in
-const K1 = 1.2;
-const B = 0.75;
 const LOOKED_AT = 4; // term shards that are read for the ends of an unfinished word
 const SHORTEST = 2; // letters of a word before its end is guessed
 const ENDINGS = 3; // how many shorter beginnings are tried: "maki" is no beginning of the stem "make"
-
-const { fround } = Math;
 
 /**
  * What is asked of documents; all of it must hold.
@@ -35,10 +31,10 @@ const { fround } = Math;
  * @property {number[]} counts  how often each does
  * @property {boolean[]} inTitle
  * @property {boolean[]} inHeading
- * @property {Float64Array | null} vector
+ * @property {Float64Array | null} vector  its row of the query encoder for chunks
+ * @property {Float64Array | null} card  likewise, for cards
  */
 
-/** @typedef {{rows: number[], vectors: Float64Array[]}} Cluster */
 /** @typedef {(name: string) => Promise<any>} Load */
 /** @typedef {import("./ranking.js").Statistics} Statistics */
 
@@ -75,15 +71,11 @@ class Index {
     this.kinds = varints(core.kind);
     this.stale = new Set(core.stale);
     this.ratings = new Map(core.ratings);
-    /** @type {number} */
-    this.dimensions = core.dimensions ?? 0;
-    this.clusters = varints(core.clusters ?? "");
-    const steps = nibbles(core.centroids ?? "");
-    /** @type {Float64Array[]} */
-    this.centroids = (core.steps ?? []).map(
-      (/** @type {number} */ scale, /** @type {number} */ i) =>
-        scaled(steps.subarray(i * this.dimensions, (i + 1) * this.dimensions), scale / UNIT),
-    );
+    const shards = (/** @type {string} */ kind) => (/** @type {number} */ number) =>
+      this.#shard(`${kind}/${number}`);
+    this.vectors = new Vectors(core.vectors, CHUNK_CLUSTERS, shards("v"));
+    this.cards = new Vectors(core.cards, CARD_CLUSTERS, shards("c"));
+    this.documents = new Documents(this.owners, this.lengths, this.sizes.length);
   }
 
   /**
@@ -132,21 +124,34 @@ class Index {
     const size = Math.min(this.settings.candidates, this.lengths.length);
     const frequencies = new Map([...terms].map(([name, term]) => [name, term.rows.length]));
     const statistics = { chunks: this.lengths.length, average: this.#core.average, frequencies };
-    const lexical = this.#lexical(terms, statistics, size, mask);
-    const near = await this.#near([...terms.values()].slice(0, ASKED), lexical, mask);
+    const allowed = mask && ((/** @type {number} */ row) => mask[row] > 0);
+    const scores = this.#lexical(terms, statistics);
+    const matching = [...scores.keys()].filter((row) => scores[row] && (!allowed || allowed(row)));
+    const lexical = matching.sort((a, b) => scores[b] - scores[a] || a - b).slice(0, size);
+    const counted = [...terms.values()].slice(0, ASKED);
+    const whole = this.documents.scores(terms);
+    const [near, card] = await Promise.all([
+      this.vectors.near(
+        counted.map((term) => term.vector),
+        lexical,
+        allowed,
+      ),
+      this.#card(counted, whole.page),
+    ]);
     const cosines = Float32Array.from(near.rows, (row) => near.cosine(row));
     const dense = byScore(cosines)
       .slice(0, size)
       .map((i) => near.rows[i]);
-    const rows = [...new Set([...dense, ...lexical])].sort((a, b) => a - b);
+    const best = this.documents.best([whole.page, card], scores, near.cosine, allowed);
+    const rows = [...new Set([...dense, ...lexical, ...best])].sort((a, b) => a - b);
     const owners = rows.map((row) => this.owners[row]);
     const lookups = [...terms]
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, term]) => ({ name, ...found(term, rows) }));
-    const whole = Math.max(1, asked.length);
+    const among = Math.max(1, asked.length);
     /** @param {"inTitle" | "inHeading"} where */
     const share = (where) =>
-      rows.map((_, i) => lookups.filter((at) => at.term[where][at.places[i]]).length / whole);
+      rows.map((_, i) => lookups.filter((at) => at.term[where][at.places[i]]).length / among);
     return {
       settings: this.settings,
       terms: [...new Set([...asked, ...terms.keys()])],
@@ -156,6 +161,11 @@ class Index {
       cosine: rows.map(near.cosine),
       statistics,
       bm25: (joint) => rows.map((row, i) => this.#bm25(row, i, lookups, joint)),
+      page: (joint) =>
+        owners.map((owner) => this.documents.bm25(owner, whole.counts, joint)),
+      pageStatistics: whole.statistics,
+      card: owners.map((owner) => card[owner]),
+      cardEmbedder: this.#core.cards?.embedder ?? "",
       title: share("inTitle"),
       heading: share("inHeading"),
       rating: rows.map((row) => Number(this.prior.get(row) ?? 0)),
@@ -227,47 +237,61 @@ class Index {
     shard.postings ??= varints(shard.p);
     const start = before(shard.n);
     /** @type {Term} */
-    const known = { rows: [], counts: [], inTitle: [], inHeading: [], vector: null };
-    let row = 0;
+    const known = {
+      rows: [],
+      counts: [],
+      inTitle: [],
+      inHeading: [],
+      vector: row(shard, "", place, this.vectors.dimensions),
+      card: row(shard, "c", place, this.cards.dimensions),
+    };
+    let at = 0;
     for (let i = 2 * start; i < 2 * (start + shard.n[place]); i += 2) {
       const about = shard.postings[i + 1];
-      known.rows.push((row += shard.postings[i]));
+      known.rows.push((at += shard.postings[i]));
       known.counts.push((about >> 2) + 1);
       known.inTitle.push((about & 2) > 0);
       known.inHeading.push((about & 1) > 0);
-    }
-    if (shard.s?.[place]) {
-      shard.steps ??= nibbles(shard.v);
-      const at = this.dimensions * shard.s.slice(0, place).filter(Boolean).length;
-      known.vector = scaled(shard.steps.subarray(at, at + this.dimensions), shard.s[place] / UNIT);
     }
     return known;
   }
 
   /**
-   * Chunks with the highest BM25, best first, rounded as Python rounds it.
+   * BM25 of all chunks, rounded as Python rounds it.
    *
    * @param {Map<string, Term>} terms
    * @param {Statistics} statistics
-   * @param {number} size
-   * @param {Uint8Array | null} mask
    */
-  #lexical(terms, statistics, size, mask) {
+  #lexical(terms, statistics) {
     const scores = new Float32Array(this.lengths.length);
-    const [low, slope] = [fround(K1 * (1 - B)), fround((K1 * B) / (this.#core.average || 1))];
     for (const [name, term] of terms) {
-      const weight = fround(idf(statistics, name) * (K1 + 1));
+      const add = impact(idf(statistics, name), this.#core.average);
       term.rows.forEach((row, i) => {
-        const norm = fround(low + fround(slope * this.lengths[row]));
-        const count = term.counts[i];
-        scores[row] += fround(fround(weight * count) / fround(count + norm));
+        scores[row] += add(term.counts[i], this.lengths[row]);
       });
     }
-    const matching = [];
-    for (let row = 0; row < scores.length; row++) {
-      if (scores[row] && (!mask || mask[row])) matching.push(row);
-    }
-    return matching.sort((a, b) => scores[b] - scores[a] || a - b).slice(0, size);
+    return scores;
+  }
+
+  /**
+   * Cosine of the query and the card of each document; the mean of the others for one without.
+   *
+   * @param {Term[]} terms
+   * @param {Float32Array} page  BM25 of each document
+   */
+  async #card(terms, page) {
+    const best = byScore(page).filter((owner) => page[owner]);
+    const near = await this.cards.near(
+      terms.map((term) => term.card),
+      best,
+      null,
+    );
+    const scores = Float32Array.from(page, (_, owner) => near.cosine(owner));
+    let [sum, count] = [0, 0];
+    scores.forEach((score, owner) => {
+      if (this.cards.has(owner)) [sum, count] = [sum + score, count + 1];
+    });
+    return scores.map((score, owner) => (this.cards.has(owner) ? score : sum / (count || 1)));
   }
 
   /**
@@ -282,87 +306,6 @@ class Index {
       const count = term.counts[places[i]] ?? 0;
       return sum + idf(statistics, name) * ((count * (K1 + 1)) / (count + norm));
     }, 0);
-  }
-
-  /**
-   * The chunks whose vectors are at hand, and what is known of every chunk's.
-   *
-   * @param {Term[]} terms
-   * @param {number[]} lexical
-   * @param {Uint8Array | null} mask
-   */
-  async #near(terms, lexical, mask) {
-    /** @type {Map<number, Float64Array>} */
-    const vectors = new Map();
-    const query = new Float64Array(this.dimensions);
-    for (const { vector } of terms) vector?.forEach((value, i) => (query[i] += value));
-    const length = Math.sqrt(dot(query, query));
-    if (!length) return { rows: [], cosine: () => 0, vector: () => null };
-    query.forEach((value, i) => (query[i] = value / length));
-    const near = this.centroids.map((centroid) => dot(centroid, query));
-    const clusters = await Promise.all(
-      this.#clustersToRead(near, lexical, mask).map((number) => this.#cluster(number)),
-    );
-    for (const cluster of clusters) {
-      cluster.rows.forEach((row, i) => vectors.set(row, cluster.vectors[i]));
-    }
-    const at = [...vectors.keys()].sort((a, b) => a - b);
-    /** @type {Map<number, number>} */
-    const cosines = new Map(
-      at.map((row) => [row, dot(/** @type {any} */ (vectors.get(row)), query)]),
-    );
-    return {
-      rows: mask ? at.filter((row) => mask[row]) : at,
-      cosine: (/** @type {number} */ row) => cosines.get(row) ?? near[this.clusters[row]],
-      vector: (/** @type {number} */ row) => unit(vectors.get(row)),
-    };
-  }
-
-  /**
-   * The clusters that are nearest, and those that hold most of the best lexical candidates.
-   *
-   * @param {number[]} near  how near each is
-   * @param {number[]} lexical
-   * @param {Uint8Array | null} mask
-   */
-  #clustersToRead(near, lexical, mask) {
-    const weights = near.map(() => 0);
-    lexical
-      .slice(0, FIRST)
-      .forEach((row, place) => (weights[this.clusters[row]] += 1 / (10 + place)));
-    let nearest = byScore(near);
-    if (mask) {
-      const there = new Set(this.clusters.filter((_, row) => mask[row]));
-      nearest = nearest.filter((number) => there.has(number));
-    }
-    const wanted = nearest.slice(0, NEAR);
-    for (const number of byScore(weights)) {
-      if (wanted.length >= NEAR + FURTHER || !weights[number]) break;
-      if (!wanted.includes(number)) wanted.push(number);
-    }
-    return wanted;
-  }
-
-  /**
-   * @param {number} number
-   * @returns {Promise<Cluster>}
-   */
-  async #cluster(number) {
-    const shard = await this.#shard(`v/${number}`);
-    if (!shard.cluster) {
-      const steps = nibbles(shard.v);
-      let row = 0;
-      const rows = Array.from(varints(shard.r), (step) => (row += step));
-      const width = this.dimensions;
-      const vectors = rows.map((_, i) =>
-        Float64Array.from(
-          steps.subarray(i * width, (i + 1) * width),
-          (x, j) => x * this.#core.scales[j],
-        ),
-      );
-      shard.cluster = { rows, vectors };
-    }
-    return shard.cluster;
   }
 
   /**
@@ -433,18 +376,20 @@ function found(term, rows) {
 }
 
 /**
- * @param {Int8Array} steps
- * @param {number} scale
+ * The row of a term in a query encoder; null where it has none.
+ *
+ * @param {any} shard
+ * @param {string} kind  of the encoder
+ * @param {number} place  of the term
+ * @param {number} width
  */
-function scaled(steps, scale) {
-  return Float64Array.from(steps, (step) => step * scale);
-}
-
-/** @param {Float64Array | undefined} vector */
-function unit(vector) {
-  if (!vector) return null;
-  const length = Math.sqrt(dot(vector, vector)) || 1;
-  return vector.map((value) => value / length);
+function row(shard, kind, place, width) {
+  /** @type {number[] | undefined} */
+  const scales = shard[`${kind}s`];
+  if (!scales?.[place]) return null;
+  const steps = (shard[`${kind}steps`] ??= nibbles(shard[`${kind}v`]));
+  const at = width * scales.slice(0, place).filter(Boolean).length;
+  return scaled(steps.subarray(at, at + width), scales[place] / UNIT);
 }
 
 export { Index };

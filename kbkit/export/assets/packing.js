@@ -64,4 +64,12 @@ function nibbles(text) {
   return values;
 }
 
-export { nibbles, readShard, varints };
+/**
+ * @param {Int8Array} steps
+ * @param {number} scale
+ */
+function scaled(steps, scale) {
+  return Float64Array.from(steps, (step) => step * scale);
+}
+
+export { nibbles, readShard, scaled, varints };

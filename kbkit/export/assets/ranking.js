@@ -5,6 +5,12 @@ const DOUBT = 3; // long documents that count as if all of their chunks were as 
 const FURTHER = 0.9; // what each hit of a document beyond its first ones counts, again and again
 const COMPARED = 60; // candidates of a pool among which near duplicates are sought
 const DUPLICATE = 0.5; // what a near duplicate of a better candidate counts
+const FEW = 10; // documents at which what is said of them as a whole counts half
+const STATIC = { card: 0.3, page: 0.6 }; // what their weights count with static vectors of cards
+const K1 = 1.2;
+const B = 0.75;
+
+const { fround } = Math;
 
 /**
  * How a knowledge base wants its candidates ranked.
@@ -14,6 +20,8 @@ const DUPLICATE = 0.5; // what a near duplicate of a better candidate counts
  * @property {number} document
  * @property {number} title
  * @property {number} heading
+ * @property {number} card
+ * @property {number} page
  * @property {number} rating
  * @property {number} perDocument
  * @property {number} duplicates
@@ -38,6 +46,10 @@ const DUPLICATE = 0.5; // what a near duplicate of a better candidate counts
  * @property {number[]} cosine
  * @property {Statistics} statistics
  * @property {(statistics: Statistics) => number[]} bm25
+ * @property {Statistics} pageStatistics  of documents
+ * @property {(statistics: Statistics) => number[]} page  BM25 of their documents as a whole
+ * @property {number[]} card  cosine of the query and the card of their document
+ * @property {string} cardEmbedder  what embedded the cards; empty where there are none
  * @property {number[]} title
  * @property {number[]} heading
  * @property {number[]} rating
@@ -76,8 +88,8 @@ function rank(pools, limit) {
     const factor = FURTHER ** further * (alike[i] ? DUPLICATE : 1);
     return parts.columns.reduce((sum, column) => sum + column[i] * factor, 0);
   });
-  const [dense, lexical] = parts.columns;
-  const common = byScore(final).filter((i) => dense[i] + lexical[i] > 0);
+  const { dense, lexical, card, page } = parts;
+  const common = byScore(final).filter((i) => dense[i] + lexical[i] + card[i] + page[i] > 0);
   return common.slice(0, limit).map((i) => {
     const [pool, start] = /** @type {[Pool, number]} */ (
       placed(pools).findLast(([known, first]) => first <= i && known.rows.length)
@@ -127,23 +139,56 @@ function numbered(pools) {
  * @param {number[]} sizes
  */
 function fused(pools, settings, documents, sizes) {
-  const whole = 1 + settings.document + settings.title + settings.heading;
-  const cosine = normalised(pools.flatMap((pool) => pool.cosine));
+  const factors = documentFactors(pools);
+  const weights = { card: settings.card * factors.card, page: settings.page * factors.page };
+  const whole =
+    1 + settings.document + settings.title + settings.heading + weights.card + weights.page;
   const statistics = together(pools.map((pool) => pool.statistics));
+  const ofPages = together(pools.map((pool) => pool.pageStatistics));
+  /** @type {(scores: number[], weight: number) => number[]} */
+  const weighed = (scores, weight) => scores.map((score) => (weight * score) / whole);
+  const cosine = normalised(pools.flatMap((pool) => pool.cosine));
   const bm25 = normalised(pools.flatMap((pool) => pool.bm25(statistics)));
-  const dense = cosine.map((score) => (settings.dense * score) / whole);
-  const lexical = bm25.map((score) => ((1 - settings.dense) * score) / whole);
+  const dense = weighed(cosine, settings.dense);
+  const lexical = weighed(bm25, 1 - settings.dense);
   const own = dense.map((score, i) => score + lexical[i]);
   const document = documentEvidence(own, documents, sizes).map((x) => settings.document * x);
-  const title = pools.flatMap((pool) => pool.title).map((x) => (settings.title * x) / whole);
-  const heading = pools.flatMap((pool) => pool.heading).map((x) => (settings.heading * x) / whole);
-  const sum = own.map((score, i) => score + document[i] + title[i] + heading[i]);
+  const title = weighed(
+    pools.flatMap((pool) => pool.title),
+    settings.title,
+  );
+  const heading = weighed(
+    pools.flatMap((pool) => pool.heading),
+    settings.heading,
+  );
+  const card = weighed(normalised(pools.flatMap((pool) => pool.card)), weights.card);
+  const page = weighed(normalised(pools.flatMap((pool) => pool.page(ofPages))), weights.page);
+  const sum = own.map((x, i) => x + document[i] + title[i] + heading[i] + card[i] + page[i]);
   const prior = pools.flatMap((pool) => pool.rating);
   const rating = sum.map((score, i) => score * settings.rating * prior[i]);
   return {
-    columns: [dense, lexical, document, title, heading, rating],
+    dense,
+    lexical,
+    card,
+    page,
+    columns: [dense, lexical, document, title, heading, card, page, rating],
     total: sum.map((score, i) => score + rating[i]),
   };
+}
+
+/**
+ * What the weights of cards and of whole documents are multiplied with: less where static vectors
+ * embedded the cards, and where there are few documents.
+ *
+ * @param {Pool[]} pools
+ */
+function documentFactors(pools) {
+  const embedders = pools.map((pool) => pool.cardEmbedder).filter(Boolean);
+  const known = embedders.length > 0 && embedders.every((name) => name.startsWith("static:"));
+  const { card, page } = known ? STATIC : { card: 1, page: 1 };
+  const documents = pools.reduce((sum, pool) => sum + pool.pageStatistics.chunks, 0);
+  const share = documents / (documents + FEW);
+  return { card: card * share, page: page * share };
 }
 
 /**
@@ -172,6 +217,20 @@ function together(several) {
 function idf({ chunks, frequencies }, term) {
   const n = frequencies.get(term) ?? 0;
   return Math.log(1 + Math.max(0, chunks - n + 0.5) / (n + 0.5));
+}
+
+/**
+ * What a term adds to the BM25 of a text that holds it, rounded as Python rounds it.
+ *
+ * @param {number} weight  the term's idf
+ * @param {number} average  length of a text
+ * @returns {(count: number, length: number) => number}
+ */
+function impact(weight, average) {
+  const [low, slope] = [fround(K1 * (1 - B)), fround((K1 * B) / (average || 1))];
+  const most = fround(weight * (K1 + 1));
+  return (count, length) =>
+    fround(fround(most * count) / fround(count + fround(low + fround(slope * length))));
 }
 
 /**
@@ -276,4 +335,4 @@ function dot(a, b) {
   return sum;
 }
 
-export { byScore, dot, idf, rank };
+export { B, K1, byScore, dot, idf, impact, rank };

@@ -9,8 +9,10 @@ it can be fetched, and where nothing can be fetched (``file://``) be loaded as a
 - ``core``: what every query needs of every chunk: lengths, documents, clusters; projection scales,
   centroids of the clusters, stop words, what parts the terms of each shard from those before,
   and how many chunks each shard of texts has.
-- ``t/N``: neighbouring terms: postings, and each one's row of the query encoder.
+- ``t/N``: neighbouring terms: postings, and each one's rows of the query encoders for chunks and
+  for cards.
 - ``v/N``: the vectors of one cluster of chunks.
+- ``c/N``: the vectors of one cluster of cards.
 - ``x/N``: texts of neighbouring chunks, for what is shown of hits.
 
 Terms and texts fill their shards up to a number of bytes: files cost whoever writes, copies and
@@ -21,12 +23,18 @@ Beside them ``stem`` is a script with the stemmer of the knowledge base's langua
 Binary columns are base64 of little endian numbers, *varints* base 128 with the low bits first.
 """
 
-from kbkit.export.index.content import IndexContent, IndexedChunk, IndexedDocument
+from kbkit.export.index.content import (
+    IndexContent,
+    IndexedCards,
+    IndexedChunk,
+    IndexedDocument,
+)
 from kbkit.export.index.writer import IndexReport, is_written, remove_index, write_index
 
 __all__ = [
     "IndexContent",
     "IndexReport",
+    "IndexedCards",
     "IndexedChunk",
     "IndexedDocument",
     "is_written",

@@ -54,6 +54,21 @@ class IndexedDocument:
     chunks: int
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexedCards:
+    """The cards of the documents.
+
+    Attributes:
+        vectors: A unit vector each, zeros for a document that has none; in their order.
+        embedder: Fingerprint of what made them.
+        encoder: Embeds queries for them.
+    """
+
+    vectors: NDArray[np.float32]
+    embedder: str
+    encoder: FittedEncoder
+
+
 @dataclass(frozen=True, slots=True)
 class IndexContent:
     """All that an index is made of.
@@ -65,6 +80,7 @@ class IndexContent:
         documents: In the order of their chunks.
         chunks: In order.
         encoder: The query encoder; without it only words are searched.
+        cards: What the documents are; ``None`` where there is nothing to search them with.
         stop_words: What the analyzer leaves out.
         retrieval: How to rank.
     """
@@ -78,5 +94,6 @@ class IndexContent:
     documents: Sequence[IndexedDocument]
     chunks: Sequence[IndexedChunk]
     encoder: FittedEncoder | None
+    cards: IndexedCards | None
     stop_words: Sequence[str]
     retrieval: RetrievalSpec

@@ -12,11 +12,24 @@ from kbkit.export.index.packing import LEVELS, Integers
 
 Matrix = NDArray[np.float32]
 
-DIMENSIONS = 160
-"""Numbers of a projected vector. Of 256: 128 lost up to 1 point of nDCG@10, 192 nothing."""
-CLUSTER = 64
-"""Chunks of a cluster, on average."""
-_LARGEST = 2 * CLUSTER
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How small vectors get.
+
+    Attributes:
+        dimensions: Numbers of a projected vector.
+        cluster: Vectors of a cluster, on average; twice as many are the most.
+    """
+
+    dimensions: int
+    cluster: int
+
+
+CHUNKS = Form(dimensions=160, cluster=64)
+"""Of 256 dimensions: 128 lost up to 1 point of nDCG@10, 192 nothing."""
+CARDS = Form(dimensions=96, cluster=400)
+"""Of 384 dimensions. Clusters are large, since most of the cards are near a query or none is."""
 _SAMPLE = 20_000
 _ROUNDS = 10
 _AT_ONCE = 2_000
@@ -27,14 +40,14 @@ _CLIPPED = 0.005
 
 @dataclass(frozen=True, slots=True)
 class QuantizedVectors:
-    """The vectors of chunks as an index has them.
+    """The vectors of chunks or of cards as an index has them.
 
     Attributes:
         projection: Turns a vector of the model into one of the index; shape
-            ``(model's dimensions, DIMENSIONS)``, fewer where the model has fewer.
+            ``(model's dimensions, dimensions)``.
         scales: What a step of each dimension is worth.
-        values: Chunk vectors, in steps; shape ``(n, dimensions)``.
-        clusters: Which cluster each chunk is in, shape ``(n,)``.
+        values: The vectors, in steps; shape ``(n, dimensions)``.
+        clusters: Which cluster each is in, shape ``(n,)``.
         centroids: Mean vector of each cluster, projected; shape ``(clusters, dimensions)``.
     """
 
@@ -45,8 +58,10 @@ class QuantizedVectors:
     centroids: Matrix
 
 
-def quantize(vectors: Matrix, rows: Integers | None = None) -> QuantizedVectors:
-    """Project, round and cluster the vectors of chunks.
+def quantize(
+    vectors: Matrix, rows: Integers | None = None, form: Form = CHUNKS
+) -> QuantizedVectors:
+    """Project, round and cluster vectors.
 
     The projection is onto the principal axes through the origin, which keeps inner products as
     well as a linear map to so few dimensions can (Eckart and Young, 1936).
@@ -54,12 +69,13 @@ def quantize(vectors: Matrix, rows: Integers | None = None) -> QuantizedVectors:
     Args:
         vectors: Unit vectors, shape ``(n, dimensions)``, one or more.
         rows: Those that count, in the order of the result; all where it is ``None``.
+        form: How small they are to be.
     """
     rows = np.arange(len(vectors)) if rows is None else rows
     sample = vectors[rows[:: max(1, len(rows) // _SAMPLE)]].astype(np.float64)
     _, axes = np.linalg.eigh(sample.T @ sample)
     even = vectors.shape[1] // 2 * 2
-    projection = axes[:, ::-1][:, : min(DIMENSIONS, even)].astype(np.float32)
+    projection = axes[:, ::-1][:, : min(form.dimensions, even)].astype(np.float32)
     projected = np.empty((len(rows), projection.shape[1]), np.float32)
     for part in _parts(len(rows)):
         projected[part] = vectors[rows[part]] @ projection
@@ -71,7 +87,7 @@ def quantize(vectors: Matrix, rows: Integers | None = None) -> QuantizedVectors:
     values = np.empty(projected.shape, np.int8)
     for part in _parts(len(rows)):
         values[part] = np.clip(np.round(projected[part] / scales), -LEVELS, LEVELS)
-    clusters = _cluster(projected)
+    clusters = _cluster(projected, form.cluster)
     return QuantizedVectors(projection, scales, values, clusters, _means(projected, clusters)[1])
 
 
@@ -80,12 +96,12 @@ def _parts(number: int) -> Iterator[slice]:
     return (slice(start, start + _AT_ONCE) for start in range(0, number, _AT_ONCE))
 
 
-def _cluster(vectors: Matrix) -> NDArray[np.int64]:
-    """Clusters of about `CLUSTER` near vectors, none above `_LARGEST`, by k-means (Lloyd, 1982).
+def _cluster(vectors: Matrix, size: int) -> NDArray[np.int64]:
+    """Clusters of about `size` near vectors, none above twice that, by k-means (Lloyd, 1982).
 
     Not that of scipy: to import it takes longer than the clusters of a thousand documents.
     """
-    count = len(vectors) // CLUSTER
+    count = len(vectors) // size
     if count < 2:
         found = np.zeros(len(vectors), np.int64)
     else:
@@ -100,7 +116,7 @@ def _cluster(vectors: Matrix) -> NDArray[np.int64]:
     waiting = np.split(order, np.cumsum(np.bincount(found))[:-1])[::-1]
     while waiting:
         rows = waiting.pop()
-        if len(rows) > _LARGEST:
+        if len(rows) > 2 * size:
             waiting += _halves(vectors, rows)
         elif len(rows):
             parts.append(rows)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kbkit.embedding.fitted import FittedEncoder
 from kbkit.export.index.content import IndexContent
 from kbkit.export.index.packing import LEVELS, Integers, encode_nibbles, pack_varints, to_base64
 from kbkit.export.index.quantization import QuantizedVectors
@@ -42,9 +43,15 @@ def utf16_key(term: str) -> bytes:
 
 
 def term_shards(
-    content: IndexContent, quantized: QuantizedVectors | None
+    content: IndexContent, chunks: QuantizedVectors | None, cards: QuantizedVectors | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The shards of terms, each with a text that parts its terms from those before."""
+    """The shards of terms, each with a text that parts its terms from those before.
+
+    Args:
+        content: Of the index.
+        chunks: Vectors of chunks; ``None`` where nothing embeds queries for them.
+        cards: Vectors of cards; ``None`` where there are none.
+    """
     snapshot = content.snapshot
     postings = pack_postings(content)
     # terms that only left-out chunks have are left out
@@ -52,9 +59,14 @@ def term_shards(
     used.sort(key=lambda entry: utf16_key(entry[1]))
     names = [term for _, term in used]
     numbers = np.array([n for n, _ in used], np.int64)
-    vectors, scales = _term_vectors(content, quantized, names)
-    texts = np.char.str_len(np.array(names))
-    sizes = _BESIDE + texts + (scales > 0) * vectors.shape[1] * 2 // 3
+    tables = {}
+    if content.encoder is not None and chunks is not None:
+        tables[""] = _term_vectors(content.encoder, chunks, names)
+    if content.cards is not None and cards is not None:
+        tables["c"] = _term_vectors(content.cards.encoder, cards, names)
+    sizes = _BESIDE + np.char.str_len(np.array(names))
+    for vectors, scales in tables.values():
+        sizes += (scales > 0) * vectors.shape[1] * 2 // 3
     sizes += (postings.ends[numbers] - postings.begins[numbers]) * 4 // 3
     before = ""
     for start, end in pairwise(split_by_size(sizes, TERM_BYTES)):
@@ -66,9 +78,9 @@ def term_shards(
             "n": postings.counts[numbers[part]].tolist(),
             "p": to_base64(np.concatenate(data)),
         }
-        if quantized is not None:
-            values["s"] = scales[part].tolist()
-            values["v"] = encode_nibbles(vectors[part][scales[part] > 0])
+        for key, (vectors, scales) in tables.items():
+            values[f"{key}s"] = scales[part].tolist()
+            values[f"{key}v"] = encode_nibbles(vectors[part][scales[part] > 0])
         yield _separator(before, names[start]), values
         before = names[end - 1]
 
@@ -168,18 +180,16 @@ def _contains(
 
 
 def _term_vectors(
-    content: IndexContent, quantized: QuantizedVectors | None, terms: Sequence[str]
+    encoder: FittedEncoder, quantized: QuantizedVectors, terms: Sequence[str]
 ) -> tuple[NDArray[np.int8], Integers]:
-    """The row of each term in the query encoder, projected, and its scale; 0 where it has none."""
+    """The row of each term in a query encoder, projected, and its scale; 0 where it has none."""
     scales = np.zeros(len(terms), np.int64)
-    if quantized is None or content.encoder is None:
-        return np.zeros((len(terms), 2), np.int8), scales
-    rows = {term: row for row, term in enumerate(content.encoder.terms)}
+    rows = {term: row for row, term in enumerate(encoder.terms)}
     held = np.array([rows.get(term, -1) for term in terms], np.int64)
     values = np.zeros((len(terms), quantized.projection.shape[1]), np.int8)
     there = np.flatnonzero(held >= 0)
     for start in range(0, len(there), _ROWS_AT_ONCE):
         part = there[start : start + _ROWS_AT_ONCE]
-        projected = content.encoder.vectors[held[part]] @ quantized.projection
+        projected = encoder.vectors[held[part]] @ quantized.projection
         values[part], scales[part] = quantize_rows(projected)
     return values, scales

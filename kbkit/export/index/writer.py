@@ -16,12 +16,12 @@ import numpy as np
 from kbkit.errors import ExportError
 from kbkit.export.files import write_file, writing
 from kbkit.export.index.content import IndexContent, IndexedDocument
-from kbkit.export.index.packing import encode_nibbles, encode_shard, encode_varints
-from kbkit.export.index.quantization import QuantizedVectors, quantize
+from kbkit.export.index.packing import Integers, encode_nibbles, encode_shard, encode_varints
+from kbkit.export.index.quantization import CARDS, QuantizedVectors, quantize
 from kbkit.export.index.stemmers import stemmer_source
 from kbkit.export.index.terms import quantize_rows, split_by_size, term_shards
 
-FORMAT = 2
+FORMAT = 3
 FOLDER = "search"
 """Where an export has its index."""
 DESCRIPTOR = "kb.json"
@@ -29,8 +29,6 @@ DESCRIPTOR = "kb.json"
 TEXT_BYTES = 8_000
 """About what the texts of a shard take; a long one may take more by itself."""
 _DRAFT = ".draft"
-_TITLE_WEIGHT, _HEADING_WEIGHT = 0.2, 0.1
-"""What is best where there are no cards, on questions about Python, SciFact and Cranfield."""
 """Folder of an index that is being written; MkDocs does not publish names that begin with a dot."""
 
 
@@ -98,7 +96,7 @@ def _write_shards(content: IndexContent, folder: Path) -> tuple[str, int, int]:
     """
     digest = hashlib.blake2b(digest_size=8)
     shards = size = 0
-    for kind in ("t", "v", "x"):
+    for kind in ("t", "v", "c", "x"):
         (folder / kind).mkdir(parents=True)
     for name, data in _shards(content):
         digest.update(f"{name} {len(data)}\n".encode() + data)
@@ -144,32 +142,46 @@ def _read_descriptor(top: Path) -> dict[str, Any]:
 
 def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     """Every shard by name."""
-    quantized = quantize(content.snapshot.vectors, content.rows) if content.encoder else None
+    chunks = quantize(content.snapshot.vectors, content.rows) if content.encoder else None
+    cards, carded = None, np.zeros(0, np.int64)
+    if content.cards is not None:
+        carded = np.flatnonzero(content.cards.vectors.any(axis=1))
+        cards = quantize(content.cards.vectors, carded, CARDS) if len(carded) else None
     firsts = []
-    for number, (first, values) in enumerate(term_shards(content, quantized)):
+    for number, (first, values) in enumerate(term_shards(content, chunks, cards)):
         firsts.append(first)
         yield f"t/{number}", encode_shard(values)
-    if quantized is not None:
-        order = np.argsort(quantized.clusters, kind="stable")
-        parts = np.split(order, np.cumsum(np.bincount(quantized.clusters))[:-1])
-        for number, rows in enumerate(parts):
-            values = {
-                "r": encode_varints(np.diff(rows, prepend=0)),
-                "v": encode_nibbles(quantized.values[rows]),
-            }
-            yield f"v/{number}", encode_shard(values)
+    yield from _vector_shards("v", chunks, np.arange(len(content.rows)))
+    yield from _vector_shards("c", cards, carded)
     texts = np.array([len(chunk.text) for chunk in content.chunks], np.int64)
     places = split_by_size(texts, TEXT_BYTES)
     yield from _text_shards(content, places)
-    yield "core", encode_shard(_core(content, quantized, firsts, places))
+    yield "core", encode_shard(_core(content, chunks, cards, firsts, places))
     shown = (f"{chunk.heading}\n{chunk.text}" for chunk in content.chunks)
     titles = (document.title for document in content.documents)
     yield "stem", stemmer_source(content.language, chain(titles, shown)).encode()
 
 
+def _vector_shards(
+    kind: str, vectors: QuantizedVectors | None, numbers: Integers
+) -> Iterator[tuple[str, bytes]]:
+    """The shards of vectors, one a cluster; `numbers` are those of the chunks or documents."""
+    if vectors is None:
+        return
+    order = np.argsort(vectors.clusters, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(vectors.clusters))[:-1])
+    for number, rows in enumerate(parts):
+        values = {
+            "r": encode_varints(np.diff(numbers[rows], prepend=0)),
+            "v": encode_nibbles(vectors.values[rows]),
+        }
+        yield f"{kind}/{number}", encode_shard(values)
+
+
 def _core(
     content: IndexContent,
-    quantized: QuantizedVectors | None,
+    chunks: QuantizedVectors | None,
+    cards: QuantizedVectors | None,
     firsts: Sequence[str],
     places: Sequence[int],
 ) -> dict[str, Any]:
@@ -189,9 +201,10 @@ def _core(
         "settings": {
             "dense": ranking.dense_weight,
             "document": ranking.document_weight,
-            # a site has no cards, so words of titles and headings stand in for them
-            "title": max(ranking.title_weight, _TITLE_WEIGHT),
-            "heading": max(ranking.heading_weight, _HEADING_WEIGHT),
+            "title": ranking.title_weight,
+            "heading": ranking.heading_weight,
+            "card": ranking.card_weight,
+            "page": ranking.page_weight,
             "rating": ranking.rating_weight,
             "perDocument": ranking.per_document,
             "duplicates": ranking.duplicates,
@@ -214,16 +227,25 @@ def _core(
         "firsts": " ".join(firsts),
         "texts": encode_varints(np.diff(places)),
     }
-    if quantized is not None:
-        centroids, scales = quantize_rows(quantized.centroids)
-        values |= {
-            "dimensions": quantized.values.shape[1],
-            "scales": [round(float(scale), 7) for scale in quantized.scales],
-            "clusters": encode_varints(quantized.clusters),
-            "centroids": encode_nibbles(centroids),
-            "steps": scales,
-        }
+    if chunks is not None:
+        values["vectors"] = _about_vectors(chunks, chunks.clusters + 1)
+    if cards is not None and content.cards is not None:
+        clusters = np.zeros(len(documents), np.int64)
+        clusters[content.cards.vectors.any(axis=1)] = cards.clusters + 1
+        values["cards"] = _about_vectors(cards, clusters) | {"embedder": content.cards.embedder}
     return values
+
+
+def _about_vectors(vectors: QuantizedVectors, clusters: Integers) -> dict[str, Any]:
+    """What every query needs of vectors: `clusters` has the cluster of each, from 1; 0 for none."""
+    centroids, steps = quantize_rows(vectors.centroids)
+    return {
+        "dimensions": vectors.values.shape[1],
+        "scales": [round(float(scale), 7) for scale in vectors.scales],
+        "clusters": encode_varints(clusters),
+        "centroids": encode_nibbles(centroids),
+        "steps": steps,
+    }
 
 
 def _text_shards(content: IndexContent, places: Sequence[int]) -> Iterator[tuple[str, bytes]]:

@@ -1,7 +1,7 @@
 """A search index of the pages of a site that people wrote, beside the exported ones.
 
 MkDocs has them in its own search index, section by section. They become one more knowledge base,
-with the static embedder and a query encoder fitted to it.
+with static vectors of sections, of the pages' cards, and of the words of queries.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from kbkit.embedding.fitted import FittedEncoder, fit
+from kbkit.embedding.fitted import FittedEncoder
 from kbkit.embedding.static import StaticEmbedder
-from kbkit.embedding.term_vectors import term_vectors
-from kbkit.errors import EmbedderError
-from kbkit.export.index import IndexContent, IndexedChunk, IndexedDocument
+from kbkit.embedding.words import word_encoder
+from kbkit.export.index import IndexContent, IndexedCards, IndexedChunk, IndexedDocument
 from kbkit.recipes import RetrievalSpec
 from kbkit.stores.snapshots.snapshot import Lists, Snapshot
 from kbkit.text import Analyzer, analyzer
 
 NAME = "pages"
+_LEAD, _CARD = 350, 600
+"""Most characters of what stands first on a page in its card, and of the card."""
 _TAG = re.compile(r"<[^<>]*>")
 
 
@@ -71,6 +72,7 @@ def guides_content(
         ],
         chunks=chunks,
         encoder=encoder,
+        cards=None if encoder is None else _cards(chunks, owners, titles, encoder),
         stop_words=sorted(analyzer(language).stop_words),
         retrieval=RetrievalSpec(),
     )
@@ -89,6 +91,22 @@ def _plain(text: str) -> str:
     return " ".join(html.unescape(_TAG.sub(" ", text)).split())
 
 
+def _cards(
+    chunks: Sequence[IndexedChunk],
+    owners: Sequence[int],
+    titles: Sequence[str],
+    encoder: FittedEncoder,
+) -> IndexedCards:
+    """What each page is: its title, what stands first on it, and its headings."""
+    texts = []
+    for number, title in enumerate(titles):
+        held = [chunk for chunk, owner in zip(chunks, owners, strict=True) if owner == number]
+        headings = "; ".join(filter(None, (chunk.heading for chunk in held)))
+        texts.append(f"{title}. {held[0].text[:_LEAD]} {headings}"[:_CARD])
+    vectors = StaticEmbedder().embed_passages(texts)
+    return IndexedCards(vectors, encoder.embedder, encoder)
+
+
 def _snapshot(
     chunks: Sequence[IndexedChunk],
     owners: Sequence[int],
@@ -102,18 +120,11 @@ def _snapshot(
     ]
     held = [of.terms(text) for text in texts]
     headings = [chunk.heading for chunk in chunks]
-    encoder, embedder = None, ""
-    try:
-        model = StaticEmbedder()
-        vectors, embedder = model.embed_passages(texts), model.fingerprint
-        above = [
-            of.terms(f"{titles[owner]}\n{heading}")
-            for owner, heading in zip(owners, headings, strict=True)
-        ]
-        prior = term_vectors(model, texts, of.terms)
-        encoder = fit(vectors, held, embedder=embedder, heading_terms=above, prior=prior)
-    except EmbedderError:
-        vectors = np.zeros((len(chunks), 2), np.float32)
+    encoder = word_encoder(texts, of.terms)
+    embedder = "" if encoder is None else encoder.embedder
+    vectors = np.zeros((len(chunks), 2), np.float32)
+    if encoder is not None:
+        vectors = StaticEmbedder().embed_passages(texts)
     terms = sorted(set(chain.from_iterable(held)))
     numbers = {term: number for number, term in enumerate(terms)}
     postings = sorted(

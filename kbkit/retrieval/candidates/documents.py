@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,6 @@ from numpy.typing import NDArray
 from kbkit.models import Mode
 from kbkit.retrieval.bm25 import CorpusStatistics, impacts
 from kbkit.retrieval.candidates.base import (
-    Corpus,
     EncodedQuery,
     Mask,
     Postings,
@@ -24,6 +24,22 @@ from kbkit.stores.snapshots.chunk_table import ChunkTable
 
 _BEST_DOCUMENTS = 30
 """Documents that bring their best chunk, by their cards and by their words."""
+
+
+class Documents(Protocol):
+    """Which chunks are of which document, as a `ChunkTable` has it."""
+
+    @property
+    def owners(self) -> NDArray[np.integer[Any]]:
+        """The document of each chunk."""
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of chunks of each document."""
+
+    @property
+    def document_lengths(self) -> NDArray[np.int64]:
+        """Number of terms of each document's chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +65,25 @@ class DocumentScores:
         cls, chunks: ChunkTable, postings: Mapping[str, Postings], query: EncodedQuery
     ) -> DocumentScores:
         """Score all documents."""
-        number, lengths = len(chunks.document_ids), chunks.document_lengths
+        by_words = query.pages and query.mode is not Mode.DENSE
+        scores = cls.of_words(chunks, postings if by_words else {})
+        # cards may have been embedded anew since the query was
+        if query.card_vector is None or query.card_embedder != chunks.card_embedder:
+            return scores
+        card = cosines(chunks.card_vectors, query.card_vector)
+        known = card != 0  # zeros are of those that have none; to read them all takes longer
+        card[~known] = card[known].mean() if known.any() else 0.0
+        return replace(scores, card=card, embedder=chunks.card_embedder)
+
+    @classmethod
+    def of_words(cls, documents: Documents, postings: Mapping[str, Postings]) -> DocumentScores:
+        """Score all documents by their words alone."""
+        number, lengths = len(documents.sizes), documents.document_lengths
         held = int(np.count_nonzero(lengths))
         average = float(lengths.sum()) / held if held else 0.0
         counts = {
-            term: np.bincount(chunks.owners[rows], times, number).astype(np.int64)
+            term: np.bincount(documents.owners[rows], times, number).astype(np.int64)
             for term, (rows, times) in postings.items()
-            if query.pages and query.mode is not Mode.DENSE
         }
         frequencies = {term: int(np.count_nonzero(found)) for term, found in counts.items()}
         statistics = CorpusStatistics(held, average, frequencies)
@@ -64,23 +92,24 @@ class DocumentScores:
             there = np.flatnonzero(found)
             idf = statistics.idf(term)
             page[there] += impacts(found[there], lengths[there], average, idf)
-        card, embedder = np.zeros(number, np.float32), ""
-        # cards may have been embedded anew since the query was
-        if query.card_vector is not None and query.card_embedder == chunks.card_embedder:
-            embedder = chunks.card_embedder
-            card = cosines(chunks.card_vectors, query.card_vector)
-            known = card != 0  # zeros are of those that have none; to read them all takes longer
-            card[~known] = card[known].mean() if known.any() else 0.0
-        return cls(counts, statistics, page, card, embedder)
+        return cls(counts, statistics, page, np.zeros(number, np.float32), "")
 
     def best_rows(
         self,
-        corpus: Corpus,
+        documents: Documents,
+        dense: Callable[[Rows], NDArray[np.floating[Any]]],
         lexical: NDArray[np.float32],
         mask: Mask | None,
     ) -> Rows:
-        """The best chunk of each of the documents that are best as a whole."""
-        owners, open_ = corpus.chunks.owners, corpus.chunks.sizes > 0
+        """The best chunk of each of the documents that are best as a whole.
+
+        Args:
+            documents: Of the chunks.
+            dense: Gives the cosines of some chunks.
+            lexical: BM25 of all chunks.
+            mask: Which chunks may be candidates.
+        """
+        owners, open_ = documents.owners, documents.sizes > 0
         if mask is not None:
             open_ = np.bincount(owners[mask], minlength=len(open_)) > 0
         best = np.zeros(len(open_), np.bool_)
@@ -89,25 +118,27 @@ class DocumentScores:
             best[there[top_indices(scores[there], _BEST_DOCUMENTS)]] = True
         rows = np.flatnonzero(best[owners] if mask is None else best[owners] & mask)
         own = lexical[rows] / max(float(lexical.max(initial=0.0)), 1e-9)
-        near = np.maximum(corpus.cosines(rows), 0.0)
+        near = np.maximum(dense(rows), 0.0)
         own = own + near / max(float(near.max(initial=0.0)), 1e-9)
         order = np.lexsort((-own, owners[rows]))
         _, first = np.unique(owners[rows][order], return_index=True)
         return np.asarray(rows[order[first]], np.int64)
 
-    def of_candidates(self, chunks: ChunkTable, owners: NDArray[np.int32]) -> WholeDocuments:
+    def of_candidates(
+        self, documents: Documents, owners: NDArray[np.integer[Any]]
+    ) -> WholeDocuments:
         """What is known of the documents of some candidates."""
-        documents, which = np.unique(owners, return_inverse=True)
-        counts: list[dict[str, int]] = [{} for _ in range(len(documents))]
+        chosen, which = np.unique(owners, return_inverse=True)
+        counts: list[dict[str, int]] = [{} for _ in range(len(chosen))]
         for term, found in self.counts.items():
-            for i, times in enumerate(found[documents].tolist()):
+            for i, times in enumerate(found[chosen].tolist()):
                 if times:
                     counts[i][term] = times
         return WholeDocuments(
             which=np.asarray(which, np.int64),
             counts=counts,
-            lengths=chunks.document_lengths[documents].tolist(),
+            lengths=documents.document_lengths[chosen].tolist(),
             statistics=self.statistics,
-            card=self.card[documents].astype(np.float64),
+            card=self.card[chosen].astype(np.float64),
             embedder=self.embedder,
         )

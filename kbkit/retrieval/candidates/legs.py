@@ -50,7 +50,10 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
         dense = corpus.nearest(size, most, mask)
     documents = DocumentScores.of(chunks, postings, query)
     learned = learned_scores(query, documents)
-    others = [documents.best_rows(corpus, lexical, mask), learned_rows(learned, chunks, mask)]
+    others = [
+        documents.best_rows(chunks, corpus.cosines, lexical, mask),
+        learned_rows(learned, chunks, mask),
+    ]
     chosen, ranked = merge_legs(dense, found, size, np.concatenate(others))
     owners = chunks.owners[chosen]
     title, heading = corpus.coverage(chosen, query.terms)

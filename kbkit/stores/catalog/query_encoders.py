@@ -1,4 +1,4 @@
-"""Query encoders fitted to knowledge bases, at most one each.
+"""Query encoders fitted to knowledge bases: at most one each for its chunks, and one for its cards.
 
 Functions of the caller's transaction. The table of term vectors is kept as float16: a query's
 vector is a sum of its rows, and what rounding takes from it moves no ranking.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import sqlalchemy as sa
@@ -17,8 +17,12 @@ from numpy.typing import NDArray
 
 from kbkit.errors import WorkspaceError
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.schema import query_encoders
+from kbkit.stores.catalog.schema import card_encoders, query_encoders
 
+EncoderTarget = Literal["chunks", "cards"]
+"""Whose vectors the vector of a query is to be compared with."""
+
+_TABLES: Mapping[EncoderTarget, sa.Table] = {"chunks": query_encoders, "cards": card_encoders}
 _STATE = ("embedder", "fitted_at", "version", "chunks", "report")
 
 
@@ -56,12 +60,13 @@ class EncoderRow:
     vectors: NDArray[np.float32]
 
 
-def state(transaction: Transaction, kb_id: str) -> EncoderState | None:
+def state(
+    transaction: Transaction, kb_id: str, target: EncoderTarget = "chunks"
+) -> EncoderState | None:
     """What the encoder of a knowledge base was fitted to, without reading its table."""
-    columns = [query_encoders.c[name] for name in _STATE]
-    row = transaction.execute(
-        sa.select(*columns).where(query_encoders.c.kb_id == kb_id)
-    ).one_or_none()
+    table = _TABLES[target]
+    columns = [table.c[name] for name in _STATE]
+    row = transaction.execute(sa.select(*columns).where(table.c.kb_id == kb_id)).one_or_none()
     return None if row is None else EncoderState(**row._mapping)
 
 
@@ -77,15 +82,16 @@ _FITTED_TO = sa.select(query_encoders.c.embedder, query_encoders.c.fitted_at).wh
 )
 
 
-def load(transaction: Transaction, kb_id: str) -> EncoderRow | None:
+def load(
+    transaction: Transaction, kb_id: str, target: EncoderTarget = "chunks"
+) -> EncoderRow | None:
     """The encoder of a knowledge base, or ``None`` where none was fitted.
 
     Raises:
         WorkspaceError: Terms and table do not belong together.
     """
-    row = transaction.execute(
-        sa.select(query_encoders).where(query_encoders.c.kb_id == kb_id)
-    ).one_or_none()
+    table = _TABLES[target]
+    row = transaction.execute(sa.select(table).where(table.c.kb_id == kb_id)).one_or_none()
     if row is None:
         return None
     terms = tuple(row.terms.split(" ")) if row.terms else ()
@@ -109,6 +115,7 @@ def save(
     terms: Sequence[str],
     vectors: NDArray[np.float32],
     report: Mapping[str, Any],
+    target: EncoderTarget = "chunks",
 ) -> None:
     """Keep the encoder of a knowledge base, in place of the one before.
 
@@ -121,6 +128,7 @@ def save(
         terms: One or more terms, without spaces.
         vectors: A row a term, shape ``(len(terms), dimensions)``, absolute values below 65,504.
         report: JSON values.
+        target: What it is for.
 
     Raises:
         WorkspaceError: A term has a space in it, or terms and rows differ in number.
@@ -140,10 +148,11 @@ def save(
         "vectors": np.ascontiguousarray(vectors, "<f2").tobytes(),
         "report": dict(report),
     }
-    remove(transaction, kb_id)
-    transaction.execute(query_encoders.insert().values(kb_id=kb_id, **values))
+    remove(transaction, kb_id, target)
+    transaction.execute(_TABLES[target].insert().values(kb_id=kb_id, **values))
 
 
-def remove(transaction: Transaction, kb_id: str) -> None:
+def remove(transaction: Transaction, kb_id: str, target: EncoderTarget = "chunks") -> None:
     """Forget the encoder of a knowledge base."""
-    transaction.execute(query_encoders.delete().where(query_encoders.c.kb_id == kb_id))
+    table = _TABLES[target]
+    transaction.execute(table.delete().where(table.c.kb_id == kb_id))

@@ -302,20 +302,27 @@ question_vectors = Table(
     Column("vector", LargeBinary, nullable=False),
 )
 
-query_encoders = Table(
-    "query_encoders",
-    metadata,
-    # one a knowledge base: a vector for each analyzer term, fitted to its chunks' vectors
-    _kb(primary_key=True),
-    Column("embedder", String, nullable=False),
-    Column("fitted_at", UtcDateTime, nullable=False),
-    # knowledge_bases.version and the number of chunks when it was fitted
-    Column("version", Integer, nullable=False),
-    Column("chunks", Integer, nullable=False),
-    # joined by spaces
-    Column("terms", Text, nullable=False),
-    # float16, little endian, a row a term
-    Column("vectors", LargeBinary, nullable=False),
-    # what was chosen on held-out chunks, and how well it did
-    Column("report", JSON, nullable=False),
-)
+
+def _encoders(name: str) -> Table:
+    """A table of query encoders, one a knowledge base: a vector for each analyzer term."""
+    return Table(
+        name,
+        metadata,
+        _kb(primary_key=True),
+        Column("embedder", String, nullable=False),
+        Column("fitted_at", UtcDateTime, nullable=False),
+        # knowledge_bases.version and the number of chunks when it was fitted
+        Column("version", Integer, nullable=False),
+        Column("chunks", Integer, nullable=False),
+        # joined by spaces
+        Column("terms", Text, nullable=False),
+        # float16, little endian, a row a term
+        Column("vectors", LargeBinary, nullable=False),
+        # how it was fitted, and how well it did
+        Column("report", JSON, nullable=False),
+    )
+
+
+# fitted to the vectors of chunks, and to what the model of the cards makes of short texts
+query_encoders = _encoders("query_encoders")
+card_encoders = _encoders("card_encoders")

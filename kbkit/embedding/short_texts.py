@@ -1,0 +1,145 @@
+"""A query encoder learned from a model's vectors of short texts, where the model cannot run.
+
+What the model of the cards would make of a question is foretold from the question's terms. The
+model embeds short texts of the knowledge base, which are as long as questions: its headings, and
+some words in a row out of its chunks. A ridge regression with the model's own vectors of single
+words as prior gives each term a vector, so that the mean of a text's terms, weighted with
+``idf ** 0.5``, is most like the text's vector:
+
+``y - m = sum of w[t] E[t] / sum of w[t]``
+
+where m is the mean of the vectors. What a query is compared with is the direction of
+``sum of w[t] (E[t] + 0.6 m)``: a table of rows that are added up, as `kbkit.embedding.fitted` has.
+Without m the terms that a text shares with many others would decide; with all of it, cards that are
+like all others would come first.
+
+Source: Hoerl and Kennard, "Ridge Regression" (1970), with a prior (Tikhonov).
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.embedding.base import Matrix, Vector
+from kbkit.embedding.fitted import FittedEncoder
+from kbkit.embedding.regression import build_vocabulary
+from kbkit.embedding.ridge import ridge
+from kbkit.errors import EmbedderError
+
+TEXTS_REVISION = 1
+"""Number of how an encoder is fitted; raised when that changes."""
+MOST_HEADINGS = 2_000
+MOST_WINDOWS = 2_000
+"""Texts that are embedded: 4,000 windows more brought nothing."""
+MOST_WORDS = 10_000
+"""Words that are embedded, the commonest."""
+_FEWEST_WORDS, _MOST_WORDS = 4, 10
+"""Of a window."""
+_LONGEST = 120
+"""Characters of a text; so long a heading is a sentence, and is cut."""
+_MOST_VOCABULARY = 40_000
+_IDF_POWER = 0.5
+_MEAN_SHARE = 0.6
+_LAMBDA = 1.0
+_UNSEEN = 1e-3
+"""Sum of squares of a column that no text has, for the penalty's sake."""
+_SPACE = re.compile(r"\s+")
+
+
+def choose_texts(headings: Iterable[str], chunks: Sequence[str]) -> list[str]:
+    """Short texts of a knowledge base, the same for the same knowledge base.
+
+    Args:
+        headings: Of its chunks.
+        chunks: Their texts.
+    """
+    sample = random.Random(0)  # noqa: S311 - the same texts each time
+    distinct = list(dict.fromkeys(filter(None, (_line(heading) for heading in headings))))
+    chosen = sample.sample(distinct, min(len(distinct), MOST_HEADINGS))
+    for text in sample.sample(chunks, min(len(chunks), MOST_WINDOWS)):
+        words = text.split()
+        length = min(sample.randint(_FEWEST_WORDS, _MOST_WORDS), len(words))
+        start = sample.randint(0, len(words) - length)
+        chosen.append(_line(" ".join(words[start : start + length])))
+    return list(dict.fromkeys(filter(None, chosen)))
+
+
+def _line(text: str) -> str:
+    return _SPACE.sub(" ", text).strip()[:_LONGEST]
+
+
+def fit_to_texts(
+    vectors: Matrix,
+    terms: Sequence[Sequence[str]],
+    *,
+    chunk_terms: Sequence[Sequence[str]],
+    words: Mapping[str, Vector],
+    embedder: str,
+) -> FittedEncoder:
+    """Fit a query encoder to a model's vectors of short texts.
+
+    Args:
+        vectors: Of the texts, unit length, shape ``(n, dimensions)``.
+        terms: Their analyzer terms.
+        chunk_terms: Those of all chunks, which say how rare a term is.
+        words: The model's vectors of terms by themselves.
+        embedder: Fingerprint of the model.
+
+    Raises:
+        EmbedderError: No text has any term, or vectors and texts differ in number.
+    """
+    from scipy.sparse import csr_matrix
+
+    if len(vectors) != len(terms):
+        raise EmbedderError(f"{len(terms)} texts have vectors of shape {vectors.shape}")
+    names, df = build_vocabulary([*chunk_terms, *terms], _MOST_VOCABULARY)
+    if not names:
+        raise EmbedderError("no text has any term: there is nothing to fit a query encoder to")
+    vocabulary = {term: row for row, term in enumerate(names)}
+    number = len(chunk_terms) + len(terms)
+    weights = np.log1p((number - df + 0.5) / (df + 0.5)) ** _IDF_POWER
+    held = [
+        np.array(sorted({vocabulary[term] for term in known if term in vocabulary}), np.int64)
+        for known in terms
+    ]
+    starts = np.cumsum([0, *map(len, held)])
+    columns = np.concatenate([np.zeros(0, np.int64), *held])
+    shares = [weights[rows] / weights[rows].sum() for rows in held if len(rows)]
+    values = np.concatenate([np.zeros(0, np.float32), *shares]).astype(np.float32)
+    design = csr_matrix((values, columns, starts), shape=(len(held), len(names)))
+    mean = vectors.mean(axis=0)
+    targets = np.asarray(vectors - mean, np.float32)
+    start = _word_prior(words, vocabulary, df, vectors.shape[1])
+    guess = design @ start
+    size = float((guess * guess).sum())
+    fit = np.float32(float((guess * targets).sum()) / size if size > 0 else 0.0)
+    start, guess = start * fit, guess * fit
+    squares = np.asarray(design.power(2).sum(axis=0), np.float32).ravel()
+    relative = np.sqrt(np.where(squares > 0, squares, _UNSEEN)).astype(np.float32)
+    scale = float((design.power(2) @ (1 / relative)).mean()) or 1.0
+    penalty = (_LAMBDA * scale * relative).astype(np.float32)
+    table = start + ridge(design, targets - guess, penalty)
+    rows = (table + np.float32(_MEAN_SHARE) * mean) * weights[:, None]
+    report = {"texts": len(terms), "terms": len(names), "words": len(words), "lambda": _LAMBDA}
+    return FittedEncoder(embedder, tuple(names), rows.astype(np.float32), report)
+
+
+def _word_prior(
+    words: Mapping[str, Vector],
+    vocabulary: Mapping[str, int],
+    df: NDArray[np.float32],
+    width: int,
+) -> Matrix:
+    """The vectors of words, less their mean; zeros for terms that have none."""
+    known = [(row, words[term]) for term, row in vocabulary.items() if term in words]
+    start = np.zeros((len(vocabulary), width), np.float32)
+    if known:
+        rows = np.array([row for row, _ in known])
+        found = np.stack([vector for _, vector in known])
+        start[rows] = found - np.average(found, axis=0, weights=np.sqrt(df[rows]))
+    return start

@@ -1,0 +1,149 @@
+// Vectors of chunks or of cards, of which a query reads a few clusters: the twin of
+// kbkit/publishing/index_vectors.py.
+
+import { nibbles, scaled, varints } from "./packing.js";
+import { byScore, dot } from "./ranking.js";
+
+const FIRST = 50; // best rows by words whose clusters are read
+const UNIT = 65_536; // parts of 1 that scales are written in
+
+/** @typedef {{rows: number[], vectors: Float64Array[]}} Cluster */
+
+/**
+ * How many clusters a query reads: those that are nearest, and those that hold most of the best
+ * rows by words.
+ *
+ * @typedef {{near: number, further: number}} Clusters
+ */
+
+/**
+ * What is known of vectors once some clusters are read.
+ *
+ * @typedef {object} Near
+ * @property {number[]} rows  whose vectors are at hand, ascending
+ * @property {(row: number) => number} cosine  of the centroid where a vector is not at hand
+ * @property {(row: number) => Float64Array | null} vector  of length 1
+ */
+
+class Vectors {
+  #clusters;
+  #centroids;
+  #scales;
+  #read;
+  #shard;
+
+  /**
+   * @param {any} about  what the core of the index says of them; nothing where there are none
+   * @param {Clusters} read
+   * @param {(number: number) => Promise<any>} shard  gives what a shard of vectors holds
+   */
+  constructor(about, read, shard) {
+    /** @type {number} */
+    this.dimensions = about?.dimensions ?? 0;
+    this.#read = read;
+    this.#shard = shard;
+    this.#scales = /** @type {number[]} */ (about?.scales ?? []);
+    this.#clusters = varints(about?.clusters ?? "").map((number) => number - 1); // -1 for none
+    const steps = nibbles(about?.centroids ?? "");
+    /** @type {Float64Array[]} */
+    this.#centroids = (about?.steps ?? []).map(
+      (/** @type {number} */ scale, /** @type {number} */ i) =>
+        scaled(steps.subarray(i * this.dimensions, (i + 1) * this.dimensions), scale / UNIT),
+    );
+  }
+
+  /**
+   * Whether a row has a vector.
+   *
+   * @param {number} row
+   */
+  has(row) {
+    return this.#clusters[row] >= 0;
+  }
+
+  /**
+   * What a query needs of them.
+   *
+   * @param {(Float64Array | null)[]} parts  vectors whose sum is the query's
+   * @param {number[]} best  rows that are best by words, best first
+   * @param {((row: number) => boolean) | null} allowed  which may be found
+   * @returns {Promise<Near>}
+   */
+  async near(parts, best, allowed) {
+    const query = new Float64Array(this.dimensions);
+    for (const part of parts) part?.forEach((value, i) => (query[i] += value));
+    const length = Math.sqrt(dot(query, query));
+    if (!length) return { rows: [], cosine: () => 0, vector: () => null };
+    query.forEach((value, i) => (query[i] = value / length));
+    const near = this.#centroids.map((centroid) => dot(centroid, query));
+    /** @type {Map<number, Float64Array>} */
+    const vectors = new Map();
+    const numbers = this.#toRead(near, best, allowed);
+    for (const cluster of await Promise.all(numbers.map((number) => this.#cluster(number)))) {
+      cluster.rows.forEach((row, i) => vectors.set(row, cluster.vectors[i]));
+    }
+    const rows = [...vectors.keys()].sort((a, b) => a - b);
+    /** @type {Map<number, number>} */
+    const cosines = new Map();
+    for (const [row, vector] of vectors) cosines.set(row, dot(vector, query));
+    return {
+      rows: allowed ? rows.filter(allowed) : rows,
+      cosine: (row) => cosines.get(row) ?? near[this.#clusters[row]] ?? 0,
+      vector: (row) => unit(vectors.get(row)),
+    };
+  }
+
+  /**
+   * @param {number[]} near  how near each cluster is
+   * @param {number[]} best
+   * @param {((row: number) => boolean) | null} allowed
+   */
+  #toRead(near, best, allowed) {
+    const weights = near.map(() => 0);
+    best.slice(0, FIRST).forEach((row, place) => {
+      if (this.has(row)) weights[this.#clusters[row]] += 1 / (10 + place);
+    });
+    let nearest = byScore(near);
+    if (allowed) {
+      const there = new Set(this.#clusters.filter((_, row) => allowed(row)));
+      nearest = nearest.filter((number) => there.has(number));
+    }
+    const wanted = nearest.slice(0, this.#read.near);
+    for (const number of byScore(weights)) {
+      if (wanted.length >= this.#read.near + this.#read.further || !weights[number]) break;
+      if (!wanted.includes(number)) wanted.push(number);
+    }
+    return wanted;
+  }
+
+  /**
+   * @param {number} number
+   * @returns {Promise<Cluster>}
+   */
+  async #cluster(number) {
+    const shard = await this.#shard(number);
+    if (!shard.cluster) {
+      const steps = nibbles(shard.v);
+      let row = 0;
+      const rows = Array.from(varints(shard.r), (step) => (row += step));
+      const width = this.dimensions;
+      const vectors = rows.map((_, i) =>
+        Float64Array.from(
+          steps.subarray(i * width, (i + 1) * width),
+          (x, j) => x * this.#scales[j],
+        ),
+      );
+      shard.cluster = { rows, vectors };
+    }
+    return shard.cluster;
+  }
+}
+
+/** @param {Float64Array | undefined} vector */
+function unit(vector) {
+  if (!vector) return null;
+  const length = Math.sqrt(dot(vector, vector)) || 1;
+  return vector.map((value) => value / length);
+}
+
+export { UNIT, Vectors };
