@@ -224,7 +224,10 @@ class PublishedIndex:
     def _documents(self, terms: Mapping[str, _Term], counted: Sequence[_Term]) -> DocumentScores:
         """What each document says as a whole."""
         postings = {name: (term.rows.astype(np.int32), term.counts) for name, term in terms.items()}
-        scores = DocumentScores.of_words(self._columns, postings)
+        weights = self._columns.retrieval
+        scores = DocumentScores.of_words(self._columns, postings if weights.page_weight else {})
+        if not weights.card_weight:
+            return scores
         query = sum((t.card_vector for t in counted), np.zeros(self._cards.dimensions))
         matching = np.flatnonzero(scores.page)
         best = matching[np.argsort(-scores.page[matching], kind="stable")]

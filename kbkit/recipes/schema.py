@@ -138,11 +138,9 @@ class RetrievalSpec(Spec):
     document_weight: float = Field(default=0.5, ge=0, le=5)
     """Weight of what else was found in the same document, beside 1 for the chunk itself."""
     title_weight: float = Field(default=0.0, ge=0, le=5)
-    """Weight of the query's words that stand in the document's title, likewise. On a published
-    site, which has no cards, at least 0.2."""
+    """Weight of the query's words that stand in the document's title, likewise."""
     heading_weight: float = Field(default=0.0, ge=0, le=5)
-    """Weight of the query's words that stand in the headings above the chunk, likewise. On a
-    published site at least 0.1."""
+    """Weight of the query's words that stand in the headings above the chunk, likewise."""
     card_weight: float = Field(default=1.0, ge=0, le=5)
     """Weight of the document's card (its title, what it says first, its headings) by meaning,
     likewise."""

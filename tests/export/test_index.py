@@ -19,7 +19,6 @@ from kbkit.export.index.terms import TERM_BYTES, pack_postings, split_by_size, u
 from kbkit.export.index.writer import DESCRIPTOR, TEXT_BYTES, is_written
 from kbkit.publishing.index_content import index_content, index_state
 from kbkit.publishing.published_index import PublishedIndex
-from kbkit.recipes import RetrievalSpec
 
 SUBJECTS = {
     "tea": "leaves steep in hot water in a kettle until the cup is green or black",
@@ -29,7 +28,6 @@ SUBJECTS = {
     "train": "the ticket for the bridge over the river is sold at the station",
 }
 GUIDES = Path(__file__).parents[2] / "site"
-FITTED = RetrievalSpec(query_encoder="fitted", card_weight=0, page_weight=0)  # sites have neither
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +129,7 @@ def test_what_python_finds_is_found(tmp_path):
         for query in list(dict.fromkeys(kb.chunks.to_frame()["heading_path"].str[-1].dropna()))[
             ::3
         ]:
-            expected = [(hit.uri, hit.chunk.anchor) for hit in kb.search(query, retrieval=FITTED)]
+            expected = [(hit.uri, hit.chunk.anchor) for hit in kb.search(query)]
             found = [(hit.page, hit.anchor) for hit in index.search(query)]
             shared.append(len(set(expected) & set(found)) / len(set(expected)))
             first.append(expected[0] == found[0])

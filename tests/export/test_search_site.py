@@ -7,14 +7,17 @@ import hashlib
 import json
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import kbkit
+from kbkit.embedding.fitted import FittedEncoder
 from kbkit.errors import ExportError
-from kbkit.export.index import write_index
+from kbkit.export.index import IndexedCards, write_index
+from kbkit.export.index.quantization import Form
 from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.guides_index import guides_content
 from kbkit.export.mkdocs.page_head import content_security_policy
@@ -76,6 +79,41 @@ def test_the_engine_finds_what_python_finds(node, index, tmp_path):
         first.append(wanted[:1] == found[:1])
     assert np.mean(shared) >= 0.99
     assert np.mean(first) >= 0.99
+
+
+@pytest.mark.parametrize("embedder", ["onnx:m", "static:m"])
+def test_the_engine_finds_what_python_finds_by_cards(node, tmp_path, monkeypatch, embedder):
+    # vectors that no words tell of, so that only cards can, and few of them are read
+    monkeypatch.setattr("kbkit.export.index.writer.CARDS", Form(dimensions=16, cluster=3))
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace.create("guides")
+        kb.ingest(kbkit.FilesSource(path=str(ROOT / "site" / "*.md")))
+        pages = {document.uri: document.uri for document in kb.documents}
+        content = index_content(kb._stores, kb.id, pages, "Guides")
+        headings = sorted({part for path in kb.chunks.to_frame()["heading_path"] for part in path})
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((len(content.documents), 32)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors[3] = 0  # a document that has no card yet
+    terms = content.snapshot.terms
+    table = rng.standard_normal((len(terms), 32)).astype(np.float32)
+    cards = IndexedCards(vectors, embedder, FittedEncoder(embedder, tuple(terms), table, {}))
+    write_index(replace(content, cards=cards), tmp_path / "with")
+    write_index(replace(content, cards=None), tmp_path / "without")
+    published, other = (PublishedIndex.open(tmp_path / name) for name in ("with", "without"))
+    queries = headings[::3]
+    assert len(queries) > 40
+    found = in_node(node, published, tmp_path, queries)
+    moved = 0
+    for query, hits in zip(queries, found, strict=True):
+        expected = published.search(query)
+        assert [hit["row"] for hit in hits] == [hit.chunk for hit in expected], query
+        assert [hit["score"] for hit in hits] == pytest.approx([hit.score for hit in expected])
+        moved += [hit.chunk for hit in expected] != [hit.chunk for hit in other.search(query)]
+    assert moved > len(queries) / 3
+    assert {name[0] for name in published.read} == {"c", "t", "v", "x"}, "core and clusters"
+    assert "c/0" in published.read or "c/1" in published.read
+    assert not any(name.startswith("c/") for name in other.read)
 
 
 def test_an_unfinished_word_is_completed_while_somebody_types(node, index, tmp_path):

@@ -129,14 +129,14 @@ class Index {
     const matching = [...scores.keys()].filter((row) => scores[row] && (!allowed || allowed(row)));
     const lexical = matching.sort((a, b) => scores[b] - scores[a] || a - b).slice(0, size);
     const counted = [...terms.values()].slice(0, ASKED);
-    const whole = this.documents.scores(terms);
+    const whole = this.documents.scores(this.settings.page ? terms : new Map());
     const [near, card] = await Promise.all([
       this.vectors.near(
         counted.map((term) => term.vector),
         lexical,
         allowed,
       ),
-      this.#card(counted, whole.page),
+      this.#card(this.settings.card ? counted : [], whole.page),
     ]);
     const cosines = Float32Array.from(near.rows, (row) => near.cosine(row));
     const dense = byScore(cosines)
