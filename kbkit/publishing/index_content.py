@@ -21,7 +21,14 @@ from kbkit.models.plain import plain as one_line
 from kbkit.publishing.learned_words import with_questions
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.retrieval.fusion import rating_prior
-from kbkit.stores.catalog import knowledge_bases, query_encoders, questions, ratings, reading
+from kbkit.stores.catalog import (
+    corpus,
+    knowledge_bases,
+    query_encoders,
+    questions,
+    ratings,
+    reading,
+)
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.query_encoders import EncoderRow, EncoderTarget
@@ -97,8 +104,12 @@ def index_content(
         stored = {target: query_encoders.load(transaction, kb_id, target) for target in _TARGETS}
         totals = ratings.totals(transaction, kb_id)
         asked = _published_questions(transaction, row)
+        lists = set(corpus.indexes(transaction, kb_id))
         of_documents = {
-            document.id: _document(document, pages, totals.documents.get(document.id, _NONE))
+            document.id: replace(
+                _document(document, pages, totals.documents.get(document.id, _NONE)),
+                is_index=document.id in lists,
+            )
             for document in reading.iter_documents(transaction, kb_id, gone=False)
             if document.uri in pages
         }

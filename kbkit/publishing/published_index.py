@@ -205,7 +205,7 @@ class PublishedIndex:
                 "card": documents.card[owners].astype(np.float64),
                 "page": pages.bm25(),
                 "learned": np.zeros(len(chosen)),
-                "index": np.zeros(len(chosen)),
+                "index": columns.indexes[owners],
             },
         )
 
@@ -306,6 +306,8 @@ class _Columns:
         self.prior = np.zeros(self.chunks)
         for row, prior in core["prior"]:
             self.prior[row] = prior
+        self.indexes = np.zeros(len(self.sizes))
+        self.indexes[np.array(core["indexes"], np.int64)] = 1
         self.firsts = [utf16_key(first) for first in core["firsts"].split(" ")]
         self.texts = [0, *np.cumsum(decode_varints(core["texts"])).tolist()]
         self.card_embedder: str = core.get("cards", {}).get("embedder", "")

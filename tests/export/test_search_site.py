@@ -98,6 +98,8 @@ def test_the_engine_finds_what_python_finds_by_cards(node, tmp_path, monkeypatch
     terms = content.snapshot.terms
     table = rng.standard_normal((len(terms), 32)).astype(np.float32)
     cards = IndexedCards(vectors, embedder, FittedEncoder(embedder, tuple(terms), table, {}))
+    listed = [replace(each, is_index=n % 4 == 2) for n, each in enumerate(content.documents)]
+    content = replace(content, documents=listed)
     write_index(replace(content, cards=cards), tmp_path / "with")
     write_index(replace(content, cards=None), tmp_path / "without")
     published, other = (PublishedIndex.open(tmp_path / name) for name in ("with", "without"))

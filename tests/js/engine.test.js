@@ -53,6 +53,7 @@ function pool(bm25, owners) {
     page: () => zeros,
     card: zeros,
     cardEmbedder: "",
+    indexes: bm25.map(() => false),
     title: zeros,
     heading: zeros,
     rating: zeros,
@@ -167,6 +168,7 @@ function engine(directories) {
     stale: [],
     ratings: [],
     prior: [],
+    indexes: [],
     firsts: "k",
   };
   /** @type {Record<string, any>} */

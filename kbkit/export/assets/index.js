@@ -62,6 +62,8 @@ class Index {
     let row = 0;
     this.sizes.forEach((size, owner) => this.owners.fill(owner, row, (row += size)));
     this.prior = new Map(core.prior);
+    /** Documents that are mostly links. */
+    this.indexes = new Set(/** @type {number[]} */ (core.indexes));
     /** @type {string[]} */
     this.firsts = core.firsts.split(" ");
     /** The first chunk of each shard of texts. */
@@ -168,6 +170,7 @@ class Index {
       cardEmbedder: this.#core.cards?.embedder ?? "",
       title: share("inTitle"),
       heading: share("inHeading"),
+      indexes: owners.map((owner) => this.indexes.has(owner)),
       rating: rows.map((row) => Number(this.prior.get(row) ?? 0)),
       vector: (place) => near.vector(rows[place]),
     };

@@ -5,6 +5,7 @@ const DOUBT = 3; // long documents that count as if all of their chunks were as 
 const FURTHER = 0.9; // what each hit of a document beyond its first ones counts, again and again
 const COMPARED = 60; // candidates of a pool among which near duplicates are sought
 const DUPLICATE = 0.5; // what a near duplicate of a better candidate counts
+const INDEX = 0.1; // what a chunk of a page counts that is mostly links
 const FEW = 10; // documents at which what is said of them as a whole counts half
 const STATIC = { card: 0.3, page: 0.6 }; // what their weights count with static vectors of cards
 const K1 = 1.2;
@@ -52,6 +53,7 @@ const { fround } = Math;
  * @property {string} cardEmbedder  what embedded the cards; empty where there are none
  * @property {number[]} title
  * @property {number[]} heading
+ * @property {boolean[]} indexes  whether their document is mostly links
  * @property {number[]} rating
  * @property {(place: number) => Float64Array | null} vector  of length 1; null where not at hand
  */
@@ -88,8 +90,7 @@ function rank(pools, limit) {
     const factor = FURTHER ** further * (alike[i] ? DUPLICATE : 1);
     return parts.columns.reduce((sum, column) => sum + column[i] * factor, 0);
   });
-  const { dense, lexical, card, page } = parts;
-  const common = byScore(final).filter((i) => dense[i] + lexical[i] + card[i] + page[i] > 0);
+  const common = byScore(final).filter((i) => parts.common[i]);
   return common.slice(0, limit).map((i) => {
     const [pool, start] = /** @type {[Pool, number]} */ (
       placed(pools).findLast(([known, first]) => first <= i && known.rows.length)
@@ -139,8 +140,11 @@ function numbered(pools) {
  * @param {number[]} sizes
  */
 function fused(pools, settings, documents, sizes) {
-  const factors = documentFactors(pools);
-  const weights = { card: settings.card * factors.card, page: settings.page * factors.page };
+  const ofDocuments = documentFactors(pools);
+  const weights = {
+    card: settings.card * ofDocuments.card,
+    page: settings.page * ofDocuments.page,
+  };
   const whole =
     1 + settings.document + settings.title + settings.heading + weights.card + weights.page;
   const statistics = together(pools.map((pool) => pool.statistics));
@@ -166,13 +170,14 @@ function fused(pools, settings, documents, sizes) {
   const sum = own.map((x, i) => x + document[i] + title[i] + heading[i] + card[i] + page[i]);
   const prior = pools.flatMap((pool) => pool.rating);
   const rating = sum.map((score, i) => score * settings.rating * prior[i]);
+  const factors = pools.flatMap((pool) => pool.indexes).map((index) => (index ? INDEX : 1));
+  const columns = [dense, lexical, document, title, heading, card, page, rating].map((column) =>
+    column.map((x, i) => x * factors[i]),
+  );
   return {
-    dense,
-    lexical,
-    card,
-    page,
-    columns: [dense, lexical, document, title, heading, card, page, rating],
-    total: sum.map((score, i) => score + rating[i]),
+    common: sum.map((_, i) => dense[i] + lexical[i] + card[i] + page[i] > 0),
+    columns,
+    total: sum.map((_, i) => columns.reduce((total, column) => total + column[i], 0)),
   };
 }
 

@@ -42,6 +42,7 @@ class IndexedDocument:
         stale: Whether it could not be fetched since.
         rating: Average of its ratings, 0 where there are none.
         chunks: Number of its chunks.
+        is_index: Whether it is mostly links.
     """
 
     path: str
@@ -52,6 +53,7 @@ class IndexedDocument:
     stale: bool
     rating: float
     chunks: int
+    is_index: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -224,6 +224,7 @@ def _core(
         "stale": [number for number, document in enumerate(documents) if document.stale],
         "ratings": [[n, round(d.rating, 2)] for n, d in enumerate(documents) if d.rating],
         "prior": [[row, round(float(content.prior[row]), 4)] for row in rated.tolist()],
+        "indexes": [number for number, document in enumerate(documents) if document.is_index],
         "firsts": " ".join(firsts),
         "texts": encode_varints(np.diff(places)),
     }
