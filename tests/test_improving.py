@@ -13,7 +13,7 @@ import kbkit
 from kbkit import processes
 from kbkit.cli import main
 from kbkit.embedding.onnx import OnnxEmbedder
-from kbkit.errors import ConfigError, NotFoundError
+from kbkit.errors import ConfigError, EmbedderError, NotFoundError
 from kbkit.knowledge_base import handle_of
 from kbkit.recipes import JsonlSource, KnowledgeBaseSpec, OnnxEmbedding, load_recipe
 
@@ -212,8 +212,10 @@ def test_another_embedder_in_the_background(open_in, tmp_path):
     assert not kb.improve(embedding="static")
     assert kb.info().embedder.startswith("static:")
     assert kb.spec.retrieval.dense_weight == 0.3
-    with pytest.raises(ConfigError, match="choose static, minilm or"):
+    with pytest.raises(EmbedderError, match="no model that kbkit knows"):
         kb.improve(embedding="maxilm")
+    with pytest.raises(ConfigError, match="choose static, minilm or"):
+        kb.improve(embedding="../model")
 
 
 def test_a_build_and_an_export_have_all_embedded(open_in, tmp_path):

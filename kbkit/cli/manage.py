@@ -137,7 +137,7 @@ def improve(
     embedding: Annotated[
         str | None,
         typer.Option(
-            help="What is to embed the chunks from now on: static, minilm or multilingual."
+            help="What embeds the chunks from now on: static, or a model of `kbkit models list`."
         ),
     ] = None,
     estimate: Annotated[
