@@ -100,6 +100,13 @@ def test_what_a_shape_of_a_generator_lost_is_seen(name: str) -> None:
     assert {kind: good.lost[kind] for kind in KINDS if good.kept[kind] < good.wanted[kind]} == {}
 
 
+def test_a_line_of_many_brackets_and_backticks_is_read_once() -> None:
+    line = "[" + "`a` " * 5000  # tried in all ways, this would take longer than anybody waits
+    result = Fidelity()
+    result.add("<p>a</p>", f"{line}\n\n[`a[0]`](https://x.example/)\n")
+    assert result.wanted["surplus"] == 5002
+
+
 def test_pages_that_have_one_title_though_they_have_names_are_seen(tmp_path: Path) -> None:
     def report(*titles: tuple[str, str]) -> FidelityReport:
         pages = [

@@ -14,7 +14,8 @@ from kbkit.sources.html.fidelity.runs import squashed, words
 _FENCE = re.compile(r"^((?:> ?| )*)(`{3,})[\w+#.-]*$")
 _HEADING = re.compile(r"^(?:> ?| |-   |\d+\. )*(#{1,6}) (.*?)(?: \{#([^}\s]+)\})?$")
 _RULE = re.compile(r"^[> ]*\|( --- \|)+$")
-_LINK = re.compile(r"(!?)\[((?:`[^`]*`|[^\[\]\\`]|\\.|`|\[[^\[\]]*\])*)\]\(([^()\s]*)\)")
+# possessive, since backticks can be taken in two ways and a long line would be tried in all
+_LINK = re.compile(r"(!?)\[((?:`[^`]*`|[^\[\]\\`]|\\.|`|\[[^\[\]]*\])*+)\]\(([^()\s]*)\)")
 _SPAN = re.compile(r"(`+) ?(.+?) ?\1(?!`)")
 _NUMBER = re.compile(r"^([> ]*)\d+\.(?= )")
 _LISTED = re.compile(r"-   \[.*\]\([^()\s]*\)")
