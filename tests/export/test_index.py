@@ -19,6 +19,7 @@ from kbkit.export.index.terms import TERM_BYTES, pack_postings, split_by_size, u
 from kbkit.export.index.writer import DESCRIPTOR, TEXT_BYTES, is_written
 from kbkit.publishing.index_content import index_content, index_state
 from kbkit.publishing.published_index import PublishedIndex
+from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
 
 SUBJECTS = {
     "tea": "leaves steep in hot water in a kettle until the cup is green or black",
@@ -119,9 +120,9 @@ def test_terms_are_sorted_as_javascript_sorts_them():
 
 def test_what_python_finds_is_found(tmp_path):
     with kbkit.open(tmp_path / "kb") as workspace:
-        kb = workspace.create("guides")
+        spec = KnowledgeBaseSpec(card_embedding=StaticEmbedding())  # there at once
+        kb = workspace.create("guides", spec=spec)
         kb.ingest(kbkit.FilesSource(path=str(GUIDES / "*.md")))
-        kb.chunks.fit_query_encoder()
         pages = {document.uri: document.uri for document in kb.documents}
         write_index(index_content(kb._stores, kb.id, pages, "Guides"), tmp_path)
         index = PublishedIndex.open(tmp_path)
