@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0012"
+HEAD = "0013"
 """Revision of the newest migration."""
 
 
