@@ -94,6 +94,12 @@ PAGES = {
         "# Clock\n\nSo:\n\n```\nClock clock;\n    clock.wind();\n```\n",
         ("code", "surplus"),
     ),
+    "preformatted text whose lines are blocks": GeneratedPage(
+        "<h1>Walk</h1><pre><pre><code><div>def walk():<br></div><div>    go()<br></div></code></pre></pre>",
+        "# Walk\n\n`def walk(): go()`\n",
+        "# Walk\n\n```\ndef walk():\n    go()\n```\n",
+        ("code",),
+    ),
     "code with breaks": GeneratedPage(
         '<h1>Run</h1><div class="example"><p><code>$ run --all<br>\nDone<br>\nBye</code></p></div>',
         "# Run\n\n`$ run --all Done Bye`\n",

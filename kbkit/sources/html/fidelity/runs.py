@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
@@ -272,19 +271,20 @@ def _folded_lines(element: Element) -> str:
     return "\n".join(re.sub("[ \t\r\n]+", " ", line).strip(" ") for line in lines).strip("\n")
 
 
-def _copied(element: Element) -> Iterator[str]:
-    if element.text:
-        yield element.text
+def _copied(element: Element) -> list[str]:
+    """Texts of a block of code; a block inside ends its line where the text does not."""
+    pieces = [element.text or ""]
     for child in element:
         if child.tag == "br":
-            yield "\n"
-        elif isinstance(child.tag, str):
-            if child.tag != "a" or not _is_source_link(child):
-                yield from _copied(child)
-            if child.tag in _BLOCKS and not (child.tail or "").startswith("\n"):
-                yield "\n"
-        if child.tail:
-            yield child.tail
+            pieces.append("\n")
+        elif isinstance(child.tag, str) and not (child.tag == "a" and _is_source_link(child)):
+            inner = "".join(_copied(child))
+            pieces.append(inner)
+            rest = child.tail or child.getnext() is not None
+            if child.tag in _BLOCKS and rest and not inner.endswith("\n"):
+                pieces.append("" if (child.tail or "").startswith("\n") else "\n")
+        pieces.append(child.tail or "")
+    return pieces
 
 
 def _classes(element: Element) -> list[str]:
