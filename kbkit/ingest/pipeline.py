@@ -157,6 +157,8 @@ class Pipeline:
             user_agent=self.settings.user_agent,
             timeout=self.settings.timeout,
             provider=self.settings.crawl_provider,
+            browser=self.settings.browser,
+            browser_sandbox=self.settings.browser_sandbox,
         )
         done = 0
         before = counters.report().fidelity  # of the sources that were read before this one

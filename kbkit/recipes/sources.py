@@ -46,9 +46,10 @@ class FetchSpec(SourceSpec):
 class WebSpec(FetchSpec):
     """What sources of web pages may say."""
 
-    provider: Literal["trafilatura", "firecrawl"] | None = None
-    """Who fetches: `trafilatura` is kbkit's own crawler, `firecrawl` a service that runs a browser
-    (`pip install "kbkit[firecrawl]"`). By default the setting `KBKIT_CRAWL_PROVIDER`."""
+    provider: Literal["trafilatura", "browser", "firecrawl"] | None = None
+    """Who fetches: `trafilatura` is kbkit's own crawler; `browser` the same, with a Chromium of
+    yours that renders the pages (`pip install "kbkit[browser]"`); `firecrawl` a service that runs a
+    browser (`pip install "kbkit[firecrawl]"`). By default the setting `KBKIT_CRAWL_PROVIDER`."""
 
 
 class CrawlSource(WebSpec):

@@ -34,7 +34,8 @@ class SourceEvent:
         uri: Address or file that it happened to.
         outcome: What happened.
         document: The document, exactly when the outcome is ``FETCHED``.
-        reason: Why it was skipped, failed or is gone; one line for a person.
+        reason: Why it was skipped, failed or is gone; one line for a person. Empty for a page
+            that was skipped where another event sums up why.
         record: What to remember of the page; only sources that fetch have it.
     """
 
@@ -88,6 +89,8 @@ class SourceContext:
         user_agent: How kbkit introduces itself.
         timeout: Seconds that one request may take.
         provider: Who fetches pages where the recipe does not say.
+        browser: Path of the browser of the provider ``browser``; by default one that is found.
+        browser_sandbox: Whether that browser contains its pages in a sandbox of the system.
     """
 
     memory: CrawlMemory = field(default_factory=NoMemory)
@@ -96,6 +99,8 @@ class SourceContext:
     user_agent: str = "kbkit"
     timeout: float = 30.0
     provider: str = "trafilatura"
+    browser: str = ""
+    browser_sandbox: bool = True
 
 
 class SourceReader(Protocol):

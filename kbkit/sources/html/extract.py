@@ -18,6 +18,7 @@ from kbkit.markdown.writing import escape
 from kbkit.models import License
 from kbkit.models.plain import plain
 from kbkit.sources.html import articles
+from kbkit.sources.html.applications import NEEDS_BROWSER, is_shell
 from kbkit.sources.html.dom import (
     HEADINGS,
     Element,
@@ -64,7 +65,8 @@ class ExtractedPage:
     Attributes:
         title: One line of plain text.
         content: Markdown; empty when the page has no text.
-        links: Absolute addresses that the page links to, in order, without fragments.
+        links: Absolute addresses that the page links to, in order, without fragments; those that
+            are routes of scripts (``#/guide``) stay.
         canonical: What the page calls its own address, or ``""``.
         noindex: The page asks not to be indexed.
         refresh: Where a ``meta refresh`` leads, or ``""``.
@@ -141,6 +143,8 @@ def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Ex
     body = root.find("body")
     if body is None:
         return ExtractedPage(reason="no text", **about)
+    if not about.get("reason") and is_shell(root):
+        return ExtractedPage(reason=NEEDS_BROWSER, **about)
     own = self_links(body)
     clean(body)
     region = _known(body, regions)
@@ -278,11 +282,17 @@ def _canonical(root: Element, base: str) -> str:
 
 def _absolute(root: Element, base: str) -> list[str]:
     found = []
-    for href in dict.fromkeys(href.strip().partition("#")[0] for href in links(root)):
+    for href in dict.fromkeys(_without_place(href.strip()) for href in links(root)):
         url = _joined(base, href) if href else ""
         if url.startswith(("http://", "https://")) and len(url) < 4000:
             found.append(url)
     return found[:20_000]
+
+
+def _without_place(href: str) -> str:
+    """An address without the place in a page that it may name, but with a route of scripts."""
+    bare, _, fragment = href.partition("#")
+    return href if fragment.startswith(("/", "!/")) else bare
 
 
 def _joined(base: str, href: str) -> str:

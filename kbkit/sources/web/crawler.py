@@ -13,9 +13,11 @@ from dataclasses import replace
 from kbkit.models import PageRecord
 from kbkit.recipes import CrawlSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.html.applications import NEEDS_BROWSER
 from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.web import page_events
+from kbkit.sources.web.browser_fetcher import open_page_fetcher
 from kbkit.sources.web.downloads import Downloads, PageRequest, RateLimiter
 from kbkit.sources.web.fetch import Response
 from kbkit.sources.web.page_events import Validators
@@ -44,17 +46,22 @@ class CrawlRun:
         self._spec = spec
         self._context = context
         self._stop = context.stop
-        self._start = canonical(spec.url)
-        self._scope = Scope(self._start or spec.url, spec.include, spec.exclude, spec.queries)
+        rendered = page_events.rendered(spec, context)
+        self._start = canonical(spec.url, routes=rendered)
+        self._scope = Scope(
+            self._start or spec.url, spec.include, spec.exclude, spec.queries, rendered
+        )
         self._validators = Validators(spec)
         self._fetcher = page_events.open_fetcher(spec, context)
         self._robots = Robots(self._fetcher, context.user_agent)
         self._pace = RateLimiter(self._robots, spec.delay, context.stop)
+        self._pages = open_page_fetcher(spec, context, self._fetcher, self._robots, self._pace)
         self._downloads = Downloads(
-            self._fetcher, self._robots, self._pace, self._check, context.stop,
+            self._pages, self._robots, self._pace, self._check, context.stop,
             concurrency=spec.concurrency,
         )  # fmt: skip
         self._refusals = Refusals()
+        self._shells = Refusals()  # pages that hold an application and no text
         self._reader = SiteExtractor()
         self._frontier: deque[PageRequest] = deque()
         self._seen: set[str] = set()
@@ -73,6 +80,7 @@ class CrawlRun:
         """Let go of threads, processes and connections."""
         self._downloads.close()
         self._reader.close()
+        self._pages.close()
         self._fetcher.close()
 
     def events(self) -> Iterator[SourceEvent]:
@@ -80,6 +88,10 @@ class CrawlRun:
         if not self._start:
             yield SourceEvent(self._spec.url, Outcome.FAILED, reason="malformed address")
             return
+        yield from self._crawl()
+        yield from self._shells.events(())
+
+    def _crawl(self) -> Iterator[SourceEvent]:
         self._resume()
         yield from self._drain()
         yield from self._abandoned()
@@ -172,7 +184,7 @@ class CrawlRun:
             self._dead = response.reason
         if response.outcome is not Outcome.FETCHED:
             return self._finish(task, self._not_fetched(task, response))
-        uri = canonical(response.url) or task.url
+        uri = canonical(response.url, routes=True) or task.url
         if self._validators.same(task.earlier, response, uri):
             return self._finish(
                 task, self._not_fetched(task, replace(response, outcome=Outcome.UNCHANGED))
@@ -209,7 +221,7 @@ class CrawlRun:
 
     def _read(self, task: PageRequest, page: ExtractedPage, *, final: bool) -> SourceEvent | None:
         response = self._responses[task.url]
-        uri = canonical(response.url) or task.url
+        uri = canonical(response.url, routes=True) or task.url
         asked = directives(response.robots, self._robots.token)
         found = () if asked & {"nofollow", "none"} else page.links
         links = tuple(
@@ -264,6 +276,9 @@ class CrawlRun:
             reason = f"leads on to {page.refresh} (meta refresh)"
         elif not page.content:
             reason = reason or "no text"
+        if reason == NEEDS_BROWSER:
+            self._shells.add(uri, reason)
+            return SourceEvent(record.url, Outcome.SKIPPED, record=record)
         if reason:
             outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
             return SourceEvent(record.url, outcome, reason=reason, record=record)

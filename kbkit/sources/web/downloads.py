@@ -7,10 +7,11 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from kbkit.models import PageRecord
 from kbkit.sources.base import Outcome
-from kbkit.sources.web.fetch import Fetcher, Response, pause
+from kbkit.sources.web.fetch import Response, pause
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import origin
 
@@ -35,6 +36,25 @@ class PageRequest:
     again: bool = False
     etag: str = ""
     last_modified: str = ""
+
+
+class PageFetcher(Protocol):
+    """Fetches pages: as the server sends them, or as a browser shows them."""
+
+    def get(
+        self,
+        url: str,
+        *,
+        etag: str = "",
+        last_modified: str = "",
+        check: Callable[[str], Response | None] | None = None,
+    ) -> Response:
+        """What became of one address; see `Fetcher.get`."""
+        ...
+
+    def close(self) -> None:
+        """Let go of connections and processes."""
+        ...
 
 
 class RateLimiter:
@@ -78,7 +98,7 @@ class Downloads:
 
     def __init__(
         self,
-        fetcher: Fetcher,
+        fetcher: PageFetcher,
         robots: Robots,
         pace: RateLimiter,
         check: Callable[[PageRequest, str], Response | None],

@@ -82,6 +82,11 @@ def open_fetcher(spec: CrawlSource | PageSource, context: SourceContext) -> Fetc
     )
 
 
+def rendered(spec: CrawlSource | PageSource, context: SourceContext) -> bool:
+    """Whether a browser renders the pages."""
+    return (spec.provider or context.provider) == "browser"
+
+
 def robots_refusal(robots: Robots, url: str) -> Response | None:
     """The response to a request that robots.txt forbids, or ``None``."""
     verdict = robots.verdict(url)
@@ -99,7 +104,7 @@ def body_refusal(response: Response, accepted: frozenset[str]) -> str:
 
 def page_record(task: PageRequest, response: Response, validator: str) -> PageRecord:
     """What to remember of a page that came, links and document apart."""
-    uri = canonical(response.url)
+    uri = canonical(response.url, routes=True)
     return PageRecord(
         task.url,
         task.depth,

@@ -1,13 +1,14 @@
 """The sources that fetch from the web, and the providers that do it for them.
 
 ``crawl`` reads a site from a start page on, ``page`` one page. Who fetches is a `Crawler`:
-kbkit's own crawler, named ``trafilatura`` after what decides about the content of a page, or
-Firecrawl, a service.
+kbkit's own crawler, named ``trafilatura`` after what decides about the content of a page (with
+``browser``, a Chromium renders what it fetches), or Firecrawl, a service.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from typing import Protocol
 
@@ -18,8 +19,9 @@ from kbkit.sources.decode import decode
 from kbkit.sources.front_matter import read_text
 from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.web import page_events
+from kbkit.sources.web.browser_fetcher import open_page_fetcher
 from kbkit.sources.web.crawler import PAGES, CrawlRun
-from kbkit.sources.web.downloads import PageRequest
+from kbkit.sources.web.downloads import PageRequest, RateLimiter
 from kbkit.sources.web.fetch import Response
 from kbkit.sources.web.page_events import Validators
 from kbkit.sources.web.robots import Robots, directives
@@ -133,7 +135,8 @@ class LocalCrawler:
 
     def page(self, url: str) -> SourceEvent:
         """Read one page of HTML, Markdown or plain text."""
-        given, url = url, canonical(url)
+        rendered = page_events.rendered(self._spec, self._context)
+        given, url = url, canonical(url, routes=rendered)
         if not url:
             return SourceEvent(given, Outcome.FAILED, reason="malformed address")
         earlier = self._context.memory.page(url)
@@ -141,15 +144,18 @@ class LocalCrawler:
         etag, last_modified = validators.sent(earlier)
         with page_events.open_fetcher(self._spec, self._context) as fetcher:
             robots = Robots(fetcher, self._context.user_agent)
+            pace = RateLimiter(robots, self._spec.delay, self._context.stop)
 
             def check(address: str) -> Response | None:
                 return page_events.robots_refusal(robots, address)
 
-            response = check(url) or fetcher.get(
-                url, etag=etag, last_modified=last_modified, check=check
-            )
+            pages = open_page_fetcher(self._spec, self._context, fetcher, robots, pace)
+            with closing(pages):
+                response = check(url) or pages.get(
+                    url, etag=etag, last_modified=last_modified, check=check
+                )
         task = PageRequest(url, earlier=earlier)
-        uri = canonical(response.url) or url
+        uri = canonical(response.url, routes=True) or url
         if response.outcome is Outcome.FETCHED and validators.same(earlier, response, uri):
             response = replace(response, outcome=Outcome.UNCHANGED)
         if response.outcome is not Outcome.FETCHED:

@@ -68,7 +68,7 @@ class Robots:
         rules = self._of(origin(url))
         if isinstance(rules, Verdict):
             return rules
-        if rules is None or rules.can_fetch(url, self.token):
+        if rules is None or rules.can_fetch(url.partition("#")[0], self.token):
             return None
         return Verdict(Outcome.SKIPPED, "robots.txt forbids it")
 

@@ -46,7 +46,7 @@ _DATED = re.compile(
 )
 
 
-def canonical(url: str, base: str = "") -> str:
+def canonical(url: str, base: str = "", *, routes: bool = False) -> str:
     """Bring an address into the one form that kbkit compares and stores.
 
     Scheme and host in lower case (international names in ASCII), no default port, no fragment,
@@ -56,6 +56,8 @@ def canonical(url: str, base: str = "") -> str:
     Args:
         url: An address, absolute or relative to ``base``.
         base: Where a relative address starts.
+        routes: Keep a fragment that is a route of the page's scripts (``#/guide``, ``#!/guide``),
+            without the place in that page that follows it (``?id=tea``).
 
     Returns:
         The canonical address, or ``""`` when it is malformed or neither http nor https.
@@ -84,7 +86,14 @@ def canonical(url: str, base: str = "") -> str:
     path = _escaped(_without_dots(_PATH_SESSION.sub("", parts.path))) or "/"
     pairs = [pair for pair in parts.query.split("&") if pair]
     query = "&".join(_escaped(pair) for pair in pairs if not _NOISE.match(pair.partition("=")[0]))
-    return f"{scheme}://{authority}{path}" + (f"?{query}" if query else "")
+    route = _route(parts.fragment) if routes else ""
+    return f"{scheme}://{authority}{path}" + (f"?{query}" if query else "") + route
+
+
+def _route(fragment: str) -> str:
+    route = fragment.partition("?")[0]
+    inside = route.removeprefix("!")
+    return f"#{_escaped(route)}" if inside.startswith("/") and inside != "/" else ""
 
 
 def _escaped(text: str) -> str:
@@ -141,12 +150,16 @@ def index_alias(url: str) -> str:
 
 @dataclass(slots=True)
 class Scope:
-    """Which addresses belong to a crawl: same origin, at or below the folder of the start."""
+    """Which addresses belong to a crawl: same origin, at or below the folder of the start.
+
+    With ``routes``, those of a page's scripts (``#/guide``) are addresses of their own.
+    """
 
     start: str
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     queries: int = 200
+    routes: bool = False
     prefix: str = ""
     _variants: Counter[str] = field(default_factory=Counter)
 
@@ -169,7 +182,7 @@ class Scope:
 
     def link(self, href: str, base: str) -> str:
         """The canonical form of a link worth following, or ``""``."""
-        url = canonical(href, base)
+        url = canonical(href, base, routes=self.routes)
         if not url or not self.contains(url) or refused_url(url):
             return ""
         path = urlsplit(url).path

@@ -1,0 +1,109 @@
+"""Pages that hold an application instead of text: what they show comes with their scripts.
+
+They are told by what they hold, not by who made them: next to no text, scripts, and an element that
+waits to be filled, or a sentence that asks to wait or to switch JavaScript on.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lxml.html import defs
+
+from kbkit.sources.html.dom import Element, normalized_text
+
+NEEDS_BROWSER = (
+    "needs a browser: use `provider: browser`, the Firecrawl provider or a prerendered export"
+)
+"""Why such a page is skipped."""
+
+_FEW = 10  # words that a page may show beside an element that says it waits for its application
+_SILENT = frozenset(str.split("script style noscript template svg"))
+_FURNITURE = frozenset(str.split("nav header footer"))
+_CONTAINERS = frozenset(str.split("div main section article"))
+_SHOWN = frozenset(str.split("img picture video audio iframe object embed form input table"))
+_NAMED = re.compile(
+    r"^(_*(app|root|next|nuxt|gatsby|main|mount|application|svelte|docsify|redoc)_*([-_]?(root|app|"
+    r"container|ui|wrapper))?|swagger-?ui)$",
+    re.IGNORECASE,
+)
+_WAIT = re.compile(
+    r"\W*(please\W+)?(wait|loading|initiali[sz]ing|starting|just a moment|one moment|laden|lädt|"
+    r"bitte warten|chargement|cargando|carregando|caricamento|загрузка|读取中|加载中|読み込み中)"
+    r"(\W+[\w.-]+){0,4}\W*",
+    re.IGNORECASE,
+)
+_JAVASCRIPT = re.compile(r"\bjava\s?script\b", re.IGNORECASE)
+_ASKS = re.compile(r"enabl|disabl|requir|need|without|turn(ed)? on|activat", re.IGNORECASE)
+_NOTICE = 40  # words of a sentence that asks to switch JavaScript on, at the most
+_WORD = re.compile(r"\w+")
+
+
+def is_shell(root: Element, *, rendered: bool = False) -> bool:
+    """Say whether a page holds next to no text but an application.
+
+    Args:
+        root: The page as it came, scripts included.
+        rendered: It is what a browser showed, whose scripts are left out.
+    """
+    body = root.find("body")
+    if body is None:
+        return False
+    if not rendered and next(filter(_runs, root.iter("script")), None) is None:
+        return False
+    words, empty, waits, asks = 0, False, False, False
+    stack = [body]
+    while stack:
+        element = stack.pop()
+        if not isinstance(element.tag, str):
+            continue
+        if element.tag == "noscript":
+            asks = asks or bool(_JAVASCRIPT.search(normalized_text(element)))
+        if element is not body:
+            words += len(_WORD.findall(element.tail or ""))
+        if words > _FEW:
+            return False
+        if element.tag in _SILENT or element.tag in _FURNITURE:
+            continue
+        if element is not body and (mount := _mount(element)) is not None:
+            empty, waits = True, waits or mount
+            continue
+        words += len(_WORD.findall(element.text or ""))
+        stack += element
+    if words > _FEW:
+        return False
+    sourced = any(script.get("src") for script in body.iter("script"))
+    # a page may be short; one that shows nothing at all shows what its scripts make
+    return waits or (not words and (empty or asks or sourced))
+
+
+def _mount(element: Element) -> bool | None:
+    """Whether an element waits to be filled: true where it says so itself, ``None`` if not."""
+    inside = sum(1 for _ in zip(element.iter(), range(30), strict=False))
+    if inside >= 30 or next(element.iter(*_SHOWN), None) is not None:
+        return None
+    foreign = element.tag not in defs.tags
+    text = " ".join(_text(element).split())
+    if not text:
+        named = any(_NAMED.match(name) for name in (element.get("id") or "", element.tag))
+        return named if foreign or element.tag in _CONTAINERS else None
+    if element.tag in _CONTAINERS or foreign or element.tag in ("p", "span"):
+        asks = _JAVASCRIPT.search(text) and _ASKS.search(text) and len(text.split()) <= _NOTICE
+        if _WAIT.fullmatch(text) or asks:
+            return True
+    return None
+
+
+def _text(element: Element) -> str:
+    """The text of an element that is shown as text."""
+    parts = [element.text or ""]
+    for child in element:
+        if isinstance(child.tag, str) and child.tag not in _SILENT:
+            parts.append(_text(child))
+        parts.append(child.tail or "")
+    return " ".join(parts)
+
+
+def _runs(script: Element) -> bool:
+    kind = (script.get("type") or "").strip().lower()
+    return kind in ("", "module", "text/javascript", "application/javascript")

@@ -1,0 +1,376 @@
+"""A Chromium that renders pages and has no network.
+
+Whatever a page asks for comes to a function that fetches for it, and Chromium itself resolves no
+name and opens no connection: its proxy does not exist. So what guards a fetch of kbkit guards every
+request of a page, and no way round it is left: not of sockets, workers, prefetching, WebRTC or
+redirects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from kbkit.errors import SourceError
+from kbkit.extras import extra
+from kbkit.sources.web.page_world import SERIALIZE, STATE, UNFOLD, RenderError, World
+
+_FLAGS = (
+    # there is no way out: no name resolves, and all that is not routed goes to this proxy
+    "--proxy-server=socks5://kbkit.invalid:9",
+    "--proxy-bypass-list=<-loopback>",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--dns-prefetch-disable",
+    "--disable-quic",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--js-flags=--max-old-space-size=1024",
+)
+_POLICY = (
+    "sandbox allow-scripts allow-same-origin; object-src 'none'; frame-src 'none'; "
+    "img-src 'none'; media-src 'none'; font-src 'none'; manifest-src 'none'; "
+    "connect-src http: https: data: blob:; form-action 'none'"
+)
+"""What a page may not: dialogs, popups, downloads, forms, frames, pictures, sockets."""
+_TYPES = frozenset({"script", "stylesheet", "xhr", "fetch"})  # kinds of requests that are answered
+_PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+_ENVIRONMENT = (
+    "PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "APPDATA",
+    "LOCALAPPDATA", "PROGRAMFILES", "PROGRAMFILES(X86)", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR",
+    "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "FONTCONFIG_PATH", "FONTCONFIG_FILE",
+)  # fmt: skip
+"""What of the environment the browser gets: no keys."""
+_GLANCE = 0.15  # seconds between two looks at a page
+_QUIET = 4  # looks in a row at which nothing changed
+_REQUESTS = 300  # that one page may make
+_TEXTS = 5  # how many times the largest page all that one page asks for may weigh
+_UNFOLDED = 500  # parts of a page that are unfolded
+_LAUNCH = 60.0  # seconds that the browser may take to start
+_END = 10.0  # seconds that a page and the browser may take to close
+_T = TypeVar("_T")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """The answer to a request of a page.
+
+    Attributes:
+        body: ``None`` where it is refused or failed.
+        waited: Seconds that it waited for its turn, which do not count as the page's.
+    """
+
+    body: bytes | None
+    status: int = 200
+    content_type: str = ""
+    waited: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A page as its scripts made it.
+
+    Attributes:
+        html: The document, without scripts and with open shadow trees in their places.
+        lines: Its pieces of text.
+        leads: Where its scripts wanted to go instead, or ``""``.
+    """
+
+    html: str
+    lines: frozenset[str]
+    leads: str = ""
+
+
+@dataclass(slots=True)
+class _Visit:
+    """A page while it is rendered."""
+
+    url: str
+    html: str
+    fetch: Callable[[str, str], Resource]
+    limit: int
+    seconds: float
+    waited: float = 0.0
+    requests: int = 0
+    size: int = 0
+    pending: int = 0
+    served: bool = False
+    leads: str = ""
+    began: float = field(default_factory=time.monotonic)
+
+    def overdue(self) -> bool:
+        """Whether its time is over, not counting what it waited for its turn to ask."""
+        return time.monotonic() - self.began - self.waited > self.seconds
+
+
+class Browser:
+    """A running Chromium, driven by a thread of its own; pages may be rendered from several.
+
+    It starts with the first page, and again when it went down.
+
+    Args:
+        user_agent: How it introduces itself to scripts.
+        program: Path of the browser; by default one that is on the path, else Playwright's own.
+        sandbox: Whether Chromium is to contain its pages; as root it cannot.
+
+    Raises:
+        MissingExtraError: Playwright is not installed.
+    """
+
+    def __init__(self, *, user_agent: str, program: str = "", sandbox: bool = True) -> None:
+        with extra("browser", "playwright", "The provider browser"):
+            import playwright.async_api  # noqa: F401
+        self._user_agent = user_agent
+        self._program = program or next(filter(None, map(shutil.which, _PROGRAMS)), None)
+        root = sys.platform != "win32" and os.geteuid() == 0
+        if sandbox and root:
+            _log.warning("as root, Chromium runs without its sandbox: use another user")
+        self._sandbox = sandbox and not root
+        self._driver: Any = None
+        self._chromium: Any = None
+        self._launching = asyncio.Lock()
+        self._pool = ThreadPoolExecutor(8, "kbkit-browser")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the browser."""
+        with suppress(Exception):  # it goes down with this process anyway
+            self._run(self._shut())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_END)
+        if not self._thread.is_alive():
+            self._loop.close()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def render(
+        self,
+        url: str,
+        html: str,
+        fetch: Callable[[str, str], Resource],
+        *,
+        limit: int,
+        seconds: float,
+    ) -> Rendered:
+        """Show a page, wait until it stands still, and read what it shows.
+
+        Args:
+            url: Its address; a fragment is a route of its scripts.
+            html: What the server sent.
+            fetch: Answers a request of the page: gets its address and kind (``script``,
+                ``stylesheet``, ``xhr``, ``fetch``); called in threads.
+            limit: Most characters of the page as it is shown.
+            seconds: Longest that it may take.
+
+        Raises:
+            RenderError: It cannot be shown.
+            SourceError: There is no browser.
+        """
+        for attempt in (0, 1):
+            visit = _Visit(url, html, fetch, limit, seconds)
+            try:
+                return self._run(self._render(visit))
+            except _GoneError:
+                if attempt:
+                    break  # it takes the browser down with it
+        raise RenderError("the browser crashed")
+
+    def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _running(self) -> Any:
+        """The browser, started if need be."""
+        async with self._launching:
+            if self._chromium is None or not self._chromium.is_connected():
+                from playwright.async_api import Error, async_playwright
+
+                if self._driver is None:
+                    self._driver = await async_playwright().start()
+                try:
+                    self._chromium = await self._driver.chromium.launch(
+                        executable_path=self._program,
+                        args=list(_FLAGS),
+                        chromium_sandbox=self._sandbox,
+                        env={key: os.environ[key] for key in _ENVIRONMENT if key in os.environ},
+                        ignore_default_args=["--disable-popup-blocking"],
+                        timeout=_LAUNCH * 1000,
+                    )
+                except Error as error:
+                    raise SourceError(_launch_error(error)) from error
+            return self._chromium
+
+    async def _shut(self) -> None:
+        if self._chromium is not None:
+            await _soon(self._chromium.close())
+        if self._driver is not None:
+            await _soon(self._driver.stop())
+
+    async def _render(self, visit: _Visit) -> Rendered:
+        from playwright.async_api import Error
+
+        chromium = await self._running()
+        context = None
+        try:
+            context = await chromium.new_context(
+                user_agent=self._user_agent,
+                service_workers="block",
+                accept_downloads=False,
+                viewport={"width": 1280, "height": 1600},
+            )
+            return await self._show(context, visit)
+        except Error as error:
+            if not chromium.is_connected():
+                raise _GoneError from error
+            raise RenderError(f"cannot be rendered ({_line(error)})") from error
+        finally:
+            if context is not None and not await _soon(context.close()):
+                # a page that does not let go: others go on with a new browser
+                self._chromium = None
+                await _soon(chromium.close())
+
+    async def _show(self, context: Any, visit: _Visit) -> Rendered:
+        page = await context.new_page()
+        broken: asyncio.Future[None] = self._loop.create_future()
+
+        def crashed(_: Any) -> None:
+            if not broken.done():
+                broken.set_result(None)
+
+        async def refuse(socket: Any) -> None:
+            await socket.close()
+
+        async def dismiss(dialog: Any) -> None:
+            await dialog.dismiss()
+
+        page.on("crash", crashed)
+        page.on("dialog", dismiss)
+        context.on("page", lambda other: self._loop.create_task(_soon(other.close())))
+        await context.route_web_socket("**/*", refuse)
+        await context.route("**/*", lambda route: self._answer(route, page, visit))
+        reading = self._loop.create_task(self._read(context, page, visit))
+        try:
+            while not reading.done():
+                either: set[asyncio.Future[Any]] = {reading, broken}
+                await asyncio.wait(either, timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
+                if broken.done():
+                    raise RenderError("the page crashed")
+                if visit.overdue() and time.monotonic() - visit.began > visit.seconds + _END:
+                    raise RenderError(f"its scripts do not end within {visit.seconds:g} s")
+            return reading.result()
+        finally:
+            reading.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await reading
+
+    async def _read(self, context: Any, page: Any, visit: _Visit) -> Rendered:
+        await page.goto(visit.url, wait_until="commit", timeout=visit.seconds * 1000)
+        world = World(await context.new_cdp_session(page))
+        await self._settle(world, visit)
+        if await world.call(UNFOLD, _UNFOLDED):
+            await self._settle(world, visit)
+        found = await world.call(SERIALIZE, visit.limit)
+        if not isinstance(found, list):
+            raise RenderError(f"larger than {visit.limit / 1e6:g} MB when it is shown")
+        return Rendered(found[0], frozenset(found[1]), visit.leads)
+
+    async def _settle(self, world: World, visit: _Visit) -> None:
+        """Wait until a page neither changes nor waits for anything, or its time is over."""
+        state, quiet = "", 0
+        while quiet < _QUIET and not visit.overdue():
+            await asyncio.sleep(_GLANCE)
+            now = await world.call(STATE, 0)
+            still = now == state and str(now).startswith("complete") and not visit.pending
+            state, quiet = now, quiet + 1 if still else 0
+
+    async def _answer(self, route: Any, page: Any, visit: _Visit) -> None:
+        """Answer a request of the page by what was fetched for it, or refuse it."""
+        request = route.request
+        with suppress(Exception):  # the page may be gone
+            if request.is_navigation_request():
+                await self._navigate(route, page, visit)
+                return
+            visit.requests += 1
+            wanted = request.resource_type in _TYPES and request.method == "GET"
+            plain = request.url.startswith(("http://", "https://"))
+            within = visit.requests <= _REQUESTS and visit.size <= visit.limit * _TEXTS
+            if not (wanted and plain and within) or visit.overdue():
+                await route.abort("blockedbyclient")
+                return
+            visit.pending += 1
+            try:
+                came = await self._loop.run_in_executor(
+                    self._pool, visit.fetch, request.url, request.resource_type
+                )
+                visit.waited += came.waited
+                visit.size += len(came.body or b"")
+                if came.body is None:
+                    await route.abort("blockedbyclient")
+                else:
+                    await route.fulfill(
+                        status=came.status, body=came.body, content_type=came.content_type
+                    )
+            finally:
+                visit.pending -= 1
+
+    async def _navigate(self, route: Any, page: Any, visit: _Visit) -> None:
+        request = route.request
+        address = visit.url.partition("#")[0]
+        if request.frame == page.main_frame and not visit.served and request.method == "GET":
+            visit.served = True
+            await route.fulfill(
+                status=200,
+                body=visit.html,
+                content_type="text/html; charset=utf-8",
+                headers={"Content-Security-Policy": _POLICY},
+            )
+            return
+        if request.frame == page.main_frame and request.url.partition("#")[0] != address:
+            visit.leads = visit.leads or request.url
+        await route.abort("aborted")
+
+
+class _GoneError(Exception):
+    """The browser went down."""
+
+
+async def _soon(work: Coroutine[Any, Any, Any]) -> bool:
+    """Whether something that ends was done in time."""
+    try:
+        await asyncio.wait_for(work, _END)
+    except TimeoutError:
+        return False
+    except Exception:  # it is gone already
+        return True
+    return True
+
+
+def _launch_error(error: Exception) -> str:
+    text = str(error)
+    if "Executable doesn't exist" in text:
+        return (
+            "There is no browser: install Chromium, run `playwright install chromium`, "
+            "or set KBKIT_BROWSER to its path"
+        )
+    hint = ""
+    if "sandbox" in text.lower():
+        hint = "; where the system allows no sandbox, KBKIT_BROWSER_SANDBOX=0 goes without"
+    return f"The browser does not start ({_line(error)}){hint}"
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).partition("Call log")[0].split())[:300]

@@ -1,0 +1,205 @@
+"""The provider ``browser``: pages as a Chromium on this machine shows them.
+
+What a page is made of is fetched here, by the guarded fetcher that fetches pages, and given to the
+browser, which has no network of its own. Scripts are asked for once a crawl.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from urllib.parse import urldefrag
+
+from kbkit.errors import SourceError
+from kbkit.recipes import CrawlSource, PageSource
+from kbkit.sources.base import Outcome, SourceContext
+from kbkit.sources.decode import decode
+from kbkit.sources.html.applications import is_shell
+from kbkit.sources.html.dom import parse
+from kbkit.sources.web import page_events
+from kbkit.sources.web.browser import Browser, Rendered, Resource
+from kbkit.sources.web.downloads import PageFetcher, RateLimiter
+from kbkit.sources.web.fetch import Fetcher, Response
+from kbkit.sources.web.page_world import RenderError
+from kbkit.sources.web.robots import Robots
+from kbkit.sources.web.urls import origin
+
+_PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
+_KEPT = 50_000_000  # bytes of scripts, styles and shells that are kept
+_PLACES = 3  # routes that show what the page shows already, after which the others are believed to
+_SAME = 0.01  # share of lines by which such a route may differ
+_LEADS = '<meta http-equiv="refresh" content="0; url={}">'
+
+
+def open_page_fetcher(
+    spec: CrawlSource | PageSource,
+    context: SourceContext,
+    fetcher: Fetcher,
+    robots: Robots,
+    pace: RateLimiter,
+) -> PageFetcher:
+    """What gets pages for a recipe: the fetcher, or a browser that has it fetch.
+
+    Raises:
+        MissingExtraError: A browser is to render, and Playwright is not installed.
+    """
+    if not page_events.rendered(spec, context):
+        return fetcher
+    return BrowserFetcher(fetcher, robots, pace, spec, context)
+
+
+class BrowserFetcher:
+    """Fetches pages and has a browser render them; safe to use from several threads.
+
+    Args:
+        fetcher: Fetches what comes from a page's own host.
+        robots: Forbids.
+        pace: Delays.
+        spec: The part of the recipe that describes the source.
+        context: What the pipeline gives.
+
+    Raises:
+        MissingExtraError: Playwright is not installed.
+    """
+
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        robots: Robots,
+        pace: RateLimiter,
+        spec: CrawlSource | PageSource,
+        context: SourceContext,
+    ) -> None:
+        self._browser = Browser(
+            user_agent=context.user_agent,
+            program=context.browser,
+            sandbox=context.browser_sandbox,
+        )
+        self._fetcher = fetcher
+        # a page is given nothing from private networks but what is of its own host
+        public = spec.model_copy(update={"allow_private": False})
+        self._public = page_events.open_fetcher(public, context)
+        others = Robots(self._public, context.user_agent)
+        self._own = (fetcher, robots, pace)
+        self._others = (self._public, others, RateLimiter(others, spec.delay, context.stop))
+        self._allow_private = spec.allow_private
+        self._limit = spec.max_bytes
+        self._seconds = context.timeout
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[str, Response] = OrderedDict()
+        self._lines: dict[str, frozenset[str]] = {}  # of the first of each page's routes
+        self._places: dict[str, int] = {}  # routes that showed nothing else
+
+    def close(self) -> None:
+        """End the browser and close connections."""
+        self._browser.close()
+        self._public.close()
+
+    def get(
+        self,
+        url: str,
+        *,
+        etag: str = "",
+        last_modified: str = "",
+        check: Callable[[str], Response | None] | None = None,
+    ) -> Response:
+        """Fetch and render a page; one that is no page comes as it is.
+
+        Args:
+            url: Its address; a fragment is a route of its scripts.
+            etag: Not sent: what the server sends says little about what scripts show.
+            last_modified: Not sent either.
+            check: Asked for every address behind a redirect; a response it gives ends the way.
+
+        Returns:
+            The outcome; the body is the page as it is shown.
+        """
+        address, route = urldefrag(url)
+        if route and self._places.get(address, 0) >= _PLACES:
+            return _place(url, address)
+        shell = self._shell(address, check, again=bool(route))
+        mark = f"#{route}" if route else ""
+        shell = replace(shell, url=shell.url + mark, etag="", last_modified="")
+        if shell.outcome is not Outcome.FETCHED or shell.media_type not in _PAGES:
+            return shell
+        own = origin(shell.url)
+        try:
+            page = self._browser.render(
+                shell.url,
+                decode(shell.body, shell.charset),
+                lambda wanted, kind: self._resource(wanted, kind, own),
+                limit=self._limit,
+                seconds=self._seconds,
+            )
+        except (RenderError, SourceError) as error:
+            return replace(shell, outcome=Outcome.FAILED, reason=str(error), body=b"")
+        return self._shown(shell, address, page)
+
+    def _shown(self, shell: Response, address: str, page: Rendered) -> Response:
+        first = self._lines.setdefault(address, page.lines)
+        apart = len(page.lines - first) > _SAME * len(page.lines)
+        if "#" in shell.url and first is not page.lines and not apart:
+            self._places[address] = self._places.get(address, 0) + 1
+            return _place(shell.url, address)
+        html = page.html
+        if page.leads:
+            quoted = page.leads.replace("&", "&amp;").replace('"', "&quot;").replace("'", "%27")
+            html = html.replace("<head>", "<head>" + _LEADS.format(quoted), 1)
+        elif (root := parse(html)) is not None and is_shell(root, rendered=True):
+            reason = "its scripts show no text in a browser that may fetch and no more"
+            return replace(shell, outcome=Outcome.FAILED, reason=reason, body=b"")
+        return replace(shell, body=html.encode("utf-8", "replace"), charset="utf-8")
+
+    def _shell(
+        self, url: str, check: Callable[[str], Response | None] | None, *, again: bool
+    ) -> Response:
+        """What the server sends for a page; routes share it."""
+        with self._lock:
+            known = self._kept.get(url) if again else None
+        return known or self._keep(url, self._fetcher.get(url, check=check))
+
+    def _resource(self, url: str, kind: str, own: str) -> Resource:
+        """The answer to a request of a page; called in threads."""
+        url = urldefrag(url).url
+        host = origin(url)
+        if host != own and self._allow_private and kind not in ("script", "stylesheet"):
+            return Resource(None)  # what is read of a private network is told to nobody else
+        with self._lock:
+            known = self._kept.get(url)
+        waited = 0.0
+        if known is None:
+            fetcher, robots, pace = self._own if host == own else self._others
+            before = time.monotonic()
+            if robots.verdict(url) or not pace.wait(url):
+                return Resource(None)
+            waited = time.monotonic() - before
+
+            def stays(address: str) -> Response | None:
+                if self._allow_private and host == own != origin(address):
+                    return Response(address, Outcome.SKIPPED, "leaves the host of the page")
+                return page_events.robots_refusal(robots, address)
+
+            known = fetcher.get(url, check=stays)
+            if kind in ("script", "stylesheet"):
+                self._keep(url, known)
+        if known.outcome is Outcome.GONE:
+            return Resource(b"", known.status, waited=waited)
+        if known.outcome is not Outcome.FETCHED:
+            return Resource(None, waited=waited)
+        charset = f"; charset={known.charset}" if known.charset else ""
+        return Resource(known.body, 200, known.media_type + charset, waited)
+
+    def _keep(self, url: str, response: Response) -> Response:
+        if response.outcome in (Outcome.FETCHED, Outcome.GONE):
+            with self._lock:
+                self._kept[url] = response
+                while sum(len(kept.body) for kept in self._kept.values()) > _KEPT:
+                    self._kept.popitem(last=False)
+        return response
+
+
+def _place(url: str, address: str) -> Response:
+    return Response(url, Outcome.SKIPPED, f"shows what {address} shows", status=200)

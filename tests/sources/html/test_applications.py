@@ -1,0 +1,84 @@
+"""Pages that hold an application instead of text, and short pages that are pages all the same."""
+
+import pytest
+
+from kbkit.sources.html.applications import NEEDS_BROWSER
+from kbkit.sources.html.extract import extract
+
+SCRIPT = '<script src="app.js"></script>'
+SHELLS = {
+    "an empty root": f'<div id="root"></div>{SCRIPT}',
+    "an empty root of any name": f'<div id="kettle"></div>{SCRIPT}',
+    "a root in layers": f'<div id="__next"><div class="page"><div></div></div></div>{SCRIPT}',
+    "Swagger UI": f'<div id="swagger-ui"></div>{SCRIPT}',
+    "ReDoc": f'<redoc spec-url="api.json"></redoc>{SCRIPT}',
+    "docsify": f'<div id="app">Please wait...</div><script>$docsify={{}}</script>{SCRIPT}',
+    "an element of its own": '<app-root>Loading…</app-root><script type="module">1</script>',
+    "a picture that turns": f'<div id="app"><svg><text>x</text></svg>Loading</div>{SCRIPT}',
+    "a menu and a foot around it": (
+        f'<header><a href="/">Kettle</a></header><nav>Home Guide Reference</nav><div id="app">'
+        f"</div><footer>© 2026 The Kettle authors, all rights reserved.</footer>{SCRIPT}"
+    ),
+    "a notice": f"<noscript>You need to enable JavaScript to run this app.</noscript>{SCRIPT}",
+    "a notice in the root": (
+        f'<div id="app"><p>We are sorry but this page does not work without JavaScript enabled.'
+        f" Please enable it to continue.</p></div>{SCRIPT}"
+    ),
+    "a few words beside the root": f'<h1>Kettle API</h1><div id="root"></div>{SCRIPT}',
+    "nothing but a script": SCRIPT,
+}
+PAGES = {
+    "short": f"<h1>Release 1.2</h1><p>Nothing changed.</p>{SCRIPT}",
+    "short, with an empty element": f'<p>Nothing changed.</p><div id="modal"></div>{SCRIPT}',
+    "short, without scripts": '<p>Nothing changed.</p><div id="root"></div>',
+    "rendered in advance": (
+        f'<div id="__next"><main><h1>Kettle</h1><p>It boils.</p></main></div>{SCRIPT}'
+    ),
+    "comments that need JavaScript": (
+        '<p>The kettle boils now.</p><div id="disqus_thread"></div>'
+        f"<noscript>Please enable JavaScript to view the comments.</noscript>{SCRIPT}"
+    ),
+    "about loading": f"<main><h1>Loading</h1><p>How kettles are loaded.</p></main>{SCRIPT}",
+    "about JavaScript": (
+        f"<main><h1>JavaScript</h1><p>JavaScript is a language.</p></main>"
+        f'<div id="x"></div>{SCRIPT}'
+    ),
+    "a root that is empty beside text": (
+        f'<main><p>{"A kettle boils water for tea. " * 4}</p></main><div id="root"></div>{SCRIPT}'
+    ),
+    "data in a script": (
+        '<p>Nothing changed.</p><div id="root"></div>'
+        '<script type="application/ld+json">{"name": "x"}</script>'
+    ),
+}
+
+
+def read(body: str):
+    return extract(
+        f"<html><head><title>Kettle</title></head><body>{body}</body></html>", "https://x.org/"
+    )
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_an_application_without_text_is_no_page(name):
+    page = read(SHELLS[name])
+    assert (page.reason, page.content, page.failed) == (NEEDS_BROWSER, "", False)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_short_page_stays_a_page(name):
+    page = read(PAGES[name])
+    assert (page.reason, bool(page.content)) == ("", True)
+
+
+def test_what_only_leads_on_is_still_said_to():
+    body = f'<div id="root"></div>{SCRIPT}'
+    html = f'<html><head><meta http-equiv="refresh" content="0; url=/x"></head><body>{body}</body>'
+    assert extract(html, "https://x.org/").refresh == "https://x.org/x"
+
+
+def test_a_page_that_asks_not_to_be_indexed_says_that():
+    html = (
+        f'<html><head><meta name="robots" content="noindex"></head><body>{SHELLS["ReDoc"]}</body>'
+    )
+    assert extract(html, "https://x.org/").reason.startswith("noindex")
