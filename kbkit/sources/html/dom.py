@@ -54,25 +54,13 @@ _FURNITURE = frozenset(
 _SELF_LINK_TEXTS = frozenset(
     {"", "#", "¶", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "∞"}
 )
+_LABEL_WORDS = 3
 _HIDDEN_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
-_LINE_END = ""
 
 _MARKED = etree.XPath(
     "descendant::*[not(self::a)][@class or @id or @role or @hidden or @aria-hidden or @style]"
 )
-
-_LANGUAGE_CLASS = re.compile(
-    r"(?:^|\s)(?:highlight-source|highlight|language|lang|brush:|sourceCode|code)[-_ ]?"
-    r"([A-Za-z][\w+#.-]*)",
-)
-_LANGUAGES = {
-    "python3": "python", "py": "python", "python2": "python", "ipython": "python",
-    "ipython3": "python", "pycon3": "pycon", "c++": "cpp", "js": "js", "shell-session": "console",
-    "default": "", "none": "", "text": "", "plaintext": "", "txt": "", "notranslate": "",
-    "nohighlight": "", "no-highlight": "", "guess": "", "block": "", "wrapper": "", "example": "",
-    "table": "", "box": "", "sample": "", "source": "",
-}  # fmt: skip
 
 
 def parse(text: str) -> Element | None:
@@ -263,8 +251,8 @@ def _around(element: Element) -> str:
     nearest = ""
     for _ in range(3):
         previous = element.getprevious()
-        while previous is not None and _is_empty_anchor(previous):
-            nearest = nearest or _place(previous)
+        while previous is not None and (_is_empty_anchor(previous) or _is_label(previous)):
+            nearest = nearest or ("" if _is_label(previous) else _place(previous))
             previous = previous.getprevious()
         parent = element.getparent()
         if previous is not None or parent is None or (parent.text or "").strip():
@@ -288,6 +276,12 @@ def _is_empty_anchor(element: Element) -> bool:
     )
 
 
+def _is_label(element: Element) -> bool:
+    """Whether something before a heading is a mark beside it, as a link to the source is."""
+    words = normalized_text(element).split() if element.tag in ("a", "span", "button") else []
+    return 0 < len(words) <= _LABEL_WORDS and not (element.tail or "").strip()
+
+
 def _place(element: Element) -> str:
     for inner in element.iter():
         found = valid_anchor(inner.get("id") or inner.get("name") or "")
@@ -301,67 +295,6 @@ def valid_anchor(identity: str) -> str:
     identity = identity.strip()
     bad = not identity or len(identity) > 200 or re.search(r"[\s{}<>\"'`]", identity)
     return "" if bad else identity
-
-
-def language(pre: Element) -> str:
-    """The language of a code block in the form that fences use, or ``""``."""
-    candidates = [pre, *pre.iterchildren("code")]
-    parent = pre.getparent()
-    for _ in range(4):
-        # a container of several blocks speaks for none of them
-        if parent is None or parent.tag not in ("div", "figure", "td", "tr", "tbody", "table"):
-            break
-        if next(parent.iter("p", "h1", "h2", "h3", "h4", "ul", "ol"), None) is not None:
-            break
-        candidates.append(parent)
-        parent = parent.getparent()
-    for element in candidates:
-        named = element.get("data-lang") or element.get("data-language") or ""
-        if not named:
-            match = _LANGUAGE_CLASS.search(element.get("class") or "")
-            named = match.group(1) if match else ""
-        named = named.lower()
-        if named in _LANGUAGES:
-            named = _LANGUAGES[named]
-        if named and re.fullmatch(r"[a-z][a-z0-9+#.-]{0,30}", named):
-            return named
-    return ""
-
-
-def code_text(pre: Element) -> str:
-    """The text of a preformatted element, byte for byte as a browser would copy it."""
-    pieces: list[str] = []
-    _gather(pre, pieces)
-    text = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n")
-    # HTML: a newline right after <pre> is not part of its text
-    text = text.removeprefix("\n")
-    return text.removesuffix("\n")
-
-
-def _gather(element: Element, pieces: list[str]) -> None:
-    """Collect text; a block inside ends its line, unless the text ends it itself."""
-    if element.text:
-        _add(element.text, pieces)
-    for child in element:
-        tag = child.tag
-        if tag == "br":
-            _add("\n", pieces)
-        elif isinstance(tag, str):
-            _gather(child, pieces)
-            if tag in BLOCKS:
-                pieces.append(_LINE_END)
-        if child.tail:
-            _add(child.tail, pieces)
-
-
-def _add(text: str, pieces: list[str]) -> None:
-    ended = False
-    while pieces and pieces[-1] == _LINE_END:
-        pieces.pop()
-        ended = True
-    if ended and pieces and not pieces[-1].endswith("\n") and not text.startswith("\n"):
-        pieces.append("\n")
-    pieces.append(text)
 
 
 def links(root: Element) -> Iterator[str]:

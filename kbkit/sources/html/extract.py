@@ -55,6 +55,8 @@ _DESCRIPTION = 1_000  # characters of one that are kept
 _LED_HEADINGS = 4  # which a table of contents leads to, as that of a manual does
 _FEW = 20  # words that trafilatura has to keep before it may judge what stays of a page
 _LOST, _LOST_WORDS = 0.1, 50  # share and words of the kept text that cleaning may take out
+NOINDEX = "noindex"
+"""How the reason begins where a page asks not to be indexed."""
 _DEEP = "nested too deeply to be read"
 
 
@@ -139,7 +141,7 @@ def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Ex
         "description": description,
     }
     if about["noindex"]:
-        about["reason"] = "noindex: the page asks not to be indexed"
+        about["reason"] = f"{NOINDEX}: the page asks not to be indexed"
     body = root.find("body")
     if body is None:
         return ExtractedPage(reason="no text", **about)

@@ -32,17 +32,24 @@ class InlineWriter:
         self._base = base
         self._links_last = links_last
         self._urls: dict[str, str] = {}
-        self._plain = 0  # inside a heading or term: no links, no emphasis
+        self._plain = False  # inside a heading or term: no emphasis
+        self._linkless = False  # nor links
         self._in_link = False
         self._emphasis: set[str] = set()
         self.links: dict[str, str] = {}
         """Text by address of the links that were kept out of the running text."""
 
-    def line(self, element: Element) -> str:
-        """The content of a heading or term in one line, without links and emphasis."""
-        self._plain += 1
+    def line(self, element: Element, *, links: bool = False) -> str:
+        """The content of a heading or term in one line, without emphasis.
+
+        Args:
+            element: The heading or term.
+            links: Keep its links.
+        """
+        before = self._linkless, self._plain
+        self._linkless, self._plain = self._linkless or not links, True
         text = folded(self._children(element)).replace("  \n", " ")
-        self._plain -= 1
+        self._linkless, self._plain = before
         return text
 
     def write(self, element: Element) -> str:
@@ -102,16 +109,23 @@ class InlineWriter:
         return text
 
     def _code_span(self, element: Element) -> str:
-        children = [child for child in element if isinstance(child.tag, str)]
-        around = (element.text or "") + "".join(child.tail or "" for child in children)
-        if len(children) == 1 and children[0].tag == "a" and not around.strip():
-            # a link that is the whole of the code stays one
-            return self._linked(code_span(normalized_text(element)), children[0].get("href"))
-        raw = "".join(element.itertext())
-        return code_span(raw) or (" " if raw else "")
+        """Code, of which each part that is a link stays one: a signature names its types so."""
+        if self._linkless or self._in_link or next(element.iter("a"), None) is None:
+            raw = _raw(element)
+            return code_span(raw) or (" " if raw else "")
+        spans: list[tuple[str, str | None]] = []
+        _spans(element, None, spans)
+        written = (
+            f"{text[:1].isspace() * ' '}{self._linked(code_span(text), href)}"
+            f"{text[-1:].isspace() * ' '}"
+            if text.strip()
+            else " "
+            for text, href in spans
+        )
+        return "".join(written)
 
     def _link(self, element: Element) -> str:
-        if self._in_link or self._plain:
+        if self._in_link or self._linkless:
             return self._children(element)
         self._in_link = True
         text = folded(self._children(element), strip=False)
@@ -120,7 +134,7 @@ class InlineWriter:
 
     def _linked(self, text: str, href: str | None) -> str:
         inner = text.strip()
-        if not inner or not href or self._plain or self._in_link:
+        if not inner or not href or self._linkless or self._in_link:
             return text
         url = self._safe(href)
         if not url:
@@ -149,3 +163,30 @@ class InlineWriter:
             return text
         before, _, after = text.partition(inner)
         return f"{before}{mark}{inner}{mark}{after}"
+
+
+Spans = list[tuple[str, str | None]]
+
+
+def _raw(element: Element) -> str:
+    """The text of an element, a space where a line is broken."""
+    for line_break in element.iterdescendants("br"):
+        if not (line_break.tail or "").startswith((" ", "\n")):
+            line_break.tail = " " + (line_break.tail or "")
+    return "".join(element.itertext())
+
+
+def _spans(element: Element, href: str | None, out: Spans) -> None:
+    """The text of an element in parts, each with where it leads."""
+
+    def add(text: str | None, href: str | None) -> None:
+        if text and out and out[-1][1] == href:
+            out[-1] = (out[-1][0] + text, href)
+        elif text:
+            out.append((text, href))
+
+    add(element.text, href)
+    for child in element:
+        if isinstance(child.tag, str):
+            _spans(child, child.get("href") or href if child.tag == "a" else href, out)
+        add(child.tail, href)

@@ -8,6 +8,7 @@ HTML: text that would read as markup is escaped, and links lead to http, https o
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from kbkit.markdown.writing import (
     code_span,
@@ -19,6 +20,8 @@ from kbkit.markdown.writing import (
     indent,
     quote,
 )
+from kbkit.sources.html.admonitions import ADMONITIONS, admonition_title, only_child
+from kbkit.sources.html.code import broken_code, code_text, language, lines_of_code, pops_up
 from kbkit.sources.html.dom import (
     BLOCKS,
     HEADINGS,
@@ -26,21 +29,12 @@ from kbkit.sources.html.dom import (
     Element,
     anchor,
     classes,
-    code_text,
     drop_tree,
-    language,
     normalized_text,
 )
 from kbkit.sources.html.inline import InlineWriter
 from kbkit.sources.html.tables import grid, pipe_table
 
-_ADMONITIONS = frozenset(
-    str.split("""
-        admonition admonitionblock theme-admonition alert callout note warning tip hint
-        caution important danger error attention seealso
-        """)
-)
-_TITLES = frozenset({"admonition-title", "admonitiontitle", "alert-title", "callout-title"})
 _NOTE_LISTS = frozenset({"footnote", "citation"})
 _API_LISTS = frozenset(
     str.split("""
@@ -72,6 +66,15 @@ class MarkdownWriter:
         self._own = own_anchors or {}
         self._level = 0
         self._holders: set[Element] = set()
+        self._no_cells: set[Element] = set()
+        self._writers: dict[str, Callable[[Element], list[str]]] = {
+            **dict.fromkeys(("ul", "ol", "menu", "dir"), self._list),
+            **dict.fromkeys(("summary", "legend", "caption", "dt"), self._caption),
+            "dl": self._definitions,
+            "table": self._table,
+            "blockquote": self._quotation,
+            "hr": lambda _element: ["---"],
+        }
 
     def write(self, region: Element) -> str:
         """The region as Markdown, without a newline at its end."""
@@ -95,6 +98,9 @@ class MarkdownWriter:
                 if tag in BLOCKS or child in self._holders:
                     self._paragraph(run, out)
                     out.extend(self._block(child))
+                elif (code := broken_code(child)) is not None:
+                    self._paragraph(run, out)
+                    out.append(fence(code, language(child)))
                 else:
                     run.append(self._spans.write(child))
             if child.tail:
@@ -115,29 +121,29 @@ class MarkdownWriter:
             return self._heading(element, HEADINGS[tag])
         if tag in PREFORMATTED:
             return self._code(element)
-        if tag in ("ul", "ol", "menu", "dir"):
-            return self._list(element)
-        if tag == "dl":
-            return self._definitions(element)
-        if tag == "table":
-            return self._table(element)
-        if tag == "hr":
-            return ["---"]
-        if tag == "blockquote":
-            inner = self._blocks(element)
-            return [quote("\n\n".join(inner))] if inner else []
-        if tag in ("summary", "legend", "caption", "dt"):
-            text = self._spans.line(element)
-            return [f"**{text}**"] if text else []
-        names = element.get("class")
-        if names and tag in ("div", "aside", "section", "p"):
-            if "math" in names.split():
-                return self._math(element)
-            if not _ADMONITIONS.isdisjoint(names.split()):
-                return self._admonition(element)
-        return self._blocks(element)
+        if (code := lines_of_code(element)) is not None:
+            return [fence(code, language(element))]
+        names = classes(element) if tag in ("div", "aside", "section", "p", "dl") else []
+        if "math" in names:
+            return self._math(element)
+        if not ADMONITIONS.isdisjoint(names) and len(element.findall("dt")) <= 1:
+            return self._admonition(element)
+        return self._writers.get(tag, self._blocks)(element)
+
+    def _quotation(self, element: Element) -> list[str]:
+        inner = self._blocks(element)
+        return [quote("\n\n".join(inner))] if inner else []
+
+    def _caption(self, element: Element) -> list[str]:
+        """What names the block that it stands in; generators put whole blocks there too."""
+        if next(element.iterdescendants(*BLOCKS), None) is not None:
+            return self._blocks(element)
+        text = self._spans.line(element)
+        return [f"**{text}**"] if text else []
 
     def _heading(self, element: Element, level: int) -> list[str]:
+        for part in [part for part in element.iterdescendants() if pops_up(part)]:
+            drop_tree(part)
         text = self._spans.line(element)
         if not text:
             return self._images(element)
@@ -149,12 +155,12 @@ class MarkdownWriter:
     def _images(self, element: Element) -> list[str]:
         return [text for image in element.iter("img") if (text := self._spans.image(image))]
 
-    @staticmethod
-    def _in_cell(element: Element) -> bool:
+    def _in_cell(self, element: Element) -> bool:
         parent = element.getparent()
         while parent is not None and parent.tag in ("div", "p", "span", "a", "li"):
             parent = parent.getparent()
-        return parent is not None and parent.tag in ("td", "th")
+        in_cell = parent is not None and parent.tag in ("td", "th")
+        return in_cell and parent not in self._no_cells
 
     @staticmethod
     def _titled(text: str, level: int, place: str) -> str:
@@ -216,7 +222,7 @@ class MarkdownWriter:
                     text = self._term(child, api or "sig" in classes(child))
                     if text:
                         out.append(self._titled(text, self._level, place))
-                elif text := self._spans.line(child):
+                elif text := self._spans.line(child, links=True):
                     terms.append(f"[{text.strip('[]')}]" if notes else text)
             else:
                 blocks = self._blocks(child) if child.tag == "dd" else self._block(child)
@@ -262,43 +268,71 @@ class MarkdownWriter:
         rows = grid(element)
         if rows is None or _is_layout(element, rows):
             for cell in _cells(element):
-                out.extend(self._blocks(cell))
+                out += self._laid_out(cell)
             return out
-        written: dict[Element, str] = {}
+        lines: list[list[str]] = []
+        met: set[Element] = set()
         for row in rows:
+            line: list[str] = []
+            behind: list[str] = []
+            if row[0] is not None and _is_section_title(row):
+                if any(any(line) for line in lines):
+                    out.append(pipe_table(lines))
+                out += self._laid_out(row[0])
+                met.add(row[0])
+                lines = [[""] * len(row)] if lines else []
+                continue
             for cell in row:
-                if cell is not None and cell not in written:
-                    written[cell] = self._cell(cell)
-        lines = [["" if cell is None else written[cell] for cell in row] for row in rows]
-        if not any(any(line) for line in lines):
-            return out
-        out.append(pipe_table(lines))
+                # a cell that spans several places is written in the first of them
+                known = cell is None or cell in met
+                inside, outside = ("", []) if known else self._cell(cell)
+                met.add(cell)
+                line.append(inside)
+                behind += outside
+            if any(line) or not lines:
+                lines.append(line)
+            if behind:  # the table is cut behind the row, and goes on without a head
+                out += [pipe_table(lines), *behind]
+                lines = [[""] * len(row)]
+        if any(any(line) for line in lines):
+            out.append(pipe_table(lines))
         return out
 
-    def _cell(self, cell: Element) -> str:
-        """The content of a table cell in one line."""
-        pieces = []
+    def _laid_out(self, cell: Element) -> list[str]:
+        """The content of a cell that is none in truth: what is in it is written as anywhere."""
+        self._no_cells.add(cell)
+        return self._blocks(cell)
+
+    def _cell(self, cell: Element) -> tuple[str, list[str]]:
+        """The content of a table cell in one line, and the blocks that do not fit into one."""
+        pieces: list[str] = []
+        behind: list[str] = []
         for block in self._blocks(cell):
-            if block.startswith("```"):
-                code = block.split("\n")[1:-1]
+            code = block.split("\n")[1:-1] if block.startswith("```") else None
+            if behind or _needs_lines(block, code):
+                behind.append(block)
+            elif code is not None:
                 pieces.append(" ".join(code_span(line) for line in code if line.strip()))
             else:
                 text = re.sub(r"(?m)^\s*-   ", "• ", block)
                 pieces.append(" ".join(text.split()))
-        return " ".join(piece for piece in pieces if piece)
+        return " ".join(piece for piece in pieces if piece), behind
 
     def _admonition(self, element: Element) -> list[str]:
-        title = ""
-        for child in element:
-            names = {name.lower() for name in classes(child)}
-            if names & _TITLES or any("admonitionheading" in name for name in names):
-                title = self._spans.line(child)
-                drop_tree(child)
-                break
-        if not title and "admonition" not in " ".join(classes(element)):
-            return self._blocks(element)
-        inner = ([f"**{title}**"] if title else []) + self._blocks(element)
-        return [quote("\n\n".join(inner))] if inner else []
+        named = admonition_title(element)
+        title: list[str] = []
+        if named is not None:
+            level = HEADINGS.get(named.tag)
+            title = self._heading(named, level) if level else [f"**{self._spans.line(named)}**"]
+            drop_tree(named)
+        elif "admonition" not in (element.get("class") or ""):
+            return self._definitions(element) if element.tag == "dl" else self._blocks(element)
+        table = only_child(element, "table")
+        if table is not None:  # it stands there for its frame
+            inner = [block for cell in _cells(table) for block in self._laid_out(cell)]
+        else:
+            inner = self._blocks(element)
+        return [quote("\n\n".join(title + inner))] if title + inner else []
 
     def _math(self, element: Element) -> list[str]:
         text = formula(normalized_text(element))
@@ -332,6 +366,35 @@ def _is_layout(table: Element, rows: list[list[Element | None]]) -> bool:
     """Whether a table arranges blocks that cannot stand in the cells of a Markdown table."""
     if len(rows) == 1 and len(rows[0]) == 1:
         return True
-    if next(table.iterdescendants("table", "h1", "h2", "h3", "dl", "blockquote"), None) is not None:
+    if table.get("role") in ("presentation", "none"):
         return True
-    return any("\n" in code_text(pre).strip() for pre in table.iterdescendants("pre"))
+    filled = [row for row in rows if not _is_section_title(row)]
+    arranging = sum(any(cell is not None and _arranges(cell) for cell in row) for row in filled)
+    return 2 * arranging > len(filled)
+
+
+def _is_section_title(row: list[Element | None]) -> bool:
+    """Whether a row is the heading of those behind it: one cell across the table, with one."""
+    cell = row[0]
+    return (
+        cell is not None
+        and all(other is cell for other in row)
+        and next(cell.iterdescendants(*HEADINGS), None) is not None
+    )
+
+
+def _arranges(cell: Element) -> bool:
+    """Whether a cell holds what is laid out rather than tabulated."""
+    inner = cell.iterdescendants("table", "h1", "h2", "h3", "dl", "blockquote")
+    if next(inner, None) is not None:
+        return True
+    return any("\n" in code_text(pre).strip() for pre in cell.iterdescendants("pre"))
+
+
+def _needs_lines(block: str, code: list[str] | None) -> bool:
+    """Whether a block is lost in one line: code of several, a table, a heading, a quotation."""
+    if code is not None:
+        return len(code) > 1
+    if re.search(r"^#{1,6} |^ *`{3}", block, re.MULTILINE):
+        return True
+    return "\n" in block and block[0] in "|>"

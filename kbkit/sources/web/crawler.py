@@ -14,7 +14,7 @@ from kbkit.models import PageRecord
 from kbkit.recipes import CrawlSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.html.applications import NEEDS_BROWSER
-from kbkit.sources.html.extract import ExtractedPage
+from kbkit.sources.html.extract import NOINDEX, ExtractedPage
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.web import page_events
 from kbkit.sources.web.browser_fetcher import open_page_fetcher
@@ -68,6 +68,8 @@ class CrawlRun:
         self._linked: set[str] = set()  # pages whose links have been taken
         self._unlinked: Counter[int] = Counter()  # pages asked for, not yet linked, by depth
         self._copies: dict[str, str] = {}  # what pages call their own address
+        self._named_by: dict[str, list[PageRequest]] = {}  # pages that call an address theirs
+        self._empty: set[str] = set()  # addresses that became no document
         self._responses: dict[str, Response] = {}  # of pages that are being read
         self._active = 0  # pages asked for that count against the limit
         self._made = 0  # documents
@@ -120,7 +122,13 @@ class CrawlRun:
         if not self._started:
             self._frontier.append(self._task(self._start, 0, ""))
         for record in earlier:
+            if record.canonical and not record.document_uri:
+                task = self._task(record.url, record.depth - 1, "")
+                self._named_by.setdefault(record.canonical, []).append(task)
             self._follow(_all_links(record), record.url, record.depth)
+        for record in earlier:
+            if not record.document_uri:
+                self._settle_copies(record.url, record.canonical)
         if self._started:
             self._read_sitemaps()
 
@@ -234,11 +242,15 @@ class CrawlRun:
         own = self._scope.link(page.canonical, uri) if page.canonical else ""
         if own in (uri, index_alias(uri), self._start) or (own and self._names(own) == uri):
             own = ""  # every page names the home page, or two pages name each other
+        if own in self._empty or own.rstrip("/") == uri.rstrip("/"):
+            own = ""  # what it names is not there, or leads back
         self._take_links(task, (*links, own) if own else links)
         if not final:
             self._start_done()
             return None
         self._copies[uri] = own
+        if own:
+            self._named_by.setdefault(own, []).append(task)
         del self._responses[task.url]
         # what could not be read this time is to be read the next time, changed or not
         validator = "" if page.failed else response.etag
@@ -267,7 +279,7 @@ class CrawlRun:
         """The event of a page that came and was read."""
         reason = page.reason
         if noindex:
-            reason = "noindex: its X-Robots-Tag asks not to index it"
+            reason = f"{NOINDEX}: its X-Robots-Tag asks not to index it"
         elif own and not reason:
             reason = f"a copy of {own} (rel=canonical)"
         elif not reason and not self._scope.allows(uri):
@@ -294,10 +306,25 @@ class CrawlRun:
                 Outcome.FETCHED,
                 Outcome.UNCHANGED,
             )
+        if event.outcome in (Outcome.SKIPPED, Outcome.GONE) and not event.reason.startswith(
+            NOINDEX
+        ):
+            self._settle_copies(task.url, event.record.canonical if event.record else "")
         self._start_done()
         if event.reason and task.referrer and event.outcome in (Outcome.GONE, Outcome.FAILED):
             event = replace(event, reason=f"{event.reason} (linked from {task.referrer})")
         return event
+
+    def _settle_copies(self, url: str, own: str) -> None:
+        """An address became no document: what do the pages come to that call it their own?"""
+        waiting = self._named_by.pop(url, [])
+        if own and own not in self._empty:
+            self._named_by.setdefault(own, []).extend(waiting)  # it is a copy as well
+            return
+        self._empty.add(url)
+        for task in waiting:
+            self._linked.discard(task.url)
+            self._frontier.append(task)
 
     def _start_done(self) -> None:
         """The start page has been dealt with: the scope is known, so sitemaps can be read."""

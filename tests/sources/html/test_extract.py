@@ -121,8 +121,8 @@ def test_tables_keep_every_cell_in_its_place() -> None:
         "</ul></td></tr><tr><td></td><td>&lt;b&gt;</td></tr></tbody></table>"
     )
     assert markdown(table) == (
-        "**Sizes**\n\n| a\\|b | c | c |\n| --- | --- | --- |\n| `x\\|y` | 1 2 | • p • q |\n"
-        "| `x\\|y` |  | &lt;b> |"
+        "**Sizes**\n\n| a\\|b | c |  |\n| --- | --- | --- |\n| `x\\|y` | 1 2 | • p • q |\n"
+        "|  |  | &lt;b> |"
     )
     layout = "<table><tr><td><h2>In</h2><pre>a\nb</pre></td></tr></table>"
     assert "```\na\nb\n```" in markdown(layout)

@@ -98,6 +98,35 @@ def test_pages_that_name_each_other_as_canonical_are_not_both_lost(site, page) -
     assert read(crawl(site.url + "/"), site) == ["/", "/b"]
 
 
+def redirect(target: str):
+    def answer(handler) -> None:
+        handler.send_response(301)
+        handler.send_header("Location", target)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    return answer
+
+
+@pytest.mark.parametrize("start", ["/", "/faq/"])
+def test_a_canonical_that_leads_back_names_the_page_itself(site, page, start) -> None:
+    site.pages["/"] = page("Home", "/faq", "/old.html", "/copy")
+    site.pages["/faq"] = redirect("/faq/")
+    site.pages["/faq/"] = page("FAQ", "/", head='<link rel="canonical" href="/faq">')
+    site.pages["/old.html"] = page("Old", head='<link rel="canonical" href="/old">')
+    site.pages["/old"] = redirect("/old.html")
+    site.pages["/copy"] = page("Copy", head='<link rel="canonical" href="/other">')
+    site.pages["/other"] = page("Other", head='<link rel="canonical" href="/nowhere">')
+    events = crawl(site.url + start)
+    expected = ["/", "/faq/", "/old.html", "/other"]
+    assert read(events, site) == (expected if start == "/" else ["/faq/"])
+    for left in (1, 2, 3, 4):  # killed at any time
+        memory = Memory(events[:left], interrupted=True)
+        again = read(crawl(site.url + start, memory), site)
+        before = [e.document.uri.removeprefix(site.url) for e in events[:left] if e.document]
+        assert sorted({*before, *again}) == (expected if start == "/" else ["/faq/"])
+
+
 def test_a_page_that_comes_back_as_it_was_is_read_again(site, page) -> None:
     site.pages["/"] = page("Home", "/a")
     site.pages["/a"] = page("A")

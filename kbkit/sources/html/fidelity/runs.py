@@ -252,11 +252,14 @@ def code_text(element: Element) -> str:
     if element.tag == "code":
         return _folded_lines(element)
     if element.tag not in _PREFORMATTED and _holds_lines(element):
-        text = "\n".join(
+        lines = [
             "".join(_copied(line)).removesuffix("\n")
             for line in element
             if isinstance(line.tag, str)
-        )
+        ]
+        if all(line.startswith("\xa0") for line in lines if line.strip()):
+            lines = [line[1:] for line in lines]  # it parts them from their numbers
+        text = "\n".join(lines)
     else:
         text = "".join(_copied(element))
     return text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\n").removesuffix("\n")

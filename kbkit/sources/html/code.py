@@ -1,0 +1,208 @@
+"""Code in an HTML tree: what is code, its text byte for byte, its language."""
+
+from __future__ import annotations
+
+import re
+
+from lxml import etree
+
+from kbkit.sources.html.dom import BLOCKS, PREFORMATTED, Element, classes
+
+_LINE_END = ""
+
+_NO_CODE = re.compile(
+    r"(?:^|[-_])(?:tooltip|popover|gutter|line-?(?:no|nos|num|nums|number|numbers))(?:$|[-_\d])",
+    re.IGNORECASE,
+)
+"""Class names of what stands in code and is none: what pops up, and numbers of lines."""
+_LINE = re.compile(r"(?:^|[-_])line$|^line-(?:content|text)$|^L\d+$", re.IGNORECASE)
+_CODE = re.compile(
+    r"(?:^|[-_])(?:code|codeblock|codemirror|fragment|highlight|highlighter|source|sourcecode"
+    r"|listing|program|prettyprint|hljs|chroma|syntaxhighlighter|terminal|console)",
+    re.IGNORECASE,
+)
+_SPACE = re.compile("[ \t\r\n]+")
+_CODE_TAGS = frozenset({"code", "samp", "kbd", "tt"})
+_AROUND_CODE = frozenset({"div", "figure", "td", "tr", "tbody", "table", "pre"})
+
+_LANGUAGE_CLASSES = (
+    re.compile(r"(?:^|\s)(?:language|lang|brush:)[-_ ]?([A-Za-z][\w+#.-]*)"),
+    re.compile(
+        r"(?:^|\s)(?:highlight-source|highlight|sourceCode|code|source(?=-)|src(?=-))[-_ ]?"
+        r"([A-Za-z][\w+#.-]*)"
+    ),
+)
+"""Of an element, the first that is found counts."""
+_LANGUAGES = {
+    "python3": "python", "py": "python", "python2": "python", "ipython": "python",
+    "ipython3": "python", "pycon3": "pycon", "c++": "cpp", "js": "js", "shell-session": "console",
+    "default": "", "none": "", "text": "", "plaintext": "", "txt": "", "notranslate": "",
+    "nohighlight": "", "no-highlight": "", "guess": "", "block": "", "wrapper": "", "example": "",
+    "table": "", "box": "", "sample": "", "source": "",
+}  # fmt: skip
+_BARE_LANGUAGES = frozenset(
+    str.split("""
+        bash c clojure console cpp csharp css diff dockerfile elixir erlang go graphql groovy
+        haskell html http ini java javascript js json julia kotlin lua makefile markdown nix
+        ocaml perl php powershell protobuf pycon python r ruby rust scala sh shell sql swift toml
+        typescript xml yaml zsh
+        """)
+)
+"""Languages that are known by a class name that says nothing else."""
+
+
+def lines_of_code(element: Element) -> str | None:
+    """The text of code that is no ``pre``: a container of lines, or a table of numbered ones.
+
+    Args:
+        element: Any block.
+
+    Returns:
+        Its lines, or ``None`` when it is something else.
+    """
+    if element.tag not in ("div", "figure", "table", "ol", "ul", "code"):
+        return None
+    rows = _numbered_rows(element) if element.tag == "table" else _line_elements(element)
+    if not rows or not _is_code(element, rows):
+        return None
+    if next(element.iterdescendants(*PREFORMATTED, "table"), None) is not None:
+        return None
+    others = [child for child in element if child not in rows and child.get("id") is None]
+    if element.tag != "table" and any("".join(child.itertext()).strip() for child in others):
+        return None  # what pops up over a line is addressed from it
+    lines = [code_text(row).replace("\n", " ") for row in rows]
+    filled = [line for line in lines if line.strip()]
+    if all(line.startswith("\xa0") for line in filled):
+        lines = [line[1:] for line in lines]  # what parted the code from the numbers of its lines
+    return "\n".join(lines).strip("\n") if filled else None
+
+
+def _line_elements(element: Element) -> list[Element]:
+    return [child for child in element if any(_LINE.search(name) for name in classes(child))]
+
+
+def _numbered_rows(table: Element) -> list[Element]:
+    """The cells with code of a table whose rows are numbered lines."""
+    cells = [[cell for cell in row if cell.tag in ("td", "th")] for row in table.iter("tr")]
+    if not cells or any(not 1 <= len(row) <= 2 for row in cells):
+        return []
+    numbers = ["".join(row[0].itertext()).strip() for row in cells if len(row) == 2]
+    if len(numbers) != len(cells) or any(number and not number.isdigit() for number in numbers):
+        return []
+    counted = [int(number) for number in numbers if number]
+    first = counted[0] if counted else 1
+    if counted and counted != list(range(first, first + len(counted))):
+        return []
+    return [row[-1] for row in cells]
+
+
+def _is_code(element: Element, rows: list[Element]) -> bool:
+    """Whether something says that lines are code: a class around them, or their tags."""
+    around = element
+    for _ in range(3):
+        if around is None:
+            break
+        names = classes(around)
+        if any(name == "line-block" for name in names):
+            return False  # verses and addresses in reStructuredText
+        if any(_CODE.search(name) for name in names) or around.tag in _CODE_TAGS:
+            return True
+        around = around.getparent()
+    return all(next(row.iter(*_CODE_TAGS), None) is not None for row in rows)
+
+
+def broken_code(element: Element) -> str | None:
+    """The text of code that stands in a line and is a block in truth: its lines end in ``br``.
+
+    Args:
+        element: Any part of a line.
+
+    Returns:
+        Its lines, white space folded as in all text that is not preformatted; or ``None``.
+    """
+    if element.tag not in _CODE_TAGS or next(element.iterdescendants("br"), None) is None:
+        return None
+    lines: list[list[str]] = [[]]
+    for event, part in etree.iterwalk(element, events=("start", "end")):
+        if event == "start":
+            lines[-1].append(part.text or "")
+        elif part is not element:
+            if part.tag == "br":
+                lines.append([])
+            lines[-1].append(part.tail or "")
+    return "\n".join(_SPACE.sub(" ", "".join(line)).strip(" ") for line in lines).strip("\n")
+
+
+def pops_up(element: Element) -> bool:
+    """Whether something in code or in a heading is no part of it: a note over it, a number."""
+    return any(map(_NO_CODE.search, classes(element)))
+
+
+def language(pre: Element) -> str:
+    """The language of a code block in the form that fences use, or ``""``."""
+    candidates = [pre, *pre.iterdescendants("code", "pre")]
+    parent = pre.getparent()
+    for _ in range(4):
+        # a container of several blocks speaks for none of them
+        if parent is None or parent.tag not in (
+            "div",
+            "figure",
+            "td",
+            "tr",
+            "tbody",
+            "table",
+            "pre",
+        ):
+            break
+        if next(parent.iter("p", "h1", "h2", "h3", "h4", "ul", "ol"), None) is not None:
+            break
+        candidates.append(parent)
+        parent = parent.getparent()
+    for element in candidates:
+        named = element.get("data-lang") or element.get("data-language") or ""
+        if not named:
+            found = (known.search(element.get("class") or "") for known in _LANGUAGE_CLASSES)
+            named = next((match.group(1) for match in found if match), "")
+        named = named.lower()
+        if named in _LANGUAGES:
+            named = _LANGUAGES[named]
+        if named and re.fullmatch(r"[a-z][a-z0-9+#.-]{0,30}", named):
+            return named
+    bare = {name.lower() for element in candidates[:2] for name in classes(element)}
+    return next(iter(sorted(bare & _BARE_LANGUAGES)), "")
+
+
+def code_text(pre: Element) -> str:
+    """The text of a preformatted element, byte for byte as a browser would copy it."""
+    pieces: list[str] = []
+    _gather(pre, pieces)
+    text = "".join(pieces).replace("\r\n", "\n").replace("\r", "\n")
+    # HTML: a newline right after <pre> is not part of its text
+    text = text.removeprefix("\n")
+    return text.removesuffix("\n")
+
+
+def _gather(element: Element, pieces: list[str]) -> None:
+    """Collect text; a block inside ends its line, unless the text ends it itself."""
+    if element.text:
+        _add(element.text, pieces)
+    for child in element:
+        tag = child.tag
+        if tag == "br":
+            _add("\n", pieces)
+        elif isinstance(tag, str) and not pops_up(child):
+            _gather(child, pieces)
+            if tag in BLOCKS:
+                pieces.append(_LINE_END)
+        if child.tail:
+            _add(child.tail, pieces)
+
+
+def _add(text: str, pieces: list[str]) -> None:
+    ended = False
+    while pieces and pieces[-1] == _LINE_END:
+        pieces.pop()
+        ended = True
+    if ended and pieces and not pieces[-1].endswith("\n") and not text.startswith("\n"):
+        pieces.append("\n")
+    pieces.append(text)

@@ -1,0 +1,200 @@
+"""Markup as generators of documentation write it, in small: what of it the Markdown keeps."""
+
+from __future__ import annotations
+
+import pytest
+
+from kbkit.sources.html.extract import extract
+
+URL = "https://docs.example/guide/page.html"
+PROSE = "<p>" + "Some prose stands around what is looked at, as in a manual. " * 3 + "</p>"
+
+
+def markdown(body: str) -> str:
+    """The Markdown of what stands between two paragraphs of a manual's page."""
+    head = '<meta name="generator" content="MkDocs"><title>T</title>'
+    page = f"<html><head>{head}</head><body><main><h1>T</h1>{PROSE}{body}{PROSE}</main></body>"
+    content = extract(page, URL).content
+    prose = PROSE.removeprefix("<p>").removesuffix("</p>").strip()
+    start, between, end = content.split(prose)
+    assert (start, end) == ("# T\n\n", "\n")
+    return between.strip()
+
+
+LINES = ("int main() {", "    return 0;", "", "}")
+CODE = "\n".join(LINES)
+
+
+def test_code_whose_lines_are_elements() -> None:
+    lines = "".join(f'<div class="line">{line}</div>\n' for line in LINES)
+    pop_up = '<div class="pop" id="a1"><div>int main()</div></div>'
+    assert markdown(f'<div class="fragment">{lines}{pop_up}</div><!-- fragment -->') == (
+        f"```\n{CODE}\n```"
+    )
+    numbered = "".join(
+        f'<div class="line"><a id="l{n}"></a><span class="lineno"> {n}</span>&#160;{line}</div>'
+        for n, line in enumerate(LINES, 1)
+    )
+    assert markdown(f'<div class="fragment">{numbered}</div>') == f"```\n{CODE}\n```"
+    editor = "".join(f'<div class="view-line"><span>{line}</span></div>' for line in LINES)
+    assert markdown(f'<div class="code-editor language-cpp">{editor}</div>') == (
+        f"```cpp\n{CODE}\n```"
+    )
+
+
+def test_verses_whose_lines_are_elements_are_no_code() -> None:
+    verses = '<div class="line-block"><div class="line">One</div><div class="line">Two</div></div>'
+    assert markdown(verses) == "One\n\nTwo"
+    assert markdown(f'<div class="highlights">{verses}</div>') == "One\n\nTwo"
+
+
+def test_code_in_a_table_of_numbered_lines() -> None:
+    rows = "".join(
+        f'<tr><td>{n}</td><td class="code">{line}</td></tr>' for n, line in enumerate(LINES, 7)
+    )
+    assert markdown(f'<table class="source">{rows}</table>') == f"```\n{CODE}\n```"
+    years = "".join(f"<tr><td>{n}</td><td>Event {n}</td></tr>" for n in (1, 2))
+    assert markdown(f"<table>{years}</table>").startswith("| 1 | Event 1 |")
+
+
+def test_code_whose_lines_are_broken() -> None:
+    assert markdown("<p><code>make<br>make install</code></p>") == "```\nmake\nmake install\n```"
+    folded = "<p><code>\n  if <i>x</i>:<br />\n  &nbsp; y\n</code></p>"
+    assert markdown(folded) == "```\nif x:\n\xa0 y\n```"
+    assert markdown("<p>Say <code>a<br>b</code></p>") == "Say\n\n```\na\nb\n```"
+
+
+def test_what_pops_up_over_code_is_no_part_of_it() -> None:
+    tip = '<span class="code-tooltip">This runs</span>'
+    assert markdown(f"<pre><code>{tip}run()</code></pre>") == "```\nrun()\n```"
+    assert markdown(f'<div class="highlight"><pre>{tip}run()</pre></div>') == "```\nrun()\n```"
+
+
+@pytest.mark.parametrize(
+    ("block", "name"),
+    [
+        (
+            '<pre class="play"><code class="language-rust ed">{}</code></pre>',
+            "rust",
+        ),
+        ('<pre class="brush: java; toolbar: false">{}</pre>', "java"),
+        ('<pre class="example source-c">{}</pre>', "c"),
+        ('<div class="src-block"><pre class="src src-python">{}</pre></div>', "python"),
+        ('<pre><code data-lang="toml">{}</code></pre>', "toml"),
+        ('<pre class="rust rust-example-rendered"><code>{}</code></pre>', "rust"),
+        ('<pre class="programlisting sql">{}</pre>', "sql"),
+        ('<pre class="screen">{}</pre>', ""),
+    ],
+)
+def test_the_language_is_found_in_any_class_on_the_way(block: str, name: str) -> None:
+    assert markdown(block.format("x = 1")) == f"```{name}\nx = 1\n```"
+
+
+def test_blocks_inside_a_summary_are_blocks() -> None:
+    method = (
+        '<details open><summary><section id="method.len"><h4 class="code-header">fn <a href="#l">'
+        "len</a>(&amp;self) -> usize</h4></section></summary>"
+        "<div><p>Number of parts.</p><pre>v.len()</pre></div></details>"
+    )
+    assert markdown(method) == (
+        "#### fn len(&self) -> usize {#method.len}\n\nNumber of parts.\n\n```\nv.len()\n```"
+    )
+    described = "<details><summary><p>What it is.</p><pre>f()</pre></summary><p>More.</p></details>"
+    assert markdown(described) == "What it is.\n\n```\nf()\n```\n\nMore."
+    assert markdown("<details><summary>Title</summary><p>More.</p></details>") == (
+        "**Title**\n\nMore."
+    )
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        '<div class="note"><table><tr><td rowspan="2"><img src="n.png" alt="[Note]"></td>'
+        "<th>Note</th></tr><tr><td><p>Mind the gap.</p></td></tr></table></div>",
+        '<div class="note"><h3>Note</h3><p>Mind the gap.</p></div>',
+        '<div class="note"><p><strong>Note:</strong></p><p>Mind the gap.</p></div>',
+        '<dl class="note"><dt>Note</dt><dd>Mind the gap.</dd></dl>',
+        '<aside class="note"><b>Note</b><p>Mind the gap.</p></aside>',
+    ],
+)
+def test_admonitions_are_known_by_their_class_and_what_stands_first_in_them(note: str) -> None:
+    said = (
+        markdown(note)
+        .replace(":**", "**")
+        .replace("### Note", "**Note**")
+        .replace("![[Note]](https://docs.example", "")
+    )
+    assert said.startswith("> **Note**"), said
+    assert said.endswith("> Mind the gap.")
+
+
+def test_a_cell_that_spans_others_is_written_once() -> None:
+    table = (
+        '<table><tr><th colspan="2">Size</th><th>Use</th></tr>'
+        '<tr><td rowspan="2">big</td><td>1</td>'
+        "<td>a</td></tr><tr><td>2</td><td>b</td></tr></table>"
+    )
+    assert markdown(table) == (
+        "| Size |  | Use |\n| --- | --- | --- |\n| big | 1 | a |\n|  | 2 | b |"
+    )
+
+
+def test_a_table_is_cut_where_a_cell_does_not_fit() -> None:
+    table = (
+        "<table><tr><th>Option</th><th>Meaning</th></tr><tr><td>-a</td><td>All.</td></tr>"
+        "<tr><td>-b</td><td>Some: <pre>x\n  y</pre></td></tr><tr><td>-c</td><td>None.</td></tr>"
+        "<tr><td>-d</td><td>Any.</td></tr></table>"
+    )
+    assert markdown(table) == (
+        "| Option | Meaning |\n| --- | --- |\n| -a | All. |\n| -b | Some: |\n\n```\nx\n  y\n```\n\n"
+        "|  |  |\n| --- | --- |\n| -c | None. |\n| -d | Any. |"
+    )
+
+
+def test_the_links_of_a_signature_are_kept() -> None:
+    code = '<p><code>val map : <a href="/a#t">t</a> -> (<a href="/b">int</a> -> u)</code></p>'
+    assert markdown(code) == (
+        "`val map :` [`t`](https://docs.example/a#t) `-> (`[`int`](https://docs.example/b) `-> u)`"
+    )
+    assert markdown('<p><code><a href="/a">whole</a></code></p>') == (
+        "[`whole`](https://docs.example/a)"
+    )
+
+
+def test_headings_across_a_table_part_it() -> None:
+    rows = "<tr><td>int</td><td>speed</td></tr>"
+    table = (
+        '<table><tr class="heading"><td colspan="2"><h2 id="kinds">Kinds</h2></td></tr>'
+        f'{rows}{rows}<tr><td colspan="2"><h2>Functions</h2></td></tr>{rows}</table>'
+    )
+    assert markdown(table) == (
+        "## Kinds {#kinds}\n\n| int | speed |\n| --- | --- |\n| int | speed |\n\n"
+        "## Functions\n\n|  |  |\n| --- | --- |\n| int | speed |"
+    )
+    page = (
+        '<table><tr><td><a href="/">Up</a></td><td><h2 id="a">A</h2><p>Text.</p></td></tr></table>'
+    )
+    assert markdown(page) == "[Up](https://docs.example/)\n\n## A {#a}\n\nText."
+
+
+def test_a_link_to_the_source_does_not_part_a_heading_from_its_section() -> None:
+    method = '<section id="m.len"><span><a href="/src">source</a></span><h4>fn len()</h4></section>'
+    assert markdown(method).endswith("#### fn len() {#m.len}")
+
+
+def test_what_pops_up_over_a_heading_is_no_part_of_it() -> None:
+    note = '<div class="traits-tooltip"><h3>Notable</h3><code>impl Read</code></div>'
+    assert markdown(f'<h4 id="m">fn bytes(){note}</h4>') == "#### fn bytes() {#m}"
+
+
+def test_the_links_of_terms_that_nothing_leads_to_are_kept() -> None:
+    terms = '<dl><dt><a href="/rfc">RFC 1</a> (<em>old</em>)</dt><dd>A rule.</dd></dl>'
+    assert markdown(terms) == "-   **[RFC 1](https://docs.example/rfc) (old)**: A rule."
+
+
+def test_code_in_the_list_of_a_cell_stays_code() -> None:
+    cell = "<ul><li>Write: <pre>x\ny</pre></li></ul>"
+    table = f"<table><tr><td>a</td><td>b</td></tr><tr><td>time</td><td>{cell}</td></tr></table>"
+    assert markdown(table) == (
+        "| a | b |\n| --- | --- |\n| time |  |\n\n-   Write:\n\n    ```\n    x\n    y\n    ```"
+    )
