@@ -14,7 +14,8 @@ from typing_extensions import TypedDict
 
 from kbkit.feedback.evaluate import Evaluation
 from kbkit.frames import pairs_html
-from kbkit.models import IngestReport, KnowledgeBaseInfo, Progress
+from kbkit.ingest.expansion import open_llm
+from kbkit.models import Expansion, IngestReport, KnowledgeBaseInfo, Progress
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import Question, Recipe, golden_questions, load_recipe
 from kbkit.workspace import Workspace
@@ -34,6 +35,7 @@ class BuildReportDict(TypedDict):
     gone: int
     seconds: dict[str, float]
     evaluation: dict[str, Any] | None
+    expansion: dict[str, Any] | None
     folder: str | None
     site: str | None
 
@@ -49,6 +51,7 @@ class BuildReport:
         folder: Folder of the exported MkDocs project, if a site was asked for.
         site: Folder with the built site, if a site was asked for.
         seconds: Time by stage.
+        expansion: What the recipe's language model wrote, and what it has still to be asked about.
     """
 
     info: KnowledgeBaseInfo
@@ -57,6 +60,7 @@ class BuildReport:
     folder: Path | None
     site: Path | None
     seconds: dict[str, float]
+    expansion: Expansion | None = None
 
     def to_dict(self) -> BuildReportDict:
         """The report as JSON values."""
@@ -67,6 +71,7 @@ class BuildReport:
             chunks=self.info.chunks,
             seconds=self.seconds,
             evaluation=self.evaluation.to_dict() if self.evaluation else None,
+            expansion=self.expansion.to_dict() if self.expansion else None,
             folder=str(self.folder) if self.folder else None,
             site=str(self.site) if self.site else None,
         )
@@ -97,6 +102,8 @@ class BuildReport:
             lines.append(("poorly read", f"{page.uri}: {page.reason}"))
         if (others := len(ingest.poorly_read) - _POOR_SHOWN) > 0:
             lines.append(("poorly read", f"and {others:,} more pages"))
+        if self.expansion:
+            lines += _expansion_lines(self.expansion, self.info.name)
         if self.evaluation:
             figures = self.evaluation
             scores = f"nDCG@10 {figures.ndcg:.3f}, Recall@10 {figures.recall:.3f}"
@@ -110,6 +117,15 @@ class BuildReport:
 
     def _repr_html_(self) -> str:
         return f"<p>Built <b>{html.escape(self.info.name)}</b></p>{pairs_html(self.lines())}"
+
+
+def _expansion_lines(expansion: Expansion, name: str) -> list[tuple[str, str]]:
+    """What a language model wrote, and what it was not asked about."""
+    lines = [("expanded", f"{expansion.written:,} documents by {expansion.model}")]
+    lines += [("failed", f"{each.reason}: {each.uri}") for each in expansion.failed[:_POOR_SHOWN]]
+    if expansion.documents > len(expansion.failed):
+        lines.append(("not expanded", f"{expansion}; `kbkit expand {name}` or `--yes` sends them"))
+    return lines
 
 
 def _fidelity_line(fidelity: Mapping[str, tuple[int, int]]) -> str:
@@ -130,6 +146,7 @@ def build(
     workspace: Workspace | str | Path | None = None,
     *,
     site: bool = True,
+    expand_all: bool = False,
     on_progress: OnProgress | None = None,
     stop: Callable[[], bool] = lambda: False,
 ) -> BuildReport:
@@ -142,6 +159,8 @@ def build(
         recipe: A recipe, or the file it stands in.
         workspace: A workspace, or its folder; by default ``KBKIT_WORKSPACE``, else ``./kb``.
         site: Also export the site and build it with MkDocs.
+        expand_all: Ask the recipe's language model about all documents that it has not written of,
+            even if they are more than its ``limit``, of which it is asked about none else.
         on_progress: Called as the work goes on; by default notebooks show a bar.
         stop: Asked often; true ends the work cleanly, after the ingest at the latest.
 
@@ -153,11 +172,19 @@ def build(
     if not isinstance(recipe, Recipe):
         recipe = load_recipe(recipe)
     questions = golden_questions(recipe)  # read before the work, since they may be wrong
+    if recipe.expand is not None:
+        open_llm(recipe.expand)
     with ExitStack() as stack:
         tell = stack.enter_context(progress_bar(on_progress))
         if not isinstance(workspace, Workspace):
             workspace = stack.enter_context(Workspace(workspace))
-        return _build(recipe, questions, workspace, site=site, on_progress=tell, stop=stop)
+        return _build(
+            *(recipe, questions, workspace),
+            site=site,
+            expand_all=expand_all,
+            on_progress=tell,
+            stop=stop,
+        )
 
 
 def _build(
@@ -166,6 +193,7 @@ def _build(
     workspace: Workspace,
     *,
     site: bool,
+    expand_all: bool,
     on_progress: OnProgress | None,
     stop: Callable[[], bool],
 ) -> BuildReport:
@@ -190,7 +218,15 @@ def _build(
     seconds = dict(renewed.seconds)
     for stage, value in report.seconds.items():
         seconds[stage] = seconds.get(stage, 0) + value
-    evaluation = folder = site_folder = None
+    evaluation = expansion = folder = site_folder = None
+    if not report.interrupted and recipe.expand is not None:
+        began = time.perf_counter()
+        expansion = kb.documents.expand(estimate=True)
+        if on_progress is not None:
+            on_progress(Progress("expand", 0, expansion.documents, str(expansion)))
+        if expansion.documents and (expand_all or expansion.documents <= recipe.expand.limit):
+            expansion = kb.documents.expand(on_progress=on_progress, stop=stop)
+        seconds["expand"] = time.perf_counter() - began
     if not report.interrupted:
         if questions:
             began = time.perf_counter()
@@ -206,4 +242,4 @@ def _build(
             seconds.setdefault("site", time.perf_counter() - began)
     seconds["total"] = time.perf_counter() - start
     seconds = {stage: round(value, 2) for stage, value in seconds.items()}
-    return BuildReport(kb.info(), report, evaluation, folder, site_folder, seconds)
+    return BuildReport(kb.info(), report, evaluation, folder, site_folder, seconds, expansion)

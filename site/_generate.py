@@ -45,6 +45,7 @@ MODELS: tuple[type[Spec], ...] = (
     recipes.PluginEmbedding,
     recipes.RetrievalSpec,
     recipes.PostprocessorSpec,
+    recipes.ExpandSpec,
     recipes.LearningSpec,
     recipes.StorageSpec,
     recipes.SiteSpec,

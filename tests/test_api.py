@@ -20,7 +20,9 @@ NAMES = {
     "Workspace": {
         "as_retriever", "ask", "close", "create", "delete", "list", "path", "search", "to_frame",
     },
-    "documents": {"add", "delete", "folders", "list", "tags", "to_frame", "update"},
+    "documents": {
+        "add", "delete", "expand", "folders", "list", "tags", "to_frame", "unexpand", "update",
+    },
     "chunks": {"embedding_map", "fit_query_encoder", "of", "to_frame"},
     "ratings": {"add", "delete", "of", "to_frame", "total"},
     "sources": {"paths", "remove", "to_frame"},

@@ -165,6 +165,55 @@ def improve(
 
 
 @app.command()
+def expand(
+    context: typer.Context,
+    name: Name,
+    llm: Annotated[
+        str | None,
+        typer.Option(help="The model, such as openai:gpt-4o-mini (default: the recipe's)."),
+    ] = None,
+    questions: Annotated[
+        int | None,
+        typer.Option(min=0, max=10, help="Questions of a document (default: the recipe's, or 5)."),
+    ] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say what would be sent.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    remove: Annotated[
+        bool, typer.Option("--remove", help="Forget what models wrote, and have the cards again.")
+    ] = False,
+    input_price: Annotated[
+        float, typer.Option(min=0, help="Price of a million tokens sent, for the estimate.")
+    ] = 0.0,
+    output_price: Annotated[
+        float, typer.Option(min=0, help="Price of a million tokens answered, likewise.")
+    ] = 0.0,
+    as_json: AsJson = False,
+) -> None:
+    """Have a language model write of each document what it is and answers; its gain is unknown."""
+    with open_workspace(context) as workspace:
+        documents_ = workspace[name].documents
+        if remove:
+            say(f"forgot what models wrote of {documents_.unexpand():,} documents")
+            return
+        report = documents_.expand(llm, questions=questions, estimate=True)
+        if not as_json or not estimate:
+            price = report.price(input_price, output_price)
+            say(f"to be sent: {report}" + (f"; costs about {price:,.2f}" if price else ""))
+        if report.documents and not estimate:
+            if not yes:
+                typer.confirm("Send them?", abort=True, err=True)
+            with progress() as on_progress:
+                report = documents_.expand(llm, questions=questions, on_progress=on_progress)
+            say(f"{report.model} wrote of {report.written:,} documents")
+            for problem in report.failed:
+                say(f"failed: {problem.uri}: {problem.reason}")
+    if as_json:
+        print_json(report.to_dict())
+
+
+@app.command()
 def delete(
     context: typer.Context,
     name: Name,

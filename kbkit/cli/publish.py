@@ -34,15 +34,22 @@ def build(
     context: typer.Context,
     recipe: Annotated[Path, typer.Argument(help="A recipe file.", show_default=False)],
     site: Annotated[bool, typer.Option(help="Export and build the site too.")] = True,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes", "-y",
+            help="Ask the recipe's language model about more documents than its `limit` too.",
+        ),
+    ] = False,
     as_json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Bring a recipe's knowledge base and site up to date; goes on where a killed build was."""
     from kbkit.builder import build as build_recipe
     from kbkit.recipes import load_recipe
 
     loaded = load_recipe(recipe)
     with open_workspace(context) as workspace, progress() as on_progress:
-        report = build_recipe(loaded, workspace, site=site, on_progress=on_progress)
+        report = build_recipe(loaded, workspace, site=site, expand_all=yes, on_progress=on_progress)
     if as_json:
         print_json(report.to_dict())
     else:

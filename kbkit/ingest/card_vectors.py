@@ -13,15 +13,16 @@ from dataclasses import dataclass
 
 from kbkit.embedding.base import Embedder
 from kbkit.errors import EmbedderError
-from kbkit.ingest.cards import REVISION, card_text
+from kbkit.ingest.cards import REVISION, card_text, expanded_text, text_hash
 from kbkit.ingest.descriptions import describe_missing
 from kbkit.ingest.embedding import embed
 from kbkit.ingest.ids import digest
 from kbkit.models import Document, Progress
 from kbkit.progress import OnProgress
-from kbkit.stores.catalog import cards, knowledge_bases
+from kbkit.stores.catalog import cards, expansions, knowledge_bases
 from kbkit.stores.catalog.cards import NewCard
 from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.expansions import ExpansionRow
 
 _AT_ONCE = 24
 """Cards that a model embeds in about a second."""
@@ -112,9 +113,10 @@ class CardMaker:
         while True:
             with self.database.read() as transaction:
                 found = cards.outdated(transaction, self.kb_id, least, _BATCH)
+                said = expansions.of(transaction, [document.id for document in found])
             if not found:
                 return written
-            made = {document.id: _card(document) for document in found}
+            made = {each.id: _card(each, said.get(each.id)) for each in found}
             with self.database.write() as transaction:
                 knowledge_bases.get_by_id(transaction, self.kb_id)
                 written += cards.put(transaction, self.kb_id, REVISION, made)
@@ -170,6 +172,10 @@ class CardMaker:
         return made
 
 
-def _card(document: Document) -> NewCard:
-    text = card_text(document.title, document.content, document.description) or document.uri
+def _card(document: Document, expansion: ExpansionRow | None) -> NewCard:
+    title, content = document.title, document.content
+    if expansion is not None and expansion.text_hash == text_hash(title, content):
+        text = expanded_text(title, expansion.card, expansion.questions)
+    else:
+        text = card_text(title, content, document.description) or document.uri
     return NewCard(document.content_hash, text, digest(text))

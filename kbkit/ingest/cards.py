@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 
 from kbkit.ingest.descriptions import LENGTH as DESCRIPTION_LENGTH
+from kbkit.ingest.ids import digest
 from kbkit.markdown.blocks import Block, Kind
 from kbkit.markdown.plain_text import plain_text
 from kbkit.markdown.structure import outline
@@ -47,6 +48,30 @@ def card_text(title: str, content: str, description: str) -> str:
         description = _first_text(content, found.blocks)[:DESCRIPTION_LENGTH]
     said = ". ".join(filter(None, (name.rstrip("."), description)))
     return " ".join(filter(None, (said, "; ".join(parts))))[:LENGTH].rstrip()
+
+
+def expanded_text(title: str, card: str, questions: Sequence[str]) -> str:
+    """The card of a document that a language model wrote about (`kbkit.ingest.expansion`).
+
+    Args:
+        title: Of the document.
+        card: What the model says that it is.
+        questions: What the model says that it answers.
+
+    Returns:
+        One line of at most `LENGTH` characters: the title, the card, and the questions that there
+        is room for.
+    """
+    text = ". ".join(filter(None, (_without_number(title)[:_TITLE_LENGTH].rstrip("."), card)))
+    for question in questions:
+        if len(text) + 1 + len(question) <= LENGTH:
+            text = f"{text} {question}"
+    return text[:LENGTH].rstrip()
+
+
+def text_hash(title: str, content: str) -> str:
+    """Hash of what a card is made of."""
+    return digest(f"{title}\0{content}")
 
 
 def _first_text(content: str, blocks: Sequence[Block]) -> str:

@@ -9,13 +9,19 @@ from kbkit.arguments import explained
 from kbkit.errors import ConfigError, ConflictError, NotFoundError
 from kbkit.frames import documents_frame, rows_html
 from kbkit.ingest.document_writer import Origin
+from kbkit.ingest.expansion import Expander, open_llm
+from kbkit.ingest.expansion import remove as remove_expansions
+from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
-from kbkit.models import Document, DocumentInfo, DocumentType, Labels, SourceDocument
+from kbkit.models import Document, DocumentInfo, DocumentType, Expansion, Labels, SourceDocument
+from kbkit.progress import OnProgress, progress_bar
+from kbkit.recipes import ExpandSpec
 from kbkit.stores.catalog import reading, writing
 
 if TYPE_CHECKING:
     import pandas as pd
+    from llama_index.core.llms import LLM
 
 _TRIES = 5
 """How often a change is tried again while others store the same document."""
@@ -107,6 +113,65 @@ class Documents:
         added = self._put(document, Origin(labels=labels))
         assert added is not None
         return added
+
+    def expand(
+        self,
+        llm: LLM | str | None = None,
+        *,
+        questions: int | None = None,
+        estimate: bool = False,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> Expansion:
+        """Have a language model write a card and questions of each document, for search.
+
+        Whether search gains by it is not known: measure it. Documents are sent to the model: title,
+        headings and the first 6,000 characters of each. What it writes is kept, by the text that it
+        was given: only new and changed documents are asked about, and those that it failed at. It
+        is what search knows of the document as a whole (its card), and its description where it has
+        none. The cards of other documents are as they were.
+
+        Args:
+            llm: A llama-index language model, or its name as a recipe's ``expand`` has it
+                (``"openai:gpt-4o-mini"``); by default what the recipe names.
+            questions: How many it writes of a document, 0 to 10; by default as the recipe says,
+                else 5.
+            estimate: Do nothing but say what would be sent.
+            on_progress: Called after each document; by default notebooks show a bar.
+            stop: Asked before each document; true ends the work cleanly.
+
+        Returns:
+            What was written, what failed, and what is left.
+
+        Raises:
+            ConfigError: No model is named, or the number of questions is wrong.
+            ConflictError: Another process does the same.
+            LanguageModelError: The model cannot be opened, or failed several times in a row; what
+                it wrote is kept.
+        """
+        expander = self._expander(llm, questions)
+        if estimate:
+            return expander.estimate()
+        lock, task = f"expand-{self._handle.id}", "having a model write of these documents"
+        with (
+            self._handle.stores.locks.hold(lock, wait=0, task=task),
+            progress_bar(on_progress) as tell,
+        ):
+            try:
+                return expander.expand(
+                    lambda: self._handle.cards.make(wait=False), on_progress=tell, stop=stop
+                )
+            finally:
+                self._settle()
+
+    def unexpand(self) -> int:
+        """Forget what language models wrote of the documents; gives of how many that was.
+
+        Their cards are made of the documents alone again.
+        """
+        found = remove_expansions(self._database, self._handle.id)
+        self._settle()
+        return found
 
     def update(
         self,
@@ -216,12 +281,31 @@ class Documents:
             chunks = sum(1 for _ in reading.iter_chunks(transaction, self._handle.id, stored.id))
         return DocumentInfo.of(stored, chunks)
 
+    def _expander(self, llm: LLM | str | None, questions: int | None) -> Expander:
+        named = self._handle.spec.expand
+        if isinstance(llm, str) and (named is None or named.llm != llm):
+            named = ExpandSpec(llm=llm)
+        if questions is None:
+            questions = 5 if named is None else named.questions
+        if questions not in range(11):
+            raise ConfigError(f"questions={questions!r}: give a whole number, 0 to 10")
+        arguments: Mapping[str, Any] = {}
+        if llm is None or isinstance(llm, str):
+            if named is None:
+                raise ConfigError(
+                    f"{self._handle.name}: names no language model; give one (a llama-index LLM, "
+                    "or its name such as 'openai:gpt-4o-mini'), or name it as `expand` in the "
+                    "recipe"
+                )
+            llm, arguments = open_llm(named), named.arguments
+        elif not hasattr(llm, "chat"):
+            raise ConfigError(f"llm={llm!r}: give a llama-index LLM, or the name of one")
+        return Expander(self._database, self._handle.id, llm, questions, arguments)
 
-def _known_tags(tags: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(tags, str):
-        raise ConfigError(f"tags={tags!r}: give a list of labels")
-    kept = dict.fromkeys(" ".join(str(tag).split()) for tag in tags)
-    return tuple(tag for tag in kept if tag)
+    def _settle(self) -> None:
+        """Have cards that were made anew searched, by the model soon."""
+        self._ingestion.improving.after_ingest()
+        self._handle.stores.snapshots.save(self._handle.id)
 
 
 def _known_type(document_type: DocumentType | str | None) -> DocumentType | None:
@@ -232,3 +316,10 @@ def _known_type(document_type: DocumentType | str | None) -> DocumentType | None
     except ValueError:
         types = ", ".join(DocumentType)
         raise ConfigError(f"document_type={document_type!r}: choose one of {types}") from None
+
+
+def _known_tags(tags: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(tags, str):
+        raise ConfigError(f"tags={tags!r}: give a list of labels")
+    kept = dict.fromkeys(" ".join(str(tag).split()) for tag in tags)
+    return tuple(tag for tag in kept if tag)

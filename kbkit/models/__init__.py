@@ -17,6 +17,7 @@ from kbkit.models.filters import Filters
 from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
 from kbkit.models.licenses import License
 from kbkit.models.reports import (
+    Expansion,
     Improvement,
     IngestReport,
     KnowledgeBaseInfo,
@@ -36,6 +37,7 @@ __all__ = [
     "DocumentInfo",
     "DocumentState",
     "DocumentType",
+    "Expansion",
     "Filters",
     "Hit",
     "Hits",

@@ -1,8 +1,9 @@
-"""Text of others on one line: nothing in it steers a terminal or turns what stands around it."""
+"""Text of others: on one line, where nothing in it steers what shows it, and quoted for models."""
 
 from __future__ import annotations
 
 import re
+import secrets
 
 _TURNING = re.compile(r"[\u202a-\u202e\u2066-\u2069\u200b\ufeff]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -11,3 +12,13 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def plain(text: str) -> str:
     """One line without control characters, nor any that turn the text around or are not seen."""
     return " ".join(_CONTROL.sub(" ", _TURNING.sub("", text)).split())
+
+
+def quotation_mark() -> str:
+    """A mark that no document can have foreseen, so that none can end its quotation.
+
+    What stands between ``<mark>`` and ``</mark>`` is quoted. This is the delimiting that Hines et
+    al. recommend in "Defending Against Indirect Prompt Injection Attacks With Spotlighting" (2024);
+    it lowers the risk, and does not end it.
+    """
+    return f"quote-{secrets.token_hex(8)}"

@@ -47,6 +47,43 @@ class Improvement(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class Expansion(Value):
+    """What a language model has still to write of documents, and what was written now.
+
+    Attributes:
+        model: Which one.
+        documents: Those of which it has still to write; a request each.
+        characters: What it is to be sent, instructions included.
+        input_tokens: The same in tokens, about: a fourth of the characters, as in English.
+        output_tokens: What it is to answer, at most, about.
+        written: Documents that it wrote of now.
+        failed: Documents that it failed at now, with the reason; their cards are as before.
+    """
+
+    model: str
+    documents: int = 0
+    characters: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    written: int = 0
+    failed: tuple[Problem, ...] = ()
+
+    def price(self, input_price: float, output_price: float) -> float:
+        """What is left costs, about, by prices of a million tokens."""
+        return (self.input_tokens * input_price + self.output_tokens * output_price) / 1e6
+
+    def __str__(self) -> str:
+        """What is left, as a person reads it."""
+        if not self.documents:
+            return f"nothing is left for {self.model}"
+        return (
+            f"{self.documents:,} document{'s' if self.documents > 1 else ''} for {self.model}: "
+            f"{self.characters:,} characters, about {self.input_tokens:,} tokens in and at most "
+            f"{self.output_tokens:,} out"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class KnowledgeBaseInfo(Value):
     """What the registry knows of a knowledge base.
 
@@ -138,7 +175,7 @@ class Progress:
     """How far long work has come; handed to ``on_progress`` callbacks.
 
     Attributes:
-        stage: ``crawl``, ``store``, ``embed``, ``cards``, ``index``, ``evaluate``,
+        stage: ``crawl``, ``store``, ``embed``, ``cards``, ``expand``, ``index``, ``evaluate``,
             ``candidates`` and ``tune`` (of `KnowledgeBase.tune`), ``export`` or ``site``.
         done: Units done.
         total: Units in all as far as known, or ``None``.

@@ -13,6 +13,7 @@ from kbkit.recipes.loading import (
 from kbkit.recipes.schema import (
     AnyEmbedding,
     ChunkingSpec,
+    ExpandSpec,
     KnowledgeBaseSpec,
     LearningSpec,
     LlamaIndexEmbedding,
@@ -47,6 +48,7 @@ __all__ = [
     "AnySource",
     "ChunkingSpec",
     "CrawlSource",
+    "ExpandSpec",
     "FetchSpec",
     "FilesSource",
     "JsonlSource",

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
-
 from kbkit.models import Hit, Hits
+from kbkit.models.plain import quotation_mark
 
 
 def quoted(hits: Hits) -> str:
     """Hits as a text that keeps apart what kbkit says and what documents say.
 
     Documents are hostile: one may say "ignore what you were told". So all that comes from them,
-    titles and addresses too, stands between marks that no document can have foreseen, under a
-    sentence that says what it is. This is the delimiting that Hines et al. recommend in
-    "Defending Against Indirect Prompt Injection Attacks With Spotlighting" (2024); it lowers the
-    risk, and does not end it.
+    titles and addresses too, stands between `quotation_mark`s, under a sentence that says what it
+    is.
     """
-    mark = f"quote-{secrets.token_hex(8)}"
+    mark = quotation_mark()
     found = "Nothing was found; ask in other words."
     if hits:
         found = f"{len(hits)} passages, best first."

@@ -201,7 +201,8 @@ def test_a_workspace_without_cards_gets_them_with_the_next_refresh(tmp_path):
     with contextlib.closing(sqlite3.connect(catalog)) as connection, connection:
         connection.execute("DROP TABLE cards")
         connection.execute("DROP TABLE card_vectors")
-        connection.execute("DROP TABLE question_vectors")
+        for table in ("question_vectors", "card_encoders", "expansions"):
+            connection.execute(f"DROP TABLE {table}")
         for column in ("card_embedder", "card_model", "cards_version"):
             connection.execute(f"ALTER TABLE knowledge_bases DROP COLUMN {column}")
         connection.execute("DROP INDEX documents_shown")

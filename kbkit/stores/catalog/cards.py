@@ -100,6 +100,16 @@ def remove(transaction: Transaction, document_ids: Collection[str]) -> None:
         )
 
 
+def outdate(transaction: Transaction, document_ids: Collection[str]) -> None:
+    """Have the cards of some documents made again; until then they serve as they are."""
+    if document_ids:
+        transaction.execute(
+            cards.update()
+            .where(transaction.is_in(cards.c.document_id, document_ids))
+            .values(revision=-1)
+        )
+
+
 def texts(transaction: Transaction, kb_id: str) -> dict[str, str]:
     """The cards of a knowledge base, by document."""
     rows = transaction.execute(

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0013"
+HEAD = "0014"
 """Revision of the newest migration."""
 
 
@@ -287,6 +287,21 @@ card_vectors = Table(
     Column("embed_hash", String, primary_key=True),
     # float16, little endian
     Column("vector", LargeBinary, nullable=False),
+)
+
+expansions = Table(
+    "expansions",
+    metadata,
+    # what a language model wrote of a document; its card is made of it while the text is the same
+    Column("document_id", String, ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
+    _kb(),
+    # of the document's title and content, as the model was given them
+    Column("text_hash", String, nullable=False),
+    # names the model and the form of what it was asked
+    Column("model", Text, nullable=False),
+    Column("card", Text, nullable=False),
+    Column("questions", JSON, nullable=False),
+    Index("expansions_by_kb", "kb_id"),
 )
 
 question_vectors = Table(

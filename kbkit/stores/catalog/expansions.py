@@ -1,0 +1,104 @@
+"""What language models wrote of documents. Functions of the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from kbkit.models import Document
+from kbkit.stores.catalog import cards, knowledge_bases
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.schema import documents, expansions
+
+
+@dataclass(frozen=True, slots=True)
+class ExpansionRow:
+    """What a language model wrote of a document.
+
+    Attributes:
+        text_hash: Of the text that it was given.
+        model: Names the model and the form of what it was asked.
+        card: What the document is, in a few sentences.
+        questions: What the document answers.
+    """
+
+    text_hash: str
+    model: str
+    card: str
+    questions: tuple[str, ...]
+
+
+def put(
+    transaction: Transaction, kb_id: str, document: Document, row: ExpansionRow, description: str
+) -> bool:
+    """Keep what a model wrote, in place of what there was, and have the document's card made again.
+
+    Args:
+        transaction: A writing transaction.
+        kb_id: The knowledge base.
+        document: As the model was given it.
+        row: What it wrote.
+        description: What the document is from now on, in a line, if it does not say so itself.
+
+    Returns:
+        Whether it was kept: not if the document changed or went meanwhile.
+    """
+    same = (documents.c.id == document.id) & (documents.c.content_hash == document.content_hash)
+    if transaction.execute(sa.select(documents.c.id).where(same)).first() is None:
+        return False
+    if not document.description:
+        said = documents.update().where(same, documents.c.description == "")
+        transaction.execute(said.values(description=description))
+        knowledge_bases.touch(transaction, kb_id)
+    transaction.execute(expansions.delete().where(expansions.c.document_id == document.id))
+    transaction.execute(
+        expansions.insert().values(
+            document_id=document.id,
+            kb_id=kb_id,
+            text_hash=row.text_hash,
+            model=row.model,
+            card=row.card,
+            questions=list(row.questions),
+        )
+    )
+    cards.outdate(transaction, [document.id])
+    return True
+
+
+def of(transaction: Transaction, document_ids: Collection[str]) -> dict[str, ExpansionRow]:
+    """What was written of some documents, by document."""
+    query = sa.select(expansions).where(transaction.is_in(expansions.c.document_id, document_ids))
+    return {
+        row.document_id: ExpansionRow(row.text_hash, row.model, row.card, tuple(row.questions))
+        for row in transaction.execute(query)
+    }
+
+
+def keys(transaction: Transaction, kb_id: str) -> dict[str, tuple[str, str]]:
+    """``text_hash`` and ``model`` of what was written in a knowledge base, by document."""
+    query = sa.select(expansions.c.document_id, expansions.c.text_hash, expansions.c.model)
+    rows = transaction.execute(query.where(expansions.c.kb_id == kb_id))
+    return {row.document_id: (row.text_hash, row.model) for row in rows}
+
+
+def remove(transaction: Transaction, kb_id: str, described: Collection[str]) -> int:
+    """Forget what was written in a knowledge base, and have the documents' cards made again.
+
+    Args:
+        transaction: A writing transaction.
+        kb_id: The knowledge base.
+        described: Documents whose description goes too.
+
+    Returns:
+        Of how many documents something was written.
+    """
+    known = list(keys(transaction, kb_id))
+    transaction.execute(expansions.delete().where(expansions.c.kb_id == kb_id))
+    cards.outdate(transaction, known)
+    if described:
+        gone = documents.update().where(transaction.is_in(documents.c.id, described))
+        transaction.execute(gone.values(description=""))
+        knowledge_bases.touch(transaction, kb_id)
+    return len(known)
