@@ -17,7 +17,8 @@ HEAVY = {
 PUBLIC = {
     "Answer", "BuildReport", "Chunk", "ChunkingSpec", "CrawlSource", "Document", "DocumentInfo",
     "DocumentType", "Evaluation", "ExpandSpec", "Expansion", "ExportReport", "FidelityReport",
-    "FilesSource", "Filters", "Hit", "Hits", "Improvement", "IngestReport", "JsonlSource", "Judgements", "KbkitError",
+    "FilesSource", "Filters", "Hit", "Hits", "Improvement", "IngestReport", "JsonlSource",
+    "Judgements", "KbkitError",
     "KnowledgeBase", "KnowledgeBaseInfo", "KnowledgeBaseSpec", "LearningSpec",
     "LlamaIndexEmbedding", "MirrorSource", "Mode", "MultilingualEmbedding", "OnnxEmbedding",
     "OpenApiSource", "PackageSource", "PageSource", "PluginEmbedding", "PluginSource",
