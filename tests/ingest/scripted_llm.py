@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.request import Request, urlopen
 
@@ -74,7 +74,8 @@ def serve(answer: Callable[[str], str | None]):
             self.send_response(500 if said is None else 200)
             self.end_headers()
             answer = {"choices": [{"message": {"role": "assistant", "content": said}}]}
-            self.wfile.write(json.dumps(answer).encode())
+            with suppress(OSError):  # who asked was killed
+                self.wfile.write(json.dumps(answer).encode())
 
         def log_message(self, *args):
             pass
