@@ -125,7 +125,11 @@ class Index {
     const mask = this.#mask(filters);
     const size = Math.min(this.settings.candidates, this.lengths.length);
     const frequencies = new Map([...terms].map(([name, term]) => [name, term.rows.length]));
-    const statistics = { chunks: this.lengths.length, average: this.#core.average, frequencies };
+    const statistics = {
+      chunks: this.lengths.length,
+      average: this.#core.average,
+      frequencies,
+    };
     const allowed = mask && ((/** @type {number} */ row) => mask[row] > 0);
     const scores = this.#lexical(terms, statistics);
     const matching = [...scores.keys()].filter((row) => scores[row] && (!allowed || allowed(row)));
@@ -163,8 +167,7 @@ class Index {
       cosine: rows.map(near.cosine),
       statistics,
       bm25: (joint) => rows.map((row, i) => this.#bm25(row, i, lookups, joint)),
-      page: (joint) =>
-        owners.map((owner) => this.documents.bm25(owner, whole.counts, joint)),
+      page: (joint) => owners.map((owner) => this.documents.bm25(owner, whole.counts, joint)),
       pageStatistics: whole.statistics,
       card: owners.map((owner) => card[owner]),
       cardEmbedder: this.#core.cards?.embedder ?? "",

@@ -417,7 +417,11 @@ function isFolder(row) {
 function parts(row, open) {
   const name = make("bdi", { class: "kbkit-line-name" }, row.name);
   if (row.count === undefined) {
-    const about = make("bdi", { class: "kbkit-line-about", "aria-hidden": "true" }, row.about ?? "");
+    const about = make(
+      "bdi",
+      { class: "kbkit-line-about", "aria-hidden": "true" },
+      row.about ?? "",
+    );
     return [name, about, ...(row.state ? [make("span", { class: "kbkit-badge" }, row.state)] : [])];
   }
   const twist = make("span", { class: "kbkit-twist", "aria-hidden": "true" }, open ? "▾" : "▸");
