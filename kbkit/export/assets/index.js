@@ -248,8 +248,8 @@ class Index {
       counts: [],
       inTitle: [],
       inHeading: [],
-      vector: row(shard, "", place, this.vectors.dimensions),
-      card: row(shard, "c", place, this.cards.dimensions),
+      vector: rowOf(shard, "", place, this.vectors.dimensions),
+      card: rowOf(shard, "c", place, this.cards.dimensions),
     };
     let at = 0;
     for (let i = 2 * start; i < 2 * (start + shard.n[place]); i += 2) {
@@ -389,7 +389,7 @@ function found(term, rows) {
  * @param {number} place  of the term
  * @param {number} width
  */
-function row(shard, kind, place, width) {
+function rowOf(shard, kind, place, width) {
   /** @type {number[] | undefined} */
   const scales = shard[`${kind}s`];
   if (!scales?.[place]) return null;
