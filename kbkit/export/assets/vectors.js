@@ -75,7 +75,9 @@ class Vectors {
     const length = Math.sqrt(dot(query, query));
     if (!length) return { rows: [], cosine: () => 0, vector: () => null };
     query.forEach((value, i) => (query[i] = value / length));
-    const near = this.#centroids.map((centroid) => dot(centroid, query));
+    const near = this.#centroids.map((/** @type {Float64Array} */ centroid) =>
+      dot(centroid, query),
+    );
     /** @type {Map<number, Float64Array>} */
     const vectors = new Map();
     const numbers = this.#toRead(near, best, allowed);
