@@ -83,25 +83,26 @@ def _mount(element: Element) -> bool | None:
     if inside >= 30 or next(element.iter(*_SHOWN), None) is not None:
         return None
     foreign = element.tag not in defs.tags
-    text = " ".join(_text(element).split())
-    if not text:
+    texts = _texts(element)
+    if not texts:
         named = any(_NAMED.match(name) for name in (element.get("id") or "", element.tag))
         return named if foreign or element.tag in _CONTAINERS else None
     if element.tag in _CONTAINERS or foreign or element.tag in ("p", "span"):
+        text = " ".join(texts)
         asks = _JAVASCRIPT.search(text) and _ASKS.search(text) and len(text.split()) <= _NOTICE
-        if _WAIT.fullmatch(text) or asks:
+        if all(map(_WAIT.fullmatch, texts)) or asks:
             return True
     return None
 
 
-def _text(element: Element) -> str:
-    """The text of an element that is shown as text."""
-    parts = [element.text or ""]
+def _texts(element: Element) -> list[str]:
+    """The pieces of text of an element, white space folded, without what is not shown as text."""
+    found = [element.text or ""]
     for child in element:
         if isinstance(child.tag, str) and child.tag not in _SILENT:
-            parts.append(_text(child))
-        parts.append(child.tail or "")
-    return " ".join(parts)
+            found += _texts(child)
+        found.append(child.tail or "")
+    return [folded for text in found if (folded := " ".join(text.split()))]
 
 
 def _runs(script: Element) -> bool:
