@@ -31,6 +31,7 @@ _FLAGS = (
     "--proxy-bypass-list=<-loopback>",
     "--host-resolver-rules=MAP * ~NOTFOUND",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--dns-prefetch-disable",
     "--disable-quic",
     "--disable-gpu",
@@ -43,9 +44,12 @@ _FLAGS = (
 _POLICY = (
     "sandbox allow-scripts allow-same-origin; object-src 'none'; frame-src 'none'; "
     "img-src 'none'; media-src 'none'; font-src 'none'; manifest-src 'none'; "
-    "connect-src http: https: data: blob:; form-action 'none'"
+    "connect-src http: https: data: blob:; form-action 'none'; webrtc 'block'"
 )
 """What a page may not: dialogs, popups, downloads, forms, frames, pictures, sockets."""
+_WITHOUT = """for (const name of ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport"])
+  delete globalThis[name];"""
+"""Takes from pages what opens connections of its own, should a Chromium not know the flags."""
 _TYPES = frozenset({"script", "stylesheet", "xhr", "fetch"})  # kinds of requests that are answered
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 _ENVIRONMENT = (
@@ -60,6 +64,7 @@ _REQUESTS = 300  # that one page may make
 _TEXTS = 5  # how many times the largest page all that one page asks for may weigh
 _UNFOLDED = 500  # parts of a page that are unfolded
 _LAUNCH = 60.0  # seconds that the browser may take to start
+_GRACE = 5.0  # seconds that reading a page may take when its time is over
 _END = 10.0  # seconds that a page and the browser may take to close
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -260,6 +265,7 @@ class Browser:
         page.on("crash", crashed)
         page.on("dialog", dismiss)
         context.on("page", lambda other: self._loop.create_task(_soon(other.close())))
+        await context.add_init_script(_WITHOUT)
         await context.route_web_socket("**/*", refuse)
         await context.route("**/*", lambda route: self._answer(route, page, visit))
         reading = self._loop.create_task(self._read(context, page, visit))
@@ -269,7 +275,7 @@ class Browser:
                 await asyncio.wait(either, timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
                 if broken.done():
                     raise RenderError("the page crashed")
-                if visit.overdue() and time.monotonic() - visit.began > visit.seconds + _END:
+                if visit.overdue() and time.monotonic() - visit.began > visit.seconds + _GRACE:
                     raise RenderError(f"its scripts do not end within {visit.seconds:g} s")
             return reading.result()
         finally:
@@ -361,7 +367,7 @@ async def _soon(work: Coroutine[Any, Any, Any]) -> bool:
 
 def _launch_error(error: Exception) -> str:
     text = str(error)
-    if "Executable doesn't exist" in text:
+    if "executable doesn't exist" in text.lower():
         return (
             "There is no browser: install Chromium, run `playwright install chromium`, "
             "or set KBKIT_BROWSER to its path"
