@@ -12,7 +12,7 @@ def read(data: bytes, name: str) -> list[Part]:
     """Read the content of a page; links that lead to other files are kept as text."""
     from kbkit.sources.html.extract import extract
 
-    page = extract(decode(data), "")
+    page = extract(decode(data), "", alone=False)
     if not page.content:
         raise UnreadableError(page.reason or "no text")
     stem = PurePosixPath(name.replace("\\", "/")).stem

@@ -1,150 +1,155 @@
-"""Ordinary articles: what trafilatura left out of a page goes out of its tree, block by block.
+"""Ordinary articles: what tells that a page is one, and what trafilatura kept of it.
 
 The pages of a site that is documentation share a template that tells content from furniture. An
 article on its own has teasers, forms and comments amid its text that nothing but trafilatura's
-judgement tells from it; so here only those blocks stay whose words trafilatura kept, written as
-the tree has them.
+judgement tells from it; so of an article, that stands, without emphasis and with its links at the
+end. Of anything else it would lose short paragraphs, headings and code.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 
-from kbkit.sources.html.dom import BLOCKS, PREFORMATTED, Element, drop_tree
+from lxml import etree
 
+from kbkit.sources.html.dom import BLOCKS, HEADINGS, Element, anchor, normalized_text
+
+_LOST = 0.1  # share of the words under the headings that a page of a site may lose
+_LOST_ALONE = 0.6  # likewise of a page on its own, where nothing else tells teasers from text
+_PLACES = 6  # of its own that a page leads to, as a manual does
+_KEPT_WORDS = 20  # that trafilatura has to keep before it may judge what stays of a page
 _WORD = re.compile(r"\w+")
-_SOFT_HYPHEN = "\xad"  # trafilatura leaves them out
-_KEPT = 0.5  # share of a block's word triples that has to be kept
-_COVERED = 0.97  # share of the kept words that the element to be pruned has to hold
-_SHORT = 3  # words up to which a block has to stand on a line of its own
-_UNDIVIDED = frozenset({"p", "pre", "ul", "ol", "table"})
-_LISTS = frozenset({"ul", "ol", "dl"})
-_ATOMS = frozenset({"table", *PREFORMATTED})
+_TYPE = re.compile(r'"@type"\s*:\s*\[?\s*"(?:\w*Article|\w*BlogPosting|Report)"')
+_TYPES = re.compile(r"(?:Article|BlogPosting)$")
+_STATED = etree.XPath(
+    "boolean(//*[@itemprop='articleBody' or @rel='author' or @itemprop='author'])"
+)
+_SIGNS = frozenset(
+    str.split("""
+        comments comment-list commentlist comments-area respond comment-respond disqus_thread
+        byline author entry-author post-author p-author
+        """)
+)
+_PREFORMATTED = ("pre", "listing", "xmp")
 
 
-class MainText:
-    """What trafilatura kept of a page, ready to be asked about.
+def is_stated(root: Element) -> bool:
+    """Whether a page, before it is cleaned, says or shows that it is an article.
+
+    By its metadata, its byline, or the comments below it.
+    """
+    for meta in root.iter("meta"):
+        name = (meta.get("property") or meta.get("name") or "").lower()
+        if name.startswith("article:"):
+            return True
+        if name == "og:type" and "article" in (meta.get("content") or "").lower():
+            return True
+    for script in root.iter("script"):
+        if "ld+json" in (script.get("type") or "") and _TYPE.search(script.text or ""):
+            return True
+    if _STATED(root):
+        return True
+    return any(
+        _TYPES.search(element.get("itemtype") or "")
+        or not _SIGNS.isdisjoint((element.get("class") or "").lower().split())
+        or (element.get("id") or "").lower() in _SIGNS
+        for element in root.iter()
+        if isinstance(element.tag, str)
+    )
+
+
+def is_article(
+    body: Element,
+    region: Element,
+    kept: str,
+    own: dict[Element, str],
+    *,
+    stated: bool,
+    alone: bool,
+) -> bool:
+    """Whether trafilatura's judgement may stand for what a page says.
 
     Args:
-        text: Its text, one block on a line.
+        body: The page, cleaned.
+        region: The element that holds what trafilatura kept.
+        kept: The text of that.
+        own: Anchors that headings name through links to themselves.
+        stated: What `is_stated` says.
+        alone: No other pages of its site are known.
     """
+    if len(_WORD.findall(kept)) < _KEPT_WORDS or not (stated or alone):
+        return False
+    if _is_documentation(body, region, kept, own, stated=stated):
+        return False
+    if alone:
+        return stated or _lost(region, kept) <= _LOST_ALONE
+    return _lost(region, kept) <= _LOST
 
-    def __init__(self, text: str) -> None:
-        words = _words(text)
-        self.words = Counter(words)
-        self._triples = set(_triples(words))
-        self._lines = {" ".join(_words(line)) for line in text.splitlines()}
-        self._all = " " + " ".join(words) + " "
 
-    def contains(self, words: list[str]) -> bool:
-        """Whether these words of one block were kept."""
-        if len(words) <= _SHORT:
-            return " ".join(words) in self._lines
-        if f" {' '.join(words)} " in self._all:
+def _is_documentation(
+    body: Element, region: Element, kept: str, own: dict[Element, str], *, stated: bool
+) -> bool:
+    """Whether a page that no template is known for has what manuals have."""
+    if own or any(term.get("id") for term in region.iter("dt")):
+        return True
+    text = "".join(kept.split())
+    for pre in region.iter(*_PREFORMATTED):
+        if not stated or "".join("".join(pre.itertext()).split()) not in text:
             return True
-        triples = _triples(words)
-        return sum(triple in self._triples for triple in triples) >= _KEPT * len(triples)
-
-    def coverage(self, element: Element) -> float:
-        """Share of the kept words that an element holds, from 0 to 1."""
-        held = Counter(_words(" ".join(element.itertext())))
-        return (self.words & held).total() / max(1, self.words.total())
+    places = {part.get("id") or part.get("name") for part in region.iter()}
+    targets = {(link.get("href") or "").partition("#")[2] for link in body.iter("a")}
+    return not stated and len((places & targets) - {""}) >= _PLACES
 
 
-def enclosing_element(body: Element, main: MainText) -> Element:
-    """The smallest element that holds nearly all of what was kept.
+def _lost(region: Element, kept: str) -> float:
+    """Share of the words under an element's headings, those of links aside, that are not kept."""
+    words: list[str] = []
+    headed = False
+    linked = 0
+    for event, element in etree.iterwalk(region, events=("start", "end")):
+        ends = event == "end"
+        if not ends:
+            headed = headed or element.tag in HEADINGS
+        linked += (element.tag == "a") * (-1 if ends else 1)
+        text = element.tail if ends and element is not region else element.text
+        if text and headed and not linked and (ends or isinstance(element.tag, str)):
+            words += _WORD.findall(text)
+    missing = Counter(words) - Counter(_WORD.findall(kept))
+    return missing.total() / max(1, len(words))
 
-    Nearer to all than a template's region needs to be, since what is too much is pruned.
+
+def complete(tree: Element, region: Element, kept: str, own: dict[Element, str]) -> None:
+    """Give trafilatura's tree what it lacks: anchors of headings, and links; in place.
+
+    Args:
+        tree: What trafilatura kept, as HTML.
+        region: The element of the page that holds it.
+        kept: The text of that.
+        own: Anchors that headings name through links to themselves.
     """
-    need = (main.coverage(body) - 1 + _COVERED) * main.words.total()
-    element = body
-    while True:
-        for child in element:
-            if not isinstance(child.tag, str) or child.tag in _UNDIVIDED:
-                continue
-            if main.coverage(child) * main.words.total() >= need:
-                element = child
-                break
-        else:
-            return element
-
-
-def prune(element: Element, main: MainText) -> None:
-    """Take out of an element the blocks that were not kept; in place."""
-    holders: set[Element] = set()
-    for block in element.iter(*BLOCKS):
-        parent = block.getparent()
-        while parent is not None and parent not in holders:
-            holders.add(parent)
-            parent = parent.getparent()
-    _prune(element, main, holders)
-
-
-def _prune(element: Element, main: MainText, holders: set[Element]) -> bool:
-    """Prune an element; whether anything of it is left."""
-    if element not in holders or element.tag in _ATOMS:
-        words = _words(" ".join(element.itertext()))
-        return main.contains(words) if words else True
-    if element.tag in _LISTS and main.contains(_words(" ".join(element.itertext()))):
-        return True  # with its short items, which alone would be too little to go by
-    left = False
-    follows = False  # whether what comes behind is kept: a heading stays with it
-    for run in reversed(list(_runs(element, holders))):
-        if isinstance(run, list):
-            words = _words(" ".join(text for _, text in run))
-            if not words:
-                continue
-            if main.contains(words):
-                left = follows = True
-            else:
-                _blank(element, run)
-                follows = False
-        elif _prune(run, main, holders) or (follows and run.tag == "h1"):
-            left = follows = True
-        else:
-            drop_tree(run)
-            follows = False
-    return left
-
-
-Run = list[tuple[Element | None, str]]
-
-
-def _runs(element: Element, holders: set[Element]) -> Iterator[Run | Element]:
-    """Runs of text between the blocks of an element, and these blocks, in order.
-
-    A run names the children whose text or tail it is made of; ``None`` is the element's text.
-    """
-    run: Run = [(None, element.text or "")]
-    for child in list(element):
-        tag = child.tag
-        if isinstance(tag, str) and (tag in BLOCKS or child in holders):
-            yield run
-            yield child
-            run = [(child, child.tail or "")]
+    places = {normalized_text(head): anchor(head, own) for head in region.iter(*HEADINGS)}
+    for heading in tree.iter(*HEADINGS):
+        if place := places.get(normalized_text(heading)):
+            heading.set("id", place)
+    text = _folded(kept)
+    verdicts: dict[Element, bool] = {}
+    links: dict[str, str] = {}
+    for link in region.iter("a"):
+        block = link.getparent()
+        while block is not None and block.tag not in BLOCKS:
+            block = block.getparent()
+        href, named = link.get("href"), normalized_text(link)
+        if block is None or not href or not named:
             continue
-        inner = " ".join(child.itertext()) if isinstance(tag, str) else ""
-        run.append((child, f"{inner}{child.tail or ''}"))
-    yield run
+        if block not in verdicts:
+            verdicts[block] = _folded(normalized_text(block)) in text
+        if verdicts[block]:
+            links.setdefault(href, named)
+    last = etree.SubElement(tree, "ul")
+    for href, named in links.items():
+        etree.SubElement(etree.SubElement(last, "li"), "a", href=href).text = named
 
 
-def _blank(element: Element, run: Run) -> None:
-    for place, (child, _) in enumerate(run):
-        if child is None:
-            element.text = None
-        elif place == 0:
-            child.tail = None
-        else:
-            child.tail = None
-            if child.getparent() is not None:
-                child.getparent().remove(child)
-
-
-def _triples(words: list[str]) -> list[tuple[str, str, str]]:
-    return list(zip(words, words[1:], words[2:], strict=False))
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.replace(_SOFT_HYPHEN, ""))
+def _folded(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text))} "

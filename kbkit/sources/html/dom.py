@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import dropwhile
 from typing import Any
 
@@ -31,26 +31,39 @@ _DROPPED_TAGS = str.split(
     "svg canvas audio video input dialog link meta base title datalist map colgroup"
 )
 _SITE_LINKS = 3  # links from which a header or footer is that of the site
-_NO_TEXT = str.split("script style noscript template button select textarea iframe object svg")
 _DROPPED_ROLES = frozenset({"navigation", "search", "banner", "menu", "menubar", "toolbar"})
-# class names and ids of page furniture in documentation generators
-_FURNITURE = frozenset(
+# class names and ids of controls, which are never content
+_CONTROLS = frozenset(
     str.split("""
         headerlink anchorjs-link hash-link header-anchor heading-anchor permalink
         anchor-link copybtn copy-button btn-copy copy-btn clipboard-copy
         zeroclipboard-container linenos linenodiv lineno gutter line-numbers-rows
-        blob-num sphinxsidebar related breadcrumb breadcrumbs theme-doc-breadcrumbs
-        theme-doc-toc-mobile theme-doc-footer theme-doc-version-badge pagination
-        pagination-nav pager prev-next-area prev-next-bottom rst-footer-buttons
-        rst-versions md-sidebar md-source-file md-footer md-header md-feedback edit-page
-        edit-this-page edit-page-link viewcode-link viewcode-back mw-editsection toc
-        tocnav table-of-contents on-this-page local-toc toctitle sr-only visually-hidden
-        screen-reader-text skip-link skip-to-content skipto navbar navheader navfooter
-        navigation topnav bottomnav subnav sub-nav sidebar site-footer site-header
-        page-footer cookie-banner share-buttons social-share printfooter catlinks
-        mainmenu submenu searchmenu
+        blob-num sr-only visually-hidden screen-reader-text skip-link skip-to-content skipto
+        mw-editsection viewcode-link viewcode-back edit-page edit-this-page edit-page-link
+        md-feedback md-source-file theme-doc-version-badge rst-versions cookie-banner
+        share-buttons social-share printfooter source_code method-source-code
         """)
 )
+# those of navigation, as far as it is nothing but links
+_NAVIGATION = frozenset(
+    str.split("""
+        sphinxsidebar related breadcrumb breadcrumbs theme-doc-breadcrumbs
+        theme-doc-toc-mobile theme-doc-footer pagination pagination-nav pager prev-next-area
+        prev-next-bottom rst-footer-buttons md-sidebar md-footer md-header toc tocnav
+        table-of-contents on-this-page local-toc toctitle navbar navheader navfooter nav-path
+        navpath navigation topnav bottomnav subnav sub-nav sidebar site-footer site-header
+        page-footer catlinks mainmenu submenu searchmenu search-results tablist menu
+        """)
+)
+_LINKED = 0.5  # share of the words of navigation that are links
+_LITTLE = 12  # words that navigation has without any link: its title, a note
+_STEP_RELATIONS = frozenset({"next", "prev", "previous", "up", "contents", "index", "start"})
+_STEP_KEYS = frozenset("nput")
+_STEP_LINKED = 0.4  # share of the words of a line of steps that are links
+_STEP_WORDS, _STEP_LINKS = 40, 8  # most words and links of a line of steps
+_SOURCE_TEXTS = frozenset({"source", "src", "view source", "view on github"})
+_SOURCE = re.compile(r"\b(?:src|source|viewcode)", re.IGNORECASE)
+_LISTS_TITLES = frozenset({"menu", "table of contents", "contents", "on this page"})
 _SELF_LINK_TEXTS = frozenset(
     {"", "#", "¶", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "∞"}
 )
@@ -127,16 +140,19 @@ def normalized_text(element: Element) -> str:
 
 
 def clean(body: Element) -> None:
-    """Remove what is never content: scripts, controls, furniture, hidden parts. In place."""
+    """Remove what is never content: scripts, controls, navigation, hidden parts. In place."""
     doomed = list(body.iter(*_DROPPED_TAGS))
     doomed += (part for part in body.iter("header", "footer") if _leads_elsewhere(part))
     for link in body.iter("a"):
         if _is_self_link(link):
             doomed.append(link)
+        elif _leads_to_source(link):
+            doomed.append(_wrapping(link))
         elif _names_place(link) and "#" in (link.get("href") or "") and _is_mark(link):
             # it says where the heading is, so it stays, but not its pilcrow
             link.text = None
     verdicts: dict[tuple[Any, ...], bool] = {}
+    navigation: list[Element] = []
     for element in _MARKED(body):
         key = (element.tag, *element.attrib.values(), *element.attrib)
         furniture = verdicts.get(key)
@@ -144,11 +160,110 @@ def clean(body: Element) -> None:
             furniture = verdicts[key] = _is_furniture(element, element.attrib)
         if furniture:
             doomed.append(element)
-    for element in doomed:
+        elif _is_named(element, _NAVIGATION):
+            navigation.append(element)
+    _drop(doomed, body)
+    _drop((part for part in navigation if _is_navigation(part)), body)
+    _drop(_steps(body), body)
+    _drop([head for head in body.iter("h1", "h2", "h3", "h4") if _heads_links(head)], body)
+
+
+def _drop(elements: Iterable[Element], body: Element) -> None:
+    for element in elements:
         if element is not body and element.getparent() is not None:
             if element.tag == "input" and element.get("type", "").lower() == "checkbox":
                 _keep_checkbox(element)
             drop_tree(element)
+
+
+def linked_share(element: Element) -> float:
+    """Share of the words of an element that are links, from 0 to 1; 1 where it has no words."""
+    total = len(normalized_text(element).split())
+    linked = sum(len(normalized_text(link).split()) for link in element.iter("a"))
+    return linked / total if total else 1.0
+
+
+def _is_named(element: Element, names: frozenset[str]) -> bool:
+    """Whether an element has one of some names as its class or id."""
+    tag = element.tag
+    if not names.isdisjoint((element.get("class") or "").lower().split()):
+        # reStructuredText's sidebar is part of the text
+        return not (tag == "aside" and "sidebar" in element.get("class").lower().split())
+    identity = element.get("id")
+    return bool(identity) and identity.lower() in names and tag not in (*HEADINGS, "section")
+
+
+def _is_navigation(element: Element) -> bool:
+    """Whether an element that is named like navigation is that: mostly links, or hardly a word."""
+    if next(element.iter("h1"), None) is not None or element.tag in ("td", "th"):
+        return False
+    if element.tag == "table" and next(element.iter("th"), None) is not None:
+        return False
+    words = len(normalized_text(element).split())
+    return linked_share(element) >= _LINKED or (
+        words <= _LITTLE and next(element.iter("p", "pre", "dl", "code"), None) is None
+    )
+
+
+def _steps(body: Element) -> list[Element]:
+    """Lines of links to the pages around a page: its next, the one above, the index."""
+    found: list[Element] = []
+    for link in body.iter("a"):
+        if _is_step(link):
+            line = link.getparent()
+            while line is not None and line.tag not in BLOCKS:
+                line = line.getparent()
+            around = line
+            while around is not None and around is not body and _is_line_of_steps(around):
+                line, around = around, around.getparent()
+            if line is not None and line is not around:
+                found.append(line)
+    return found
+
+
+def _is_step(link: Element) -> bool:
+    relations = (link.get("rel") or "").lower().split()
+    return not _STEP_RELATIONS.isdisjoint(relations) or link.get("accesskey") in _STEP_KEYS
+
+
+def _is_line_of_steps(element: Element) -> bool:
+    links = [link for link in element.iter("a") if link.get("href")]
+    steps = sum(map(_is_step, links))
+    if steps == 0 or len(links) > _STEP_LINKS or 2 * steps < len(links):
+        return False
+    if next(element.iter(*HEADINGS), None) is not None:
+        return False
+    words = len(normalized_text(element).split())
+    return words <= _STEP_WORDS and linked_share(element) >= _STEP_LINKED
+
+
+def _leads_to_source(link: Element) -> bool:
+    """A link to the source of what is described, beside its name or at the end of its line."""
+    text = "".join(link.itertext()).strip(" \t\r\n\xa0[]()").lower()
+    if text not in _SOURCE_TEXTS or (link.tail or "").strip(" \t\r\n\xa0[]()|·"):
+        return False
+    return bool(_SOURCE.search(f"{link.get('class') or ''} {link.get('href') or ''}"))
+
+
+def _wrapping(link: Element) -> Element:
+    """The outermost element of a line that holds nothing but a link."""
+    parent = link.getparent()
+    while (
+        parent.tag in ("span", "small", "sup", "b")
+        and len(parent) == 1
+        and not (parent.text or "").strip(" \t\r\n\xa0[]()")
+        and not parent.get("id")
+    ):
+        link, parent = parent, parent.getparent()
+    return link
+
+
+def _heads_links(heading: Element) -> bool:
+    """Whether a heading names a list of what stands below or beside the page."""
+    if normalized_text(heading).lower() not in _LISTS_TITLES:
+        return False
+    following = heading.getnext()
+    return following is None and not (heading.tail or "").strip()
 
 
 def _leads_elsewhere(part: Element) -> bool:
@@ -163,24 +278,11 @@ def _leads_elsewhere(part: Element) -> bool:
     return True
 
 
-def strip_scripts(body: Element) -> None:
-    """Remove only what is no text at all: scripts, styles, controls. In place."""
-    for element in list(body.iter(*_NO_TEXT)):
-        drop_tree(element)
-
-
 def _is_furniture(element: Element, attributes: Any) -> bool:
-    tag = element.tag
-    names = attributes.get("class")
-    if names:
-        for name in names.split():
-            if name.lower() in _FURNITURE:
-                # reStructuredText's sidebar is part of the text
-                return not (name == "sidebar" and tag == "aside")
-        if "contents" in names.split() and "topic" in names.split():
-            return True
-    identity = attributes.get("id")
-    if identity and identity.lower() in _FURNITURE and tag not in HEADINGS and tag != "section":
+    if _is_named(element, _CONTROLS):
+        return True
+    names = (attributes.get("class") or "").split()
+    if "contents" in names and "topic" in names:
         return True
     role = attributes.get("role")
     if role and role in _DROPPED_ROLES:
@@ -202,7 +304,7 @@ def _keep_checkbox(element: Element) -> None:
 def _is_self_link(link: Element) -> bool:
     """A link that a heading or term carries to itself (pilcrow, hash, chain)."""
     names = {name.lower() for name in classes(link)}
-    if names & _FURNITURE or link.get("aria-hidden") == "true":
+    if names & _CONTROLS or link.get("aria-hidden") == "true":
         return not _names_place(link)
     href = link.get("href")
     if not href or "#" not in href or _names_place(link):

@@ -20,7 +20,6 @@ from kbkit.models.plain import plain
 from kbkit.sources.html import articles
 from kbkit.sources.html.applications import NEEDS_BROWSER, is_shell
 from kbkit.sources.html.dom import (
-    HEADINGS,
     Element,
     anchor,
     clean,
@@ -28,16 +27,20 @@ from kbkit.sources.html.dom import (
     normalized_text,
     parse,
     self_links,
-    strip_scripts,
     to_html,
 )
 from kbkit.sources.html.licenses import page_license
 from kbkit.sources.html.regions import (
     Region,
     ancestry,
+    block_keys,
     enclosing_element,
     find_region,
+    key_of,
     landmark,
+    lead,
+    title_block,
+    trim,
     word_counts,
 )
 from kbkit.sources.html.writer import MarkdownWriter
@@ -45,16 +48,12 @@ from kbkit.sources.html.writer import MarkdownWriter
 _SUFFIX = re.compile(r"\s+(?:[—–|·•»]|::|-)\s+[^—–|·•»]{1,80}$")
 _BODY = re.compile("<body", re.IGNORECASE)
 _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
-_GENERATORS = re.compile(
-    r"sphinx|docutils|mkdocs|docusaurus|docbook|asciidoc|antora|javadoc|rustdoc|vitepress|hugo"
-    r"|gitbook|doxygen|starlight|mdbook|jekyll",
-    re.IGNORECASE,
+_EDITION = re.compile(
+    r"\s+\([^()]*(?:version|edition|release|manual|reference|guide)[^()]*\)$", re.IGNORECASE
 )
 _DESCRIPTIONS = ("description", "og:description")
 _DESCRIPTION = 1_000  # characters of one that are kept
-_LED_HEADINGS = 4  # which a table of contents leads to, as that of a manual does
-_FEW = 20  # words that trafilatura has to keep before it may judge what stays of a page
-_LOST, _LOST_WORDS = 0.1, 50  # share and words of the kept text that cleaning may take out
+_TITLE = 500  # characters of a title that are kept
 NOINDEX = "noindex"
 """How the reason begins where a page asks not to be indexed."""
 _DEEP = "nested too deeply to be read"
@@ -73,6 +72,7 @@ class ExtractedPage:
         noindex: The page asks not to be indexed.
         refresh: Where a ``meta refresh`` leads, or ``""``.
         ballot: Vote on the site's template; empty when a known region was used.
+        texts: Keys of its texts, by which pages of the site are compared; empty without a vote.
         license: What the page states of its license.
         description: What the page's head states that the page is, or ``""``.
         article: The page was read as an ordinary article, by trafilatura's judgement.
@@ -91,6 +91,7 @@ class ExtractedPage:
     license: License = field(default_factory=License)
     description: str = ""
     ballot: tuple[Region, ...] = ()
+    texts: frozenset[int] = frozenset()
     article: bool = False
     reason: str = ""
     failed: bool = False
@@ -104,7 +105,14 @@ class ExtractedPage:
         return self.license.to_metadata() | described
 
 
-def extract(html: str, url: str, regions: tuple[Region, ...] = ()) -> ExtractedPage:
+def extract(
+    html: str,
+    url: str,
+    regions: tuple[Region, ...] = (),
+    *,
+    common: frozenset[int] = frozenset(),
+    alone: bool = True,
+) -> ExtractedPage:
     """Read a page.
 
     Args:
@@ -112,6 +120,8 @@ def extract(html: str, url: str, regions: tuple[Region, ...] = ()) -> ExtractedP
         url: Its address, which relative links start from.
         regions: Content elements of the site's templates; a page that has none of them, or in
             which the one found holds suspiciously little, is decided by trafilatura.
+        common: Keys of texts that most pages of the site have, as `SiteTemplate.common`.
+        alone: No other pages of its site are known, so it may be an article that does not say so.
 
     Returns:
         What the page says; ``reason`` tells why there is no content, or that the page asks
@@ -123,12 +133,20 @@ def extract(html: str, url: str, regions: tuple[Region, ...] = ()) -> ExtractedP
     try:
         if not _BODY.search(html):
             html = to_html(root)
-        return _read(root, html, url, regions)
+        return _read(root, html, url, regions, common, alone=alone)
     except RecursionError:
         return ExtractedPage(reason=_DEEP, failed=True)
 
 
-def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> ExtractedPage:
+def _read(
+    root: Element,
+    html: str,
+    url: str,
+    regions: tuple[Region, ...],
+    common: frozenset[int],
+    *,
+    alone: bool,
+) -> ExtractedPage:
     base = _base(root, url)
     robots, refresh, description = _meta(root, base)
     nofollow = "nofollow" in robots or "none" in robots
@@ -148,24 +166,35 @@ def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Ex
     if not about.get("reason") and is_shell(root):
         return ExtractedPage(reason=NEEDS_BROWSER, **about)
     own = self_links(body)
+    stated = not regions and articles.is_stated(root)
     clean(body)
+    named = next((text for part in root.iter("title") if (text := normalized_text(part))), "")
     region = _known(body, regions)
-    ballot: tuple[Region, ...] = ()
     article = False
     if region is None:
         # a tree of its own, since trafilatura changes what it reads
-        text = _trafilatura(html)
+        kept, tree = _trafilatura(html)
         region = body
-        if text.strip():
-            region = landmark(enclosing_element(body, text), body)
-            ballot = () if about["noindex"] else ancestry(region)
-            if not _is_documentation(root, body, region, own):
-                kept = articles.MainText(text)
-                article = kept.words.total() >= _FEW
-        if article:
-            root, body, region = _article(root, body, html, kept)
-    heading, title = _title(root, body, region)
-    content = MarkdownWriter(base, own, links_last=article).write(region).strip()
+        if kept.strip():
+            region = landmark(enclosing_element(body, kept), body)
+            if not about["noindex"]:
+                about["ballot"] = ancestry(region)
+                about["texts"] = block_keys(body) | {key_of(named)}
+            article = tree is not None and not regions and articles.is_article(
+                body, region, kept, own, stated=stated, alone=alone
+            )  # fmt: skip
+    own_name = "" if key_of(named) in common else named
+    if article:
+        heading, title = _title(body, region, own_name, common)
+        articles.complete(tree, region, kept, own)
+        region, heading = tree, _same_heading(tree, title)
+    else:
+        if found := title_block(body, region, own_name, common):
+            lead(region, *found)
+        trim(region, common)
+        heading, title = _title(body, region, own_name, common)
+    title = title or named[:_TITLE]
+    content = MarkdownWriter(base, own).write(region).strip()
     if not re.search(r"\w", content):
         return ExtractedPage(title=title, **{"reason": "no text", **about})
     inside = heading is not None and (region is heading or region in heading.iterancestors())
@@ -173,26 +202,7 @@ def _read(root: Element, html: str, url: str, regions: tuple[Region, ...]) -> Ex
         place = anchor(heading, own) if heading is not None else ""
         mark = f" {{#{place}}}" if place else ""
         content = f"# {escape(title)}{mark}\n\n{content}"
-    return ExtractedPage(
-        title=title, content=content + "\n", ballot=ballot, article=article, **about
-    )
-
-
-def _article(
-    root: Element, body: Element, html: str, kept: articles.MainText
-) -> tuple[Element, Element, Element]:
-    """The tree of an article, its body, and the element that holds the text, pruned."""
-    lost = 1 - kept.coverage(body)
-    if lost > _LOST and lost * kept.words.total() > _LOST_WORDS:
-        # what looked like furniture held the text, as happens where consent is asked for
-        again = parse(html)
-        bare = again.find("body") if again is not None else None
-        if bare is not None:
-            root, body = again, bare
-            strip_scripts(body)
-    region = articles.enclosing_element(body, kept)
-    articles.prune(region, kept)
-    return root, body, region
+    return ExtractedPage(title=title, content=content + "\n", article=article, **about)
 
 
 def _known(body: Element, regions: tuple[Region, ...]) -> Element | None:
@@ -211,26 +221,10 @@ def _known(body: Element, regions: tuple[Region, ...]) -> Element | None:
     return None
 
 
-def _is_documentation(
-    root: Element, body: Element, region: Element, own: dict[Element, str]
-) -> bool:
-    """Whether a page that no template is known for looks like documentation."""
-    if own or next(region.iter("pre"), None) is not None:
-        return True
-    for element in root.iter("meta"):
-        if (element.get("name") or "").lower() == "generator":
-            return bool(_GENERATORS.search(element.get("content") or ""))
-    if next((True for term in region.iter("dt") if term.get("id")), False):
-        return True
-    headings = [heading for heading in region.iter(*HEADINGS) if normalized_text(heading)]
-    targets = {(link.get("href") or "").partition("#")[2] for link in body.iter("a")}
-    led = sum(bool(place := anchor(head, own)) and place in targets for head in headings)
-    return led >= _LED_HEADINGS and led >= 0.9 * len(headings)
-
-
-def _trafilatura(html: str) -> str:
-    """The text that trafilatura keeps of a page."""
+def _trafilatura(html: str) -> tuple[str, Element | None]:
+    """What trafilatura keeps of a page: its text, and its tree as HTML."""
     import trafilatura
+    from trafilatura.htmlprocessing import convert_to_html
 
     # it logs errors about pages without text, which would go to the user's terminal
     logger = logging.getLogger("trafilatura")
@@ -240,10 +234,12 @@ def _trafilatura(html: str) -> str:
         kept: Any = trafilatura.bare_extraction(
             html, include_comments=False, include_tables=True, with_metadata=False, as_dict=False
         )
+        text, tree = getattr(kept, "text", None), getattr(kept, "body", None)
+        if not isinstance(text, str) or tree is None:
+            return "", None
+        return text, convert_to_html(tree)[0]
     except Exception:  # whatever a hostile page breaks in it, the body remains
-        return ""
-    text = getattr(kept, "text", None)
-    return text if isinstance(text, str) else ""
+        return "", None
 
 
 def _base(root: Element, url: str) -> str:
@@ -304,18 +300,33 @@ def _joined(base: str, href: str) -> str:
         return ""
 
 
-def _title(root: Element, body: Element, region: Element) -> tuple[Element | None, str]:
-    """The heading that names the page, if there is one, and the page's title."""
-    named = next((text for element in root.iter("title") if (text := normalized_text(element))), "")
+def _title(
+    body: Element, region: Element, named: str, common: frozenset[int]
+) -> tuple[Element | None, str]:
+    """The heading that names the page, if there is one, and the page's title.
+
+    Args:
+        body: The page.
+        region: Its content.
+        named: What its head calls it, unless other pages are called the same.
+        common: Keys of texts that most pages of the site have.
+    """
     for place in (region, body):
         for heading in place.iter("h1"):
             text = normalized_text(heading).rstrip("¶# ")
             # outside of the content, a heading may as well be the name of the site
-            if text and (place is region or not named or text in named):
-                return heading, text[:500]
+            if text and key_of(text) not in common and (place is region or text in named):
+                return heading, text[:_TITLE]
     if named:
-        return None, (_SUFFIX.sub("", named) or named)[:500]
-    for heading in region.iter("h2", "h3"):
-        if text := normalized_text(heading).rstrip("¶# "):
-            return heading, text[:500]
+        return None, (_SUFFIX.sub("", _EDITION.sub("", named)) or named)[:_TITLE]
+    for heading in region.iter("h2", "h3", "h4"):
+        text = normalized_text(heading).rstrip("¶# ")
+        if text and key_of(text) not in common:
+            return heading, text[:_TITLE]
     return None, ""
+
+
+def _same_heading(tree: Element, title: str) -> Element | None:
+    """The first heading of a tree, if it is the page's title."""
+    first = next(tree.iter("h1", "h2"), None)
+    return first if first is not None and normalized_text(first) == title else None

@@ -24,6 +24,8 @@ class ExtractTask:
         charset: From the Content-Type header, or ``""``.
         regions: Content elements of the site's templates.
         measure: Also tell how faithfully the page was read.
+        common: Keys of texts that most pages of the site have.
+        alone: No other pages of its site are known.
         template: Texts of the site's template, as `html.fidelity.recurring` finds them.
     """
 
@@ -33,6 +35,8 @@ class ExtractTask:
     regions: tuple[Region, ...]
     measure: bool = False
     template: frozenset[int] = frozenset()
+    common: frozenset[int] = frozenset()
+    alone: bool = True
 
     @property
     def seconds(self) -> float:
@@ -59,7 +63,7 @@ def extract_page(task: ExtractTask) -> ExtractedPage:
     if kind := binary_kind(task.body):
         return ExtractedPage(reason=f"{kind}, though it is served as a page")
     html = decode(task.body, task.charset)
-    page = extract(html, task.url, task.regions)
+    page = extract(html, task.url, task.regions, common=task.common, alone=task.alone)
     if task.measure and page.content and len(html) < _MEASURABLE:
         page = _measured(page, html, task)
     return page

@@ -25,19 +25,15 @@ class InlineWriter:
 
     Args:
         base: Address that relative links start from.
-        links_last: Keep the running text free of addresses; `links` has them.
     """
 
-    def __init__(self, base: str, *, links_last: bool = False) -> None:
+    def __init__(self, base: str) -> None:
         self._base = base
-        self._links_last = links_last
         self._urls: dict[str, str] = {}
         self._plain = False  # inside a heading or term: no emphasis
         self._linkless = False  # nor links
         self._in_link = False
         self._emphasis: set[str] = set()
-        self.links: dict[str, str] = {}
-        """Text by address of the links that were kept out of the running text."""
 
     def line(self, element: Element, *, links: bool = False) -> str:
         """The content of a heading or term in one line, without emphasis.
@@ -138,9 +134,6 @@ class InlineWriter:
             return text
         url = self._safe(href)
         if not url:
-            return text
-        if self._links_last:
-            self.links.setdefault(url, " ".join(inner.replace(BREAK, " ").split()))
             return text
         before = " " if text[0].isspace() else ""
         after = " " if text[-1].isspace() else ""

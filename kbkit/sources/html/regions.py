@@ -8,10 +8,19 @@ and applied to the rest.
 from __future__ import annotations
 
 import re
+import zlib
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from kbkit.sources.html.dom import Element
+from kbkit.sources.html.dom import (
+    BLOCKS,
+    HEADINGS,
+    Element,
+    drop_tree,
+    linked_share,
+    normalized_text,
+)
 
 Signature = tuple[str, str, str, str]
 """Tag, id, class and role: what tells an element from others in a template."""
@@ -23,6 +32,14 @@ _LANDMARK_IDS = frozenset(
     {"content", "main-content", "main", "apicontent", "bodycontent", "mw-content-text"}
 )
 _WORD = re.compile(r"\w+")
+_FEWEST = 3  # pages from which something is said of a small site
+_SHARED, _SHARED_PAGES = 0.5, 4  # share and number of pages that have a text of the template
+_CONTAINERS = frozenset({"div", "section", "article", "main", "header", "footer", "center", "form"})
+_SHORT = 600  # characters up to which a block may be one of the template
+_TITLE_CLASSES = frozenset({"title", "caption", "headertitle", "page-title", "pagetitle"})
+_TEXTS = frozenset({*HEADINGS, "p", "pre", "ul", "ol", "dl", "table", "blockquote"})
+_TITLE_WORDS, _BESIDE = 30, 80  # most words of a title, and of the block around it
+_LINKED = 0.5  # share of the words of a block that is no title block, but a menu
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +137,145 @@ def landmark(element: Element, body: Element) -> Element:
     return best
 
 
+def block_keys(body: Element) -> frozenset[int]:
+    """Keys of the short blocks of a page, and of what names it, to compare pages by."""
+    keys = {key_of(text) for block in body.iter(*BLOCKS) if (text := _short_text(block))}
+    return frozenset(keys)
+
+
+def key_of(text: str) -> int:
+    """The key of a text, the same in every process."""
+    return zlib.crc32(text.encode("utf-8", "replace"))
+
+
+def _short_text(block: Element) -> str:
+    """The text of a block, or ``""`` if it is too long for one of a template."""
+    pieces: list[str] = []
+    size = 0
+    for piece in block.itertext():
+        size += len(piece)
+        if size > 2 * _SHORT:
+            return ""
+        pieces.append(piece)
+    text = " ".join("".join(pieces).split())
+    return text if len(text) <= _SHORT else ""
+
+
+def trim(region: Element, common: Collection[int]) -> None:
+    """Take off the region's begin and end what most pages of the site have too; in place.
+
+    Args:
+        region: The content element.
+        common: Keys of texts, as `SiteTemplate.common`.
+    """
+    if common:
+        for last in (False, True):
+            _trim(region, common, last=last)
+
+
+def _trim(element: Element, common: Collection[int], *, last: bool) -> bool:
+    """Trim one side of an element; whether anything is left to stand there."""
+    if not last and (element.text or "").strip():
+        return True
+    for child in list(element)[:: -1 if last else 1]:
+        tail = (child.tail or "").strip()
+        if last and tail:
+            return True
+        if isinstance(child.tag, str):
+            text = _short_text(child)
+            headed = child.tag in HEADINGS or next(child.iter(*HEADINGS), None) is not None
+            if text and not headed and key_of(text) in common:
+                drop_tree(child)
+            elif child.tag in _CONTAINERS:
+                if _trim(child, common, last=last):
+                    return True
+            elif text or normalized_text(child):
+                return True
+        if tail:
+            return True
+    return last and bool((element.text or "").strip())
+
+
+def title_block(
+    body: Element, region: Element, named: str, common: Collection[int]
+) -> tuple[Element, Element] | None:
+    """What names a page that has no such heading in its region: the title, and the block around it.
+
+    It stands before the region, or at its begin.
+
+    Args:
+        body: The page, cleaned.
+        region: Its content element.
+        named: The text of its ``title`` element, unless other pages have the same.
+        common: Keys of texts of the template, as `SiteTemplate.common`.
+    """
+    headed = [text for head in region.iter("h1") if (text := normalized_text(head))]
+    if any(not named or _alike(text, named) for text in headed):
+        return None
+    inside = False
+    for element in body.iter():
+        inside = inside or element is region
+        if inside and element.tag in _TEXTS:
+            return None
+        titled = not _TITLE_CLASSES.isdisjoint((element.get("class") or "").split())
+        if element.tag != "h1" and not titled:
+            continue
+        text = _own_text(element)
+        if not text or len(text.split()) > _TITLE_WORDS or key_of(text) in common:
+            continue
+        # beside another heading, only what the page is called first
+        right = _folded(named).startswith(_folded(text)) if headed else _alike(text, named)
+        if (right or not named) and next(element.iterancestors("td", "th"), None) is None:
+            return element, element if inside else _around(element, region)
+    return None
+
+
+def lead(region: Element, title: Element, block: Element) -> None:
+    """Put the block that names the page at the begin of its content; in place."""
+    inner = [part for part in title if part.tag in BLOCKS]
+    for part in inner:
+        drop_tree(part)
+    title.tag = "h1"
+    if region not in block.iterancestors():
+        drop_tree(block)
+        block.tail, region.text = region.text, None
+        region.insert(0, block)
+    for part in reversed(inner):
+        title.addnext(part)
+
+
+def _own_text(element: Element) -> str:
+    """The text of an element, that of blocks inside it aside."""
+    pieces = [element.text or ""]
+    for child in element:
+        if isinstance(child.tag, str) and child.tag not in BLOCKS:
+            pieces += child.itertext()
+        pieces.append(child.tail or "")
+    return " ".join("".join(pieces).split())
+
+
+def _alike(text: str, named: str) -> bool:
+    """Whether a heading and the title of a page name the same."""
+    text, named = _folded(text), _folded(named)
+    return text in named or named in text
+
+
+def _folded(text: str) -> str:
+    return f" {' '.join(_WORD.findall(text.lower()))} "
+
+
+def _around(title: Element, region: Element) -> Element:
+    """The largest block around a title that is short, no menu, and does not hold the region."""
+    holders = set(region.iterancestors())
+    block = title
+    parent = title.getparent()
+    while parent is not None and parent not in holders:
+        if len(normalized_text(parent).split()) > _BESIDE or linked_share(parent) >= _LINKED:
+            break
+        block, parent = parent, parent.getparent()
+    return block
+
+
 def _signature(element: Element) -> Signature:
     names = " ".join(sorted((element.get("class") or "").split()))
     identity = element.get("id") or ""
@@ -135,22 +291,39 @@ class SiteTemplate:
 
     Attributes:
         regions: Content elements to try, most trusted first.
+        common: Keys of texts (`key_of`) that most pages have: of the template, and titles.
     """
 
     regions: tuple[Region, ...] = ()
+    common: frozenset[int] = frozenset()
     _votes: list[tuple[Region, ...]] = field(default_factory=list)
+    _texts: list[frozenset[int]] = field(default_factory=list)
     _articles: int = 0
+    _closed: bool = False
 
     @property
     def settled(self) -> bool:
         """Whether enough pages have voted."""
-        return len(self._votes) >= LEARNED_FROM
+        return self._closed or len(self._votes) >= LEARNED_FROM
 
-    def vote(self, ballot: tuple[Region, ...], *, article: bool = False) -> bool:
+    def close(self) -> None:
+        """Decide by the votes there are, of a site that has few pages."""
+        if not self.settled and len(self._votes) >= _FEWEST:
+            self._closed = True
+            self._count()
+
+    def vote(
+        self,
+        ballot: tuple[Region, ...],
+        texts: frozenset[int] = frozenset(),
+        *,
+        article: bool = False,
+    ) -> bool:
         """Take a page's vote: its content element and all around it, innermost first.
 
         Args:
             ballot: The page's vote.
+            texts: Keys of its texts, as `block_keys` finds them.
             article: The page is an ordinary article. Where most pages are, no template is
                 trusted, since it would not tell their text from the teasers and forms amid it.
 
@@ -160,6 +333,8 @@ class SiteTemplate:
         if len(self._votes) > 500:
             return True
         self._votes.append(ballot)
+        if not self.settled or len(self._texts) < LEARNED_FROM:
+            self._texts.append(texts)
         self._articles += article
         if len(self._votes) >= LEARNED_FROM and len(self._votes) % LEARNED_FROM == 0:
             self._count()
@@ -173,6 +348,10 @@ class SiteTemplate:
         """
         if self._articles > 0.5 * len(self._votes):
             return
+        if not self.common:
+            keys = Counter(key for texts in self._texts for key in texts)
+            need = max(_SHARED_PAGES, _SHARED * len(self._texts))
+            self.common = frozenset(key for key, count in keys.items() if count >= need)
         ballots = list(self._votes)
         chosen = list(self.regions)
         for _ in range(3):

@@ -97,9 +97,13 @@ class SiteExtractor:
 
     def settle(self) -> None:
         """No more pages come for now: give the last word on those held back."""
+        self._template.close()
         held, self._held = self._held, []
+        if self._template.regions or self._template.common:
+            self._waiting.extend(item for item, _ in held)
+            return
         for item, page in held:
-            self._ready.append(Extraction(item.key, replace(page, ballot=()), final=True))
+            self._ready.append(Extraction(item.key, _bare(page), final=True))
 
     def poll(self, timeout: float, *, backlog: int = 0) -> Extraction | None:
         """Read on, or wait for the workers.
@@ -160,7 +164,16 @@ class SiteExtractor:
         item.tried = self._template.regions
         self._jobs += 1
         measure = self._jobs <= _MEASURED_FIRST or self._jobs % _MEASURED_THEN == 0
-        return ExtractTask(item.url, item.body, item.charset, item.tried, measure, self._common)
+        return ExtractTask(
+            item.url,
+            item.body,
+            item.charset,
+            item.tried,
+            measure,
+            self._common,
+            self._template.common,
+            alone=False,
+        )
 
     def _compare(self, item: _Page, page: ExtractedPage) -> None:
         """Learn which texts the pages of the site have in common, from the first of them."""
@@ -177,7 +190,7 @@ class SiteExtractor:
         """Take what a page says: it is final, or votes and waits for the template."""
         self._compare(item, page)
         page = replace(page, survey=frozenset())
-        last = Extraction(item.key, replace(page, ballot=()), final=True)
+        last = Extraction(item.key, _bare(page), final=True)
         if not page.ballot:
             self._ready.append(last)
             return
@@ -186,15 +199,20 @@ class SiteExtractor:
                 # the template was found while this page was read without it
                 self._waiting.append(item)
                 return
-            self._template.vote(page.ballot, article=page.article)
+            self._template.vote(page.ballot, page.texts, article=page.article)
             self._ready.append(last)
             return
         self._held.append((item, page))
         self._ready.append(Extraction(item.key, page, final=False))
-        if self._template.vote(page.ballot, article=page.article):
+        if self._template.vote(page.ballot, page.texts, article=page.article):
             held, self._held = self._held, []
-            if self._template.regions:
+            if self._template.regions or self._template.common:
                 self._waiting.extend(other for other, _ in held)
             else:
                 self._held = held
                 self.settle()
+
+
+def _bare(page: ExtractedPage) -> ExtractedPage:
+    """A page without its vote."""
+    return replace(page, ballot=(), texts=frozenset())

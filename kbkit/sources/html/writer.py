@@ -51,18 +51,14 @@ class MarkdownWriter:
     Args:
         base: Address that relative links start from.
         own_anchors: Anchors that headings name through their own links.
-        links_last: Keep the running text free of addresses; its links stand in a list at the
-            end, each address once.
     """
 
     def __init__(
         self,
         base: str,
         own_anchors: dict[Element, str] | None = None,
-        *,
-        links_last: bool = False,
     ) -> None:
-        self._spans = InlineWriter(base, links_last=links_last)
+        self._spans = InlineWriter(base)
         self._own = own_anchors or {}
         self._level = 0
         self._holders: set[Element] = set()
@@ -84,9 +80,6 @@ class MarkdownWriter:
                 self._holders.add(parent)
                 parent = parent.getparent()
         blocks = self._block(region) if region.tag in BLOCKS else self._blocks(region)
-        if self._spans.links:
-            links = (f"-   [{text}]({url})" for url, text in self._spans.links.items())
-            blocks.append("\n".join(links))
         return "\n\n".join(blocks)
 
     def _blocks(self, element: Element) -> list[str]:

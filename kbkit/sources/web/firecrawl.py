@@ -241,7 +241,7 @@ class _PageError(Exception):
 
 
 def _read(item: Any, url: str, title: str) -> ExtractedPage:
-    page = extract(item.raw_html, url) if item.raw_html else ExtractedPage()
+    page = extract(item.raw_html, url, alone=False) if item.raw_html else ExtractedPage()
     if page.content or page.reason.startswith("noindex") or not item.markdown:
         return page
     from html import escape
@@ -250,7 +250,8 @@ def _read(item: Any, url: str, title: str) -> ExtractedPage:
 
     body = MarkdownIt("commonmark", {"html": False}).enable("table").render(item.markdown)
     head = f"<title>{escape(title)}</title>"
-    return extract(f"<html><head>{head}</head><body><main>{body}</main></body></html>", url)
+    html = f"<html><head>{head}</head><body><main>{body}</main></body></html>"
+    return extract(html, url, alone=False)
 
 
 def _explained(error: Any) -> str:

@@ -12,9 +12,9 @@ PROSE = "<p>" + "Some prose stands around what is looked at, as in a manual. " *
 
 def markdown(body: str) -> str:
     """The Markdown of what stands between two paragraphs of a manual's page."""
-    head = '<meta name="generator" content="MkDocs"><title>T</title>'
-    page = f"<html><head>{head}</head><body><main><h1>T</h1>{PROSE}{body}{PROSE}</main></body>"
-    content = extract(page, URL).content
+    main = f"<main><h1>T</h1>{PROSE}{body}{PROSE}</main>"
+    page = f"<html><head><title>T</title></head><body>{main}</body>"
+    content = extract(page, URL, alone=False).content
     prose = PROSE.removeprefix("<p>").removesuffix("</p>").strip()
     start, between, end = content.split(prose)
     assert (start, end) == ("# T\n\n", "\n")

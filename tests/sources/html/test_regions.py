@@ -1,0 +1,156 @@
+"""Which part of a page is content: pages of sites, and pages on their own."""
+
+from __future__ import annotations
+
+import pytest
+
+from kbkit.sources.html.extract import ExtractedPage, extract
+from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
+from kbkit.sources.html.site_extractor import SiteExtractor
+from tests.sources.html.generated_pages import PAGES
+
+URL = "https://docs.example/p.html"
+TEXT = "It takes a while until the water boils, and a while longer until the tea is ready. "
+
+
+def site(*pages: str) -> list[ExtractedPage]:
+    """Pages as they are read where they are a site."""
+    reader = SiteExtractor(processes=1)
+    for place, html in enumerate(pages):
+        reader.submit(place, f"https://docs.example/p{place or ''}.html", html.encode(), "")
+    found: dict[int, ExtractedPage] = {}
+    while reader.pending:
+        if not reader.busy:
+            reader.settle()
+        reading = reader.poll(1)
+        if reading is not None and reading.final:
+            found[reading.key] = reading.page
+    return [found[place] for place in range(len(pages))]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "articles that are manuals",
+        "a title block beside the content",
+        "a caption that names the page",
+        "content that is called related",
+        "steps to the pages around",
+        "links to the source",
+        "the foot of every page",
+        "a menu of the site",
+    ],
+)
+def test_the_content_of_a_generator_s_page(name: str) -> None:
+    page = PAGES[name]
+    bodies = [f"<title>Manual</title><body>{body}</body>" for body in (page.html, *page.others)]
+    template = recurring([survey(body) for body in bodies])
+    measured = Fidelity()
+    content = site(*bodies)[0].content
+    assert measured.add(bodies[0], content, url=URL, template=template) is not None
+    lost = {kind: measured.lost[kind] for kind in KINDS}
+    assert {kind: things for kind, things in lost.items() if things} == {}, content
+
+
+@pytest.mark.parametrize(
+    ("head", "foot"),
+    [
+        ('<meta property="og:type" content="article">', ""),
+        ('<meta property="article:published_time" content="2026-01-01">', ""),
+        ('<script type="application/ld+json">{"@type": "BlogPosting"}</script>', ""),
+        ("", '<div id="comments"></div>'),
+        ("", '<p class="byline">By Ann</p>'),
+    ],
+)
+def test_a_page_of_a_site_is_an_article_where_it_says_or_shows_so(head: str, foot: str) -> None:
+    text = "".join(f"<p>{number}. {TEXT}</p>" for number in range(8))
+    html = (
+        f"<html><head><title>Tea</title>{head}</head><body><article><h1>Tea</h1>{text}</article>"
+        f"{foot}</body></html>"
+    )
+    assert extract(html, URL, alone=False).article
+    # on its own a page may be an article that says nothing of itself
+    silent = html.replace(head, "").replace(foot, "") if head or foot else html
+    assert extract(silent, URL).article
+    assert not extract(silent, URL, alone=False).article
+
+
+def test_what_says_that_it_is_an_article_is_none_if_its_sections_would_be_lost() -> None:
+    body = PAGES["articles that are manuals"].html
+    head = "<title>Kettle</title><meta property='og:type' content='article'>"
+    page = extract(f"<html><head>{head}</head><body>{body}</body></html>", URL, alone=False)
+    assert not page.article
+    assert "## Safety\n\nHot.\n\n-   Keep away.\n-   Unplug.\n" in page.content
+
+
+def test_articles_with_code_keep_it_or_are_read_whole() -> None:
+    head = '<meta property="og:type" content="article">'
+    text = "".join(f"<p>{number}. {TEXT}</p>" for number in range(8))
+    code = "<pre>kettle --boil\n    --minutes 3</pre>"
+    page = extract(f"{head}<article><h1>Tea</h1>{text}{code}{text}</article>", URL)
+    assert "```\nkettle --boil\n    --minutes 3\n```" in page.content
+    bare = extract(f"<article><h1>Tea</h1>{text}{code}{text}</article>", URL)
+    assert not bare.article
+
+
+def test_titles_that_repeat_give_way_to_what_names_the_page() -> None:
+    frame = (
+        "<html><head><title>The Kitchen Library</title></head><body><div class='top'>"
+        "<div class='summary'><a href='#m'>Members of it</a> <a href='/all'>All members</a></div>"
+        "<div class='headertitle'><div class='title'>{0} Reference"
+        "<div class='in'><a href='/k'>Module</a></div></div></div></div>"
+        "<div class='contents'><p>{1} {0}.</p><h2>Members</h2><p>{0} of {2}</p></div></body></html>"
+    )
+    names = ("Kettle", "Cup", "Spoon", "Saucer", "Pot", "Leaf", "Sieve", "Timer", "Tray")
+    pages = site(*(frame.format(name, TEXT * 2, name[::-1]) for name in names))
+    assert [page.title for page in pages] == [f"{name} Reference" for name in names]
+    assert pages[0].content.startswith("# Kettle Reference\n\n[Module](https://docs.example/k)\n")
+    assert "All members" not in pages[0].content
+
+
+def test_the_edition_of_a_manual_is_no_part_of_a_page_s_title() -> None:
+    head = "<title>Steeping (The Tea Manual, version 7)</title>"
+    page = extract(f"<html><head>{head}</head><body><p>{TEXT}</p></body></html>", URL)
+    assert page.title == "Steeping"
+    signal = extract(f"<title>brew(1)</title><body><p>{TEXT}</p></body>", URL)
+    assert signal.title == "brew(1)"
+
+
+def test_names_of_navigation_remove_only_what_is_navigation() -> None:
+    text = (
+        f"<main><h1>Tea</h1><div class='menu'><p>{TEXT}</p></div>"
+        f"<div class='toc'><p>{TEXT}<a href='/x'>more</a></p></div>"
+        "<div class='pagination'><a href='/1'>Page one</a> <a href='/2'>Page two</a></div>"
+        "<div class='sidebar'><ul><li><a href='/a'>Apples</a></li></ul></div>"
+        f"<span class='lineno'>17 {TEXT}</span></main>"
+    )
+    content = extract(text, URL, alone=False).content
+    assert content.count(TEXT.strip()) == 2
+    assert not any(gone in content for gone in ("Page one", "Apples", "17"))
+
+
+def test_steps_to_neighbours_go_and_links_in_text_stay() -> None:
+    html = (
+        "<body><div class='nav-panel'><p>Next: <a href='n' accesskey='n' rel='next'>Cups</a>, "
+        "Previous: <a href='p' accesskey='p' rel='prev'>Leaves</a> [<a href='c'>Contents</a>]"
+        "</p></div><h2>Water</h2>"
+        f"<p>{TEXT}<a href='n' rel='next'>The next chapter</a> tells what to drink from."
+        f" {TEXT}</p>"
+    )
+    content = extract(html, URL, alone=False).content
+    assert "Contents" not in content
+    assert "Leaves" not in content
+    assert "[The next chapter](https://docs.example/n) tells" in content
+
+
+def test_texts_that_all_pages_begin_or_end_with_go_and_those_amid_stay() -> None:
+    frame = (
+        "<body><div id='all'><div class='lead'>Tea house, open daily</div><h1>{0}</h1>"
+        "<p>{1} {0}.</p><p>Ask the waiter.</p><p>{0}? {1}</p><p>Printed on tea leaves</p></div>"
+    )
+    names = ("Kettle", "Cup", "Spoon", "Saucer", "Pot", "Leaf", "Sieve", "Timer", "Tray")
+    for page, name in zip(site(*(frame.format(n, TEXT) for n in names)), names, strict=True):
+        assert page.content.startswith(f"# {name} ")
+        assert "Ask the waiter." in page.content
+        assert "Tea house" not in page.content
+        assert "Printed" not in page.content
