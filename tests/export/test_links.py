@@ -56,3 +56,20 @@ def test_relative_links_between_files_without_an_address(links):
 
     assert resolve("a%20b.md") == resolve("a b.md") == "a-b.md"
     assert resolve("../../index.md") is None
+
+
+def test_routes_of_scripts_are_pages_of_their_own():
+    links = LinkMap({
+        "https://x.org/docs/": "docs/index.md",
+        "https://x.org/docs/#/guide": "docs/guide.md",
+        "https://x.org/docs/#!/old/": "docs/old.md",
+    })  # fmt: skip
+
+    def leads(href):
+        return links.resolve(href, base="https://x.org/docs/#/guide", path="docs/guide.md")
+
+    assert leads("https://x.org/docs/") == leads("https://x.org/docs/#/") == "index.md"
+    assert leads("https://x.org/docs/#/guide?id=water") == "guide.md#water"
+    assert leads("https://x.org/docs/#!/old") == "old.md"
+    assert leads("https://x.org/docs/#part") == "index.md#part"
+    assert leads("https://x.org/docs/#/none") == "https://x.org/docs/#/none"

@@ -13,7 +13,10 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @lru_cache(maxsize=65_536)
 def canonical(uri: str) -> str:
-    """The form of a URI under which equal places are equal; its fragment is dropped."""
+    """The form of a URI under which equal places are equal.
+
+    Its fragment is dropped, unless it is a route of scripts (``#/guide``), which is a page.
+    """
     try:
         split = urlsplit(uri)
         port = split.port
@@ -27,7 +30,9 @@ def canonical(uri: str) -> str:
         host = f"{host}:{port}"
     path = unquote(split.path) or "/"
     query = f"?{split.query}" if split.query else ""
-    return f"{split.scheme}://{host}{path}{query}"
+    route = split.fragment.partition("?")[0]
+    mark = f"#{unquote(route)}" if route.removeprefix("!").startswith("/") else ""
+    return f"{split.scheme}://{host}{path}{query}" + (mark if len(mark) > 2 else "")
 
 
 class LinkMap:
@@ -79,6 +84,9 @@ class LinkMap:
         page = self._paths.get(canonical(target)) or self._paths.get(canonical(href))
         if page is not None:
             _, hash_, fragment = target.partition("#")
+            if fragment.removeprefix("!").startswith("/"):
+                # a route; the place in its page follows
+                _, hash_, fragment = fragment.partition("?id=")
             return relative(page, path) + (in_page(fragment) if hash_ else "")
         if scheme in SAFE_SCHEMES:
             return quote(target, safe="!#$%&'*+,/:;=?@[]~")

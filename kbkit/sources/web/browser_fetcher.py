@@ -29,6 +29,8 @@ from kbkit.sources.web.urls import origin
 
 _PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
 _KEPT = 50_000_000  # bytes of scripts, styles and shells that are kept
+SHOWN_ALREADY = "shows what"
+"""How the reason begins why a route is skipped that is a place in a page."""
 _PLACES = 3  # routes that show what the page shows already, after which the others are believed to
 _SAME = 0.01  # share of lines by which such a route may differ
 _LEADS = '<meta http-equiv="refresh" content="0; url={}">'
@@ -202,4 +204,4 @@ class BrowserFetcher:
 
 
 def _place(url: str, address: str) -> Response:
-    return Response(url, Outcome.SKIPPED, f"shows what {address} shows", status=200)
+    return Response(url, Outcome.SKIPPED, f"{SHOWN_ALREADY} {address} shows", status=200)

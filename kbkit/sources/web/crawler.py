@@ -17,7 +17,7 @@ from kbkit.sources.html.applications import NEEDS_BROWSER
 from kbkit.sources.html.extract import NOINDEX, ExtractedPage
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.web import page_events
-from kbkit.sources.web.browser_fetcher import open_page_fetcher
+from kbkit.sources.web.browser_fetcher import SHOWN_ALREADY, open_page_fetcher
 from kbkit.sources.web.downloads import Downloads, PageRequest, RateLimiter
 from kbkit.sources.web.fetch import Response
 from kbkit.sources.web.page_events import Validators
@@ -61,7 +61,7 @@ class CrawlRun:
             concurrency=spec.concurrency,
         )  # fmt: skip
         self._refusals = Refusals()
-        self._shells = Refusals()  # pages that hold an application and no text
+        self._alike = Refusals()  # pages that were met, of which there may be as many
         self._reader = SiteExtractor()
         self._frontier: deque[PageRequest] = deque()
         self._seen: set[str] = set()
@@ -91,7 +91,7 @@ class CrawlRun:
             yield SourceEvent(self._spec.url, Outcome.FAILED, reason="malformed address")
             return
         yield from self._crawl()
-        yield from self._shells.events(())
+        yield from self._alike.events(())
 
     def _crawl(self) -> Iterator[SourceEvent]:
         self._resume()
@@ -215,6 +215,9 @@ class CrawlRun:
 
     def _not_fetched(self, task: PageRequest, response: Response) -> SourceEvent:
         event = page_events.event_without_body(task, response)
+        if response.reason.startswith(SHOWN_ALREADY):
+            self._alike.add(task.url, response.reason)
+            event = replace(event, reason="")
         if response.outcome is Outcome.UNCHANGED:
             earlier = task.earlier
             assert earlier is not None
@@ -289,7 +292,7 @@ class CrawlRun:
         elif not page.content:
             reason = reason or "no text"
         if reason == NEEDS_BROWSER:
-            self._shells.add(uri, reason)
+            self._alike.add(uri, reason)
             return SourceEvent(record.url, Outcome.SKIPPED, record=record)
         if reason:
             outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kbkit.sources.web.urls import canonical, index_alias
+from kbkit.sources.web.urls import Scope, canonical, index_alias
 
 BASE = "https://docs.example/a/b.html"
 
@@ -41,3 +41,19 @@ def test_index_pages_are_their_folder() -> None:
     assert index_alias("https://x/a/") == "https://x/a/index.html"
     assert index_alias("https://x/a/index.html") == "https://x/a/"
     assert index_alias("https://x/a/b.html") == ""
+
+
+def test_routes_of_scripts_are_kept_where_they_are_asked_for() -> None:
+    def routed(url: str) -> str:
+        return canonical(url, "https://x.org/docs/", routes=True)
+
+    assert routed("#/guide") == "https://x.org/docs/#/guide"
+    assert routed("#/guide?id=water") == "https://x.org/docs/#/guide"
+    assert routed("#!/a b") == "https://x.org/docs/#!/a%20b"
+    assert routed("#/") == routed("#!/") == routed("#part") == routed("#") == "https://x.org/docs/"
+    assert canonical("#/guide", "https://x.org/docs/") == "https://x.org/docs/"
+    assert Scope("https://x.org/docs/").link("#/guide", "https://x.org/docs/") == (
+        "https://x.org/docs/"
+    )
+    scope = Scope("https://x.org/docs/", routes=True)
+    assert scope.link("#/guide", "https://x.org/docs/#/tea") == "https://x.org/docs/#/guide"
