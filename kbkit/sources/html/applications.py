@@ -35,6 +35,7 @@ _WAIT = re.compile(
 )
 _JAVASCRIPT = re.compile(r"\bjava\s?script\b", re.IGNORECASE)
 _ASKS = re.compile(r"enabl|disabl|requir|need|without|turn(ed)? on|activat", re.IGNORECASE)
+_PAGE_WORDS = 100  # words of paragraphs that no header or footer of a site has
 _NOTICE = 40  # words of a sentence that asks to switch JavaScript on, at the most
 _WORD = re.compile(r"\w+")
 
@@ -63,6 +64,8 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
             words += len(_WORD.findall(element.tail or ""))
         if words > _FEW:
             return False
+        if element.tag in _FURNITURE and _holds_text(element):
+            return False
         if element.tag in _SILENT or element.tag in _FURNITURE:
             continue
         if element is not body and (mount := _mount(element)) is not None:
@@ -75,6 +78,12 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
     sourced = any(script.get("src") for script in body.iter("script"))
     # a page may be short; one that shows nothing at all shows what its scripts make
     return waits or (not words and (empty or asks or sourced))
+
+
+def _holds_text(furniture: Element) -> bool:
+    """Whether a header or footer holds a page's text, as it does where it is never closed."""
+    paragraphs = (normalized_text(paragraph) for paragraph in furniture.iter("p"))
+    return sum(len(_WORD.findall(text)) for text in paragraphs) > _PAGE_WORDS
 
 
 def _mount(element: Element) -> bool | None:

@@ -154,3 +154,22 @@ def test_texts_that_all_pages_begin_or_end_with_go_and_those_amid_stay() -> None
         assert "Ask the waiter." in page.content
         assert "Tea house" not in page.content
         assert "Printed" not in page.content
+
+
+def test_a_page_inside_a_header_that_is_never_closed_is_read() -> None:
+    text = "".join(f"<p>{number}. {TEXT}</p>" for number in range(8))
+    html = f"<body><header><h1>Tea</h1>{text}<script src='x.js'></script></body>"
+    assert extract(html, URL, alone=False).content.count(TEXT.strip()) == 8
+
+
+def test_the_source_of_a_method_that_a_button_unfolds_is_no_content() -> None:
+    html = (
+        f"<main><h1>Kettle</h1><h2>boil()</h2><p>{TEXT}</p><div class='method-source-code'>"
+        "<pre>def boil\n  heat\nend</pre></div><pre>kettle.boil</pre></main>"
+    )
+    content = extract(html, URL, alone=False).content
+    assert "heat" not in content
+    assert "```\nkettle.boil\n```" in content
+    measured = Fidelity()
+    measured.add(html, content, url=URL)
+    assert not any(measured.lost[kind] for kind in KINDS)

@@ -30,7 +30,7 @@ _UNSEEN_CLASSES = frozenset(
     str.split("""
         sr-only visually-hidden screen-reader-text screenreader-only a11y-only ttc copybtn
         copy-button linenos lineno linenumber line-number line-numbers-wrapper line-numbers-rows
-        linenodiv blob-num rouge-gutter
+        linenodiv blob-num rouge-gutter source_code method-source-code
         """)
 )
 _HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
