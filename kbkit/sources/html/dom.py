@@ -41,7 +41,7 @@ _CONTROLS = frozenset(
         blob-num sr-only visually-hidden screen-reader-text skip-link skip-to-content skipto
         mw-editsection viewcode-link viewcode-back edit-page edit-this-page edit-page-link
         md-feedback md-source-file theme-doc-version-badge rst-versions cookie-banner
-        share-buttons social-share printfooter source_code method-source-code
+        share-buttons social-share printfooter source_code method-source-code method-click-advice
         """)
 )
 # those of navigation, as far as it is nothing but links

@@ -168,32 +168,47 @@ def trim(region: Element, common: Collection[int]) -> None:
         region: The content element.
         common: Keys of texts, as `SiteTemplate.common`.
     """
-    if common:
-        for last in (False, True):
-            _trim(region, common, last=last)
+    for last in (False, True) if common else ():
+        same: list[Element] = []
+        stop = _outermost(region, common, same, last=last)
+        if last and same and stop is not None and stop.tag in HEADINGS:
+            # a section may say the same on every page
+            section = same[-1].getparent()
+            same = [block for block in same if block.getparent() is not section]
+        for block in same:
+            drop_tree(block)
 
 
-def _trim(element: Element, common: Collection[int], *, last: bool) -> bool:
-    """Trim one side of an element; whether anything is left to stand there."""
+def _outermost(
+    element: Element, common: Collection[int], same: list[Element], *, last: bool
+) -> Element | None:
+    """The outermost thing on one side of an element that not most pages have.
+
+    Args:
+        element: Where to look.
+        common: Keys of texts that most pages have.
+        same: Gets the blocks with such texts that stand farther out.
+        last: Look from the end.
+    """
     if not last and (element.text or "").strip():
-        return True
+        return element
     for child in list(element)[:: -1 if last else 1]:
         tail = (child.tail or "").strip()
         if last and tail:
-            return True
+            return element
         if isinstance(child.tag, str):
             text = _short_text(child)
             headed = child.tag in HEADINGS or next(child.iter(*HEADINGS), None) is not None
             if text and not headed and key_of(text) in common:
-                drop_tree(child)
+                same.append(child)
             elif child.tag in _CONTAINERS:
-                if _trim(child, common, last=last):
-                    return True
+                if (stop := _outermost(child, common, same, last=last)) is not None:
+                    return stop
             elif text or normalized_text(child):
-                return True
+                return child
         if tail:
-            return True
-    return last and bool((element.text or "").strip())
+            return element
+    return element if last and (element.text or "").strip() else None
 
 
 def title_block(

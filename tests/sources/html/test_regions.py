@@ -173,3 +173,13 @@ def test_the_source_of_a_method_that_a_button_unfolds_is_no_content() -> None:
     measured = Fidelity()
     measured.add(html, content, url=URL)
     assert not any(measured.lost[kind] for kind in KINDS)
+
+
+def test_a_last_section_that_says_the_same_on_all_pages_stays() -> None:
+    frame = (
+        "<body><div id='all'><h1>{0}</h1><p>{1} {0}.</p><div><h2>AUTHORS</h2><div><p>Ann wrote it."
+        "</p></div></div></div><div>Printed on tea leaves</div></body>"
+    )
+    names = ("Kettle", "Cup", "Spoon", "Saucer", "Pot", "Leaf", "Sieve", "Timer", "Tray")
+    for page in site(*(frame.format(name, TEXT) for name in names)):
+        assert page.content.endswith("## AUTHORS\n\nAnn wrote it.\n")
