@@ -15,7 +15,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -63,6 +63,7 @@ _QUIET = 4  # looks in a row at which nothing changed
 _REQUESTS = 300  # that one page may make
 _TEXTS = 5  # how many times the largest page all that one page asks for may weigh
 _UNFOLDED = 500  # parts of a page that are unfolded
+_NO_SANDBOX = ("sandboxing failed", "No usable sandbox", "without --no-sandbox is not supported")
 _LAUNCH = 60.0  # seconds that the browser may take to start
 _GRACE = 5.0  # seconds that reading a page may take when its time is over
 _END = 10.0  # seconds that a page and the browser may take to close
@@ -76,13 +77,11 @@ class Resource:
 
     Attributes:
         body: ``None`` where it is refused or failed.
-        waited: Seconds that it waited for its turn, which do not count as the page's.
     """
 
     body: bytes | None
     status: int = 200
     content_type: str = ""
-    waited: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,6 @@ class _Visit:
     fetch: Callable[[str, str], Resource]
     limit: int
     seconds: float
-    waited: float = 0.0
     requests: int = 0
     size: int = 0
     pending: int = 0
@@ -118,8 +116,8 @@ class _Visit:
     began: float = field(default_factory=time.monotonic)
 
     def overdue(self) -> bool:
-        """Whether its time is over, not counting what it waited for its turn to ask."""
-        return time.monotonic() - self.began - self.waited > self.seconds
+        """Whether its time is over."""
+        return time.monotonic() - self.began > self.seconds
 
 
 class Browser:
@@ -148,6 +146,7 @@ class Browser:
         self._driver: Any = None
         self._chromium: Any = None
         self._launching = asyncio.Lock()
+        self._closed = False
         self._pool = ThreadPoolExecutor(8, "kbkit-browser")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -201,6 +200,8 @@ class Browser:
     async def _running(self) -> Any:
         """The browser, started if need be."""
         async with self._launching:
+            if self._closed:
+                raise RenderError("stopped")
             if self._chromium is None or not self._chromium.is_connected():
                 from playwright.async_api import Error, async_playwright
 
@@ -220,10 +221,15 @@ class Browser:
             return self._chromium
 
     async def _shut(self) -> None:
+        self._closed = True
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
         if self._chromium is not None:
             await _soon(self._chromium.close())
         if self._driver is not None:
             await _soon(self._driver.stop())
+        for task in rest:
+            task.cancel()
+        await _soon(asyncio.gather(*rest, return_exceptions=True))
 
     async def _render(self, visit: _Visit) -> Rendered:
         from playwright.async_api import Error
@@ -275,7 +281,7 @@ class Browser:
                 await asyncio.wait(either, timeout=1.0, return_when=asyncio.FIRST_COMPLETED)
                 if broken.done():
                     raise RenderError("the page crashed")
-                if visit.overdue() and time.monotonic() - visit.began > visit.seconds + _GRACE:
+                if time.monotonic() - visit.began > visit.seconds + _GRACE:
                     raise RenderError(f"its scripts do not end within {visit.seconds:g} s")
             return reading.result()
         finally:
@@ -322,7 +328,6 @@ class Browser:
                 came = await self._loop.run_in_executor(
                     self._pool, visit.fetch, request.url, request.resource_type
                 )
-                visit.waited += came.waited
                 visit.size += len(came.body or b"")
                 if came.body is None:
                     await route.abort("blockedbyclient")
@@ -354,7 +359,7 @@ class _GoneError(Exception):
     """The browser went down."""
 
 
-async def _soon(work: Coroutine[Any, Any, Any]) -> bool:
+async def _soon(work: Awaitable[Any]) -> bool:
     """Whether something that ends was done in time."""
     try:
         await asyncio.wait_for(work, _END)
@@ -372,10 +377,12 @@ def _launch_error(error: Exception) -> str:
             "There is no browser: install Chromium, run `playwright install chromium`, "
             "or set KBKIT_BROWSER to its path"
         )
-    hint = ""
-    if "sandbox" in text.lower():
-        hint = "; where the system allows no sandbox, KBKIT_BROWSER_SANDBOX=0 goes without"
-    return f"The browser does not start ({_line(error)}){hint}"
+    if any(sign in text for sign in _NO_SANDBOX):
+        return (
+            "The browser does not start: the system allows it no sandbox; let it, or go without by "
+            "KBKIT_BROWSER_SANDBOX=0"
+        )
+    return f"The browser does not start ({_line(error)})"
 
 
 def _line(error: Exception) -> str:

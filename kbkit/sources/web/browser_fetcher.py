@@ -7,7 +7,6 @@ browser, which has no network of its own. Scripts are asked for once a crawl.
 from __future__ import annotations
 
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,6 +30,7 @@ _PAGES = frozenset({"", "text/html", "application/xhtml+xml"})
 _KEPT = 50_000_000  # bytes of scripts, styles and shells that are kept
 SHOWN_ALREADY = "shows what"
 """How the reason begins why a route is skipped that is a place in a page."""
+_TURNS, _LONGEST = 20, 300.0  # what a page may ask for at its host's pace; seconds that it adds
 _PLACES = 3  # routes that show what the page shows already, after which the others are believed to
 _SAME = 0.01  # share of lines by which such a route may differ
 _LEADS = '<meta http-equiv="refresh" content="0; url={}">'
@@ -134,14 +134,15 @@ class BrowserFetcher:
                 decode(shell.body, shell.charset),
                 lambda wanted, kind: self._resource(wanted, kind, own),
                 limit=self._limit,
-                seconds=self._seconds,
+                seconds=self._seconds + min(_TURNS * self._own[2].delay(own), _LONGEST),
             )
         except (RenderError, SourceError) as error:
             return replace(shell, outcome=Outcome.FAILED, reason=str(error), body=b"")
         return self._shown(shell, address, page)
 
     def _shown(self, shell: Response, address: str, page: Rendered) -> Response:
-        first = self._lines.setdefault(address, page.lines)
+        routed = "#/" in page.html or "#!/" in page.html or "#" in shell.url
+        first = self._lines.setdefault(address, page.lines) if routed else page.lines
         apart = len(page.lines - first) > _SAME * len(page.lines)
         if "#" in shell.url and first is not page.lines and not apart:
             self._places[address] = self._places.get(address, 0) + 1
@@ -171,13 +172,12 @@ class BrowserFetcher:
             return Resource(None)  # what is read of a private network is told to nobody else
         with self._lock:
             known = self._kept.get(url)
-        waited = 0.0
+            if known is not None:
+                self._kept.move_to_end(url)
         if known is None:
             fetcher, robots, pace = self._own if host == own else self._others
-            before = time.monotonic()
             if robots.verdict(url) or not pace.wait(url):
                 return Resource(None)
-            waited = time.monotonic() - before
 
             def stays(address: str) -> Response | None:
                 if self._allow_private and host == own != origin(address):
@@ -188,11 +188,11 @@ class BrowserFetcher:
             if kind in ("script", "stylesheet"):
                 self._keep(url, known)
         if known.outcome is Outcome.GONE:
-            return Resource(b"", known.status, waited=waited)
+            return Resource(b"", known.status)
         if known.outcome is not Outcome.FETCHED:
-            return Resource(None, waited=waited)
+            return Resource(None)
         charset = f"; charset={known.charset}" if known.charset else ""
-        return Resource(known.body, 200, known.media_type + charset, waited)
+        return Resource(known.body, 200, known.media_type + charset)
 
     def _keep(self, url: str, response: Response) -> Response:
         if response.outcome in (Outcome.FETCHED, Outcome.GONE):

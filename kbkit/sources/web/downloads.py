@@ -67,13 +67,17 @@ class RateLimiter:
         self._next: dict[str, float] = {}
         self._lock = threading.Lock()
 
+    def delay(self, url: str) -> float:
+        """Seconds between two requests to the host of an address."""
+        return max(self._delay, self._robots.delay(url))
+
     def wait(self, url: str) -> bool:
         """Wait for one's turn.
 
         Returns:
             Whether it came; not so when the work is to stop.
         """
-        delay = max(self._delay, self._robots.delay(url))
+        delay = self.delay(url)
         if not delay:
             return not self._stop()
         with self._lock:

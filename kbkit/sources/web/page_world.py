@@ -65,7 +65,7 @@ SERIALIZE = """(limit) => {
       continue;
     }
     // what unfolds a part names it, and buttons as such are no content
-    if (name === "button" && node.hasAttribute("aria-expanded")) name = "div";
+    if (name === "button" && node.matches("[aria-expanded]:not([aria-haspopup])")) name = "div";
     const said = [];
     for (const attribute of attributes(node))
       if (/^[^\\s"'<>/=]+$/.test(attribute.name))

@@ -149,7 +149,7 @@ def test_shadow_trees_stand_in_their_places_and_what_is_folded_is_unfolded(site,
         }
       });
       document.getElementById('app').innerHTML = `<main><h1>Kettle</h1>
-        <tea-box><b>light</b></tea-box>
+        <tea-box><i-x>light</i-x></tea-box>
         <button aria-expanded="false" id="b"><span>POST</span> <span>/kettles</span></button>
         <div id="d"></div>
         <button aria-haspopup="true" aria-expanded="false" onclick="app.innerHTML=''">More</button>
@@ -163,13 +163,14 @@ def test_shadow_trees_stand_in_their_places_and_what_is_folded_is_unfolded(site,
     order = [
         "# Kettle",
         "## In the shadow",
-        "Before **light** after",
+        "Before light after",
         "POST /kettles",
         "How a kettle",
     ]
     places = [content.find(text) for text in order]
     assert -1 not in places, content
     assert places == sorted(places)
+    assert "More" not in content
 
 
 def test_hash_routes_are_pages_and_places_in_a_page_are_not(site, context) -> None:
@@ -416,13 +417,9 @@ def test_a_page_that_shows_nothing_says_so(site, context) -> None:
 
 def test_a_browser_that_goes_down_is_started_again(site, context, page) -> None:
     def killed(handler) -> None:
-        mine = psutil.Process().children(recursive=True)
-        for process in mine:
-            with suppress(psutil.NoSuchProcess):
-                line = process.cmdline()
-                if "--headless" in line and not any("--type=" in part for part in line):
-                    process.kill()
-                    gone.append(process.pid)
+        for process in browsers():
+            process.kill()
+            gone.append(process.pid)
         body = page("Killer").encode()
         handler.send_response(200)
         handler.send_header("Content-Type", "text/html")
@@ -439,6 +436,31 @@ def test_a_browser_that_goes_down_is_started_again(site, context, page) -> None:
     assert set(texts(events, site)) == {"/", "/kill", "/after"}
 
 
+def browsers() -> list[psutil.Process]:
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            line = process.cmdline()
+            if "--headless" in line and not any("--type=" in part for part in line):
+                found.append(process)
+    return found
+
+
+def test_a_crawl_that_is_left_takes_its_browser_along(site, context, page) -> None:
+    site.pages["/"] = page("Home", "/endless", "/after")
+    site.pages["/endless"] = application("for (;;) {}")
+    site.pages["/after"] = page("After")
+    spec = CrawlSource(url=f"{site.url}/", provider="browser", allow_private=True, concurrency=1)
+    stop = threading.Event()
+    reading = replace(context, timeout=60, stop=stop.is_set)
+    crawling = threading.Thread(target=lambda: list(open_reader(spec).events(reading)), daemon=True)
+    crawling.start()
+    waited_for(lambda: "/endless" in site.asked)
+    assert len(browsers()) == 1
+    stop.set()
+    waited_for(lambda: not crawling.is_alive() and not browsers())
+
+
 def test_no_browser_is_one_line_that_says_how_to_get_one(site, context, tmp_path) -> None:
     site.pages["/"] = application(SHOWS)
     event = read_page(f"{site.url}/", replace(context, browser=str(tmp_path / "none")))
@@ -448,7 +470,7 @@ def test_no_browser_is_one_line_that_says_how_to_get_one(site, context, tmp_path
 
 
 def waited_for(done) -> None:
-    for _ in range(500):
+    for _ in range(2000):
         if done():
             return
         time.sleep(0.02)
