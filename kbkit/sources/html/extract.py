@@ -163,7 +163,7 @@ def _read(
     body = root.find("body")
     if body is None:
         return ExtractedPage(reason="no text", **about)
-    if not about.get("reason") and is_shell(root):
+    if not about.get("reason") and not refresh and is_shell(root):
         return ExtractedPage(reason=NEEDS_BROWSER, **about)
     own = self_links(body)
     stated = not regions and articles.is_stated(root)
