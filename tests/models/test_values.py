@@ -9,7 +9,7 @@ import pytest
 import kbkit
 from kbkit.export import ExportReport
 from kbkit.feedback.judgements import Judgements
-from kbkit.models import Improvement, License, Problem, Target, TargetKind, schema
+from kbkit.models import Expansion, Improvement, License, Problem, Target, TargetKind, schema
 from kbkit.recipes import FilesSource
 
 PAGE = "<html><body><main><h1>Tea</h1><p>Green tea steeps.</p></main></body></html>"
@@ -35,7 +35,7 @@ def values(tmp_path_factory):
             kb.export(folder=folder / "out", build=False),
             kbkit.build(folder / "recipe.yaml", workspace, site=False),
             kbkit.fidelity(folder / "tea.html"), Problem("a", "b"), License("MIT"),
-            Improvement(3),
+            Improvement(3), Expansion("model", 2, failed=(Problem("a", "b"),)),
         ]  # fmt: skip
     return {type(value).__name__: value for value in found}
 
@@ -44,7 +44,7 @@ NAMES = [
     "Document", "DocumentInfo", "Chunk", "Hit", "Hits", "Rating", "Target", "Answer",
     "IngestReport", "KnowledgeBaseInfo", "Evaluation", "SourceInfo", "ExportReport",
     "BuildReport", "FidelityReport", "Problem", "License",
-    "Improvement",
+    "Improvement", "Expansion",
 ]  # fmt: skip
 
 

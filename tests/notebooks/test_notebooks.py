@@ -142,7 +142,7 @@ def test_refresh_and_publish(run):
 def test_ask_with_a_language_model(run):
     notebook = run("06")
     assert "No language model is set" in notebook.output("limit=3)")
-    assert "[2]\n<quote-" in notebook.output("Settings.llm = MockLLM()")
+    assert "[1]\n<quote-" in notebook.output("Settings.llm = MockLLM()")
     assert "answered by MockLLM" in notebook.output("%%kb ask")
     assert "Context information is below" in notebook.output("engine.query(")
     assert "Recipes > Chunking" in notebook.output("source_nodes")

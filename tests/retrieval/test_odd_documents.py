@@ -7,6 +7,7 @@ import pytest
 
 import kbkit
 from kbkit.ingest.cards import LENGTH, card_text
+from kbkit.ingest.descriptions import describe
 from kbkit.ingest.chunking import chunk
 from kbkit.knowledge_base import handle_of
 from kbkit.models import DocumentType, Mode
@@ -115,7 +116,7 @@ def test_odd_queries_are_answered(odd, name, mode):
 def test_a_title_of_3000_characters_takes_no_more_than_its_part_of_a_card(odd):
     workspace, said = odd
     (title,) = (d.title for d in workspace["odd"].documents if len(d.title) > 3_000)
-    card = card_text(title, said["prose"][1])
+    card = card_text(title, said["prose"][1], said["prose"][1])
     assert len(card) <= LENGTH
     assert said["prose"][1][:20] in card
     hit = workspace["odd"].search(said["asked"])[0]
@@ -128,14 +129,14 @@ def test_50000_headings_are_as_many_chunks_and_one_short_card():
     assert len(spans) == 50_000
     assert sum(span.end - span.start for span in spans) <= len(content)
     assert max(len(span.heading_path) for span in spans) == 1
-    assert len(card_text("Parts", content)) <= LENGTH
+    assert len(card_text("Parts", content, describe("Parts", content, {}))) <= LENGTH
 
 
 def test_headings_below_headings_stay_short():
     content = "".join(f"{'#' * (n % 6 + 1)} Level {n}\n\n" for n in range(6_000))
     spans = chunk(content, DocumentType.MANUAL, ChunkingSpec(strategy="headings"))
     assert max(len(span.heading_path) for span in spans) <= 6
-    assert len(card_text("Levels", content)) <= LENGTH
+    assert len(card_text("Levels", content, describe("Levels", content, {}))) <= LENGTH
 
 
 def test_without_weights_documents_are_chunks_alone(odd):

@@ -124,6 +124,7 @@ def test_a_deletion_that_chroma_missed_is_made_up_for(folder):
             f"SELECT kb_id, NULL, id FROM chunks WHERE {this}",
             f"DELETE FROM vectors WHERE chunk_seq IN (SELECT seq FROM chunks WHERE {this})",
             f"DELETE FROM chunks WHERE {this}",
+            "UPDATE knowledge_bases SET version = version + 1",
         )
         assert "rum" not in ranked(kb, "rum", 50)
         kb.documents.delete("text:rum")

@@ -298,7 +298,7 @@ expansions = Table(
     # of the document's title and content, as the model was given them
     Column("text_hash", String, nullable=False),
     # names the model and the form of what it was asked
-    Column("model", Text, nullable=False),
+    Column("model", String, nullable=False),
     Column("card", Text, nullable=False),
     Column("questions", JSON, nullable=False),
     Index("expansions_by_kb", "kb_id"),
