@@ -143,7 +143,7 @@ def _lead(content: str, blocks: Sequence[Block]) -> str:
     first = ""
     for block in filter(_is_paragraph, blocks):
         text = _text(content, block)
-        if _ASIDE.match(text):
+        if _ASIDE.match(text) or _is_link_list(content[block.start : block.end], text):
             continue
         if _is_prose(text):
             return text
@@ -157,6 +157,13 @@ def _is_paragraph(block: Block) -> bool:
 
 def _text(content: str, block: Block) -> str:
     return plain_text(content[block.start : min(block.end, block.start + _READ)])
+
+
+def _is_link_list(markdown: str, text: str) -> bool:
+    """Whether a paragraph is mostly links: the languages of a page, the pages around it."""
+    texts = link_texts(markdown)
+    linked = sum(len(_ANY_WORD.findall(each)) for each in texts)
+    return len(texts) > 1 and 2 * linked > len(_ANY_WORD.findall(text))
 
 
 def _is_prose(text: str) -> bool:

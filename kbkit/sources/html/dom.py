@@ -206,10 +206,10 @@ def _is_navigation(element: Element) -> bool:
 
 
 def _steps(body: Element) -> list[Element]:
-    """Lines of links to the pages around a page: its next, the one above, the index."""
+    """Lines of links to the pages around a page: its next, the one above, its translations."""
     found: list[Element] = []
     for link in body.iter("a"):
-        if _is_step(link):
+        if _is_step(link) or _is_translation(link):
             line = link.getparent()
             while line is not None and line.tag not in BLOCKS:
                 line = line.getparent()
@@ -221,6 +221,11 @@ def _steps(body: Element) -> list[Element]:
     return found
 
 
+def _is_translation(link: Element) -> bool:
+    """Whether a link leads to the page in another language, or to itself in this one."""
+    return bool(link.get("hreflang")) and "alternate" in (link.get("rel") or "").lower().split()
+
+
 def _is_step(link: Element) -> bool:
     relations = (link.get("rel") or "").lower().split()
     return not _STEP_RELATIONS.isdisjoint(relations) or link.get("accesskey") in _STEP_KEYS
@@ -228,6 +233,8 @@ def _is_step(link: Element) -> bool:
 
 def _is_line_of_steps(element: Element) -> bool:
     links = [link for link in element.iter("a") if link.get("href")]
+    if links and all(map(_is_translation, links)):
+        return len(normalized_text(element).split()) <= _STEP_WORDS + 2 * len(links)
     steps = sum(map(_is_step, links))
     if steps == 0 or len(links) > _STEP_LINKS or 2 * steps < len(links):
         return False

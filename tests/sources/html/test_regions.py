@@ -183,3 +183,15 @@ def test_a_last_section_that_says_the_same_on_all_pages_stays() -> None:
     names = ("Kettle", "Cup", "Spoon", "Saucer", "Pot", "Leaf", "Sieve", "Timer", "Tray")
     for page in site(*(frame.format(name, TEXT) for name in names)):
         assert page.content.endswith("## AUTHORS\n\nAnn wrote it.\n")
+
+
+def test_links_to_the_translations_of_a_page_go() -> None:
+    link = '<a href="/{0}/p" hreflang="{0}" rel="alternate">{0}</a>'
+    links = " | ".join(map(link.format, "abcdef"))
+    lines = f"<div><p><span>Available in: </span>{links}</p></div>"
+    text = f"<p>{TEXT * 3} <a hreflang='de' href='/de'>In German.</a></p>"
+    body = f"{lines}<h1>Kettle</h1>{text}{lines}"
+    content = extract(f"<html><body><main>{body}</main></body></html>", URL).content
+    assert content.startswith("# Kettle")
+    assert "Available" not in content
+    assert "In German" in content
