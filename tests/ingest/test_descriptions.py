@@ -23,7 +23,7 @@ PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to
         ("Tea", "# Tea\n\nNew in version 3.2: all of this, which is as long as a paragraph.\n\n"
          f"Note that none of this is of any importance to those who read here.\n\n{PROSE}", "",
          PROSE),
-        ("Tea", "# Tea\n\nIn other languages: [German](d.html) | [French](f.html) | [Dutch](n.html) |"
+        ("Tea", "# Tea\n\nIn other languages: [German](d.html) | [French](f.html) | [Dutch](n.html)"
          f" [Old Norse](o.html) | [High Valyrian](v.html)\n\n{PROSE}\n", "", PROSE),
         ("Tea", "Deprecated since version 3.2, and for many good reasons too.", "", ""),
         ("Tea", "# Tea\n\nHow to *brew* [it](http://a.invalid).\n", "", "How to brew it."),
