@@ -256,7 +256,7 @@ class MarkdownWriter:
     def _table(self, element: Element) -> list[str]:
         caption = next(element.iterchildren("caption"), None)
         out = []
-        if caption is not None and (text := self._spans.line(caption)):
+        if caption is not None and (text := self._spans.line(caption, links=True)):
             out.append(f"**{text}**")
         rows = grid(element)
         if rows is None or _is_layout(element, rows):

@@ -198,3 +198,10 @@ def test_code_in_the_list_of_a_cell_stays_code() -> None:
     assert markdown(table) == (
         "| a | b |\n| --- | --- |\n| time |  |\n\n-   Write:\n\n    ```\n    x\n    y\n    ```"
     )
+
+
+def test_the_links_of_a_caption_are_kept() -> None:
+    table = (
+        '<table><caption>Uses of <a href="/p">p</a></caption><tr><td>a</td><td>b</td></tr></table>'
+    )
+    assert markdown(table).startswith("**Uses of [p](https://docs.example/p)**\n\n| a | b |")
