@@ -76,8 +76,13 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
             anchor, at = named, found.pop(0).end
     demote = any(block.level == 1 and block.outermost for block in found)
     parts: list[str] = []
+    before: Block | None = None
     for block in found:
-        parts.append(_between(content[at : block.start], rewrite))
+        gap = content[at : block.start]
+        if before is not None and before.kind is Kind.HTML and before.outermost and gap == "\n":
+            gap = "\n\n"  # a comment ends at its line; as text it would go on in the next
+        before = block
+        parts.append(_between(gap, rewrite))
         parts.append(_disarmed(block, content[block.start : block.end], rewrite, demote=demote))
         at = block.end
     parts.append(_between(content[at:], rewrite))
