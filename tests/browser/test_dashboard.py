@@ -154,4 +154,5 @@ def test_it_works_in_notebook_7(jupyterlab):
         dashboard.get_by_role("treeitem", name="Bread").click()
         dashboard.locator(".kbkit-page").get_by_text("Flour, water").wait_for()
         assert violations(page, ".kbkit-dashboard") == []
-        assert events == []
+        # Notebook asks for a command of its file browser, sometimes before that is there
+        assert [event for event in events if "filebrowser:open-path" not in event] == []

@@ -71,10 +71,14 @@ class Lab(Notebook):
         return self.tree.get_by_role("treeitem", name=name)
 
     def active(self) -> str:
-        """The line of the tree that has the focus."""
+        """The line of the tree that has the focus: its name and its count."""
         return self.tree.evaluate(
-            "tree => document.getElementById(tree.getAttribute('aria-activedescendant')).innerText"
-        ).replace("\n", " ")
+            """tree => {
+                const line = document.getElementById(tree.getAttribute("aria-activedescendant"))
+                const parts = line.querySelectorAll(".kbkit-line-name, .kbkit-line-count")
+                return [...parts].map(part => part.innerText).filter(Boolean).join(" ")
+            }"""
+        )
 
     def opened(self, title: str) -> None:
         self.panel.get_by_role("heading", name=title, exact=True).wait_for()
