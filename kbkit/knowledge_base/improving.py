@@ -152,7 +152,7 @@ class Improving:
         seconds = left * _seconds(model, _some(said)) + chunks * _seconds(embedder, texts)
         numbers = left * model.dimensions + chunks * embedder.dimensions
         running = self.left.running
-        return Improvement(left, chunks, round(seconds, 1), round(4e-6 * numbers, 1), running)
+        return Improvement(left, chunks, round(seconds, 3), round(4e-6 * numbers, 1), running)
 
     def _choose(
         self,

@@ -115,14 +115,16 @@ class Retriever:
             self.stores.warmer.searched(self.kb_id, ready=ready)
             if snapshot is not None and not query.filters:
                 read = SnapshotCorpus(snapshot, now.row, self.stores.vectors, encoded.vector)
-                return _pool(now, query, encoded, note, find_candidates(read, encoded))
-            with self.stores.database.read() as transaction:
-                now = self._read_state(transaction, now.changes)
-                if now.encodes_like(seen):
+                found = find_candidates(read, encoded)
+            else:
+                with self.stores.database.read() as transaction:
+                    now = self._read_state(transaction, now.changes)
+                    if not now.encodes_like(seen):
+                        continue
                     encoded = replace(encoded, questions=now.learned(query))
-                    return _pool(
-                        now, query, encoded, note, self._candidates(transaction, now, encoded)
-                    )
+                    found = self._candidates(transaction, now, encoded)
+            if found.answers(encoded):
+                return _pool(now, query, encoded, note, found)
 
     def neighbour_pool(self, chunk_id: str, query: Query) -> CandidatePool:
         """The candidates whose vectors are nearest to that of a chunk, which is one of them.

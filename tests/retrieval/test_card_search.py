@@ -9,9 +9,10 @@ import kbkit
 from kbkit.embedding.static import StaticEmbedder
 from kbkit.ingest.card_vectors import CardMaker
 from kbkit.knowledge_base import handle_of
-from kbkit.models import Mode
+from kbkit.models import Filters, Mode
 from kbkit.recipes import JsonlSource, KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
 from kbkit.retrieval.query import Query
+from kbkit.retrieval.retriever import Retriever, search
 from kbkit.stores.catalog import cards, knowledge_bases
 from kbkit.stores.snapshots.snapshot import load
 from kbkit.testing import HashEmbedder
@@ -179,6 +180,24 @@ def test_cards_of_what_is_gone_are_left_aside_and_that_is_said(kb):
     kb.refresh()
     assert kb.search("delete file").notes == ()
     assert kb.search("delete file")[0].title == "rm"
+
+
+@pytest.mark.parametrize("filters", [{}, {"tags": ["r"]}])
+def test_cards_that_are_embedded_anew_while_a_query_is_have_their_part(kb, filters):
+    whole, asked = handle_of(kb).retriever, []
+
+    def switched(row):
+        asked.append(row.card_embedder.partition(":")[0])
+        embedder = whole.card_embedder(row)
+        if len(asked) == 1:
+            CardMaker(kb._stores.database, kb.id, StaticEmbedder(), StaticEmbedder).make()
+        return embedder
+
+    retriever = Retriever(whole.stores, whole.kb_id, whole.embedder, switched)
+    hits = search([retriever], Query.of("remove entries", filters=Filters(**filters)))
+    assert asked == ["onnx", "static"]
+    assert hits[0].title == "rm"
+    assert hits[0].parts.card > 0
 
 
 def test_static_vectors_of_cards_weigh_less(workspace, tmp_path):

@@ -118,6 +118,12 @@ class Candidates:
     pages: WholeDocuments | None = None
     learned: Mapping[int, float] = field(default_factory=dict)
 
+    def answers(self, query: EncodedQuery) -> bool:
+        """Whether all that the query asks had a part; not if cards were embedded anew since."""
+        if query.card_vector is None:
+            return True
+        return self.pages is not None and self.pages.embedder == query.card_embedder
+
 
 class Corpus(Protocol):
     """What the legs read of a knowledge base for one query; rows are those of `chunks`."""
