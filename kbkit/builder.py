@@ -230,9 +230,7 @@ def _build(
     if not report.interrupted:
         if questions:
             began = time.perf_counter()
-            if on_progress is not None:
-                on_progress(Progress("evaluate", 0, len(questions)))
-            evaluation = kb.feedback.evaluate(questions)
+            evaluation = kb.feedback.evaluate(questions, on_progress=on_progress)
             seconds["evaluate"] = time.perf_counter() - began
         if site:
             began = time.perf_counter()

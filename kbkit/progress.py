@@ -38,6 +38,9 @@ def progress_bar(on_progress: OnProgress | None) -> Iterator[OnProgress | None]:
             bar.update(progress.done - bar.n)
 
         yield tell
+        # a stage that was left early, since nothing remained to be done or somebody stopped it, is
+        # no failure: tqdm would leave a red bar behind
+        bar.total = bar.n
 
 
 def _in_kernel() -> bool:

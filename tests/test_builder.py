@@ -88,8 +88,8 @@ def counts(report):
 
 
 def test_a_build_reports_what_it_did(house):
-    stages = []
-    report = house.build(on_progress=lambda progress: stages.append(progress.stage))
+    told = []
+    report = house.build(on_progress=told.append)
     assert counts(report) == (5, 0, 0, 0)
     assert (report.info.name, report.info.documents) == ("house", 5)
     assert report.info.chunks == report.ingest.chunks_added > 5
@@ -99,7 +99,9 @@ def test_a_build_reports_what_it_did(house):
     assert {"crawl", "chunk", "embed", "store", "index", "evaluate", "total"} <= set(report.seconds)
     parts = sum(value for stage, value in report.seconds.items() if stage != "total")
     assert parts <= report.seconds["total"] + 0.1
-    assert {"crawl", "index", "evaluate"} <= set(stages)
+    last = {progress.stage: progress for progress in told}
+    assert {"crawl", "index", "evaluate"} <= set(last)
+    assert (last["evaluate"].done, last["evaluate"].total) == (2, 2)
     assert report.folder is None
     assert report.site is None
 

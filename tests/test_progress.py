@@ -1,5 +1,10 @@
+import json
 import subprocess
 import sys
+
+import nbclient
+import nbformat
+import pytest
 
 from kbkit.progress import progress_bar
 
@@ -35,3 +40,25 @@ with progress_bar(None) as tell:
     )
     assert "crawl" in done.stderr
     assert "index" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("end", "left"),
+    [("tell(Progress('evaluate', 7, 8))", set()),
+     ("1 / 0", {"danger"})],
+)  # fmt: skip
+def test_a_bar_stays_red_only_where_the_work_failed(end, left):
+    """In a real kernel, whose widgets tqdm draws with; what stopped early is no failure."""
+    code = f"""
+from kbkit.models import Progress
+from kbkit.progress import progress_bar
+with progress_bar(None) as tell:
+    tell(Progress("evaluate", 1, 8))
+    {end}
+"""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    nbclient.NotebookClient(notebook, kernel_name="python3", allow_errors=True).execute()
+    widgets = notebook.metadata.widgets["application/vnd.jupyter.widget-state+json"]["state"]
+    bars = [each["state"] for each in widgets.values() if "FloatProgress" in each["model_name"]]
+    assert bars or not left, json.dumps(widgets)
+    assert {bar["bar_style"] for bar in bars} - {""} == left

@@ -70,14 +70,14 @@ class CandidateCache:
             EmbedderError: The embedder failed.
         """
         parts, pools = [], []
-        for number, query in enumerate(queries):
-            if report is not None:
-                report(Progress("candidates", number, len(queries), query.text))
+        for number, query in enumerate(queries, 1):
             asked = Query.of(query.text, DEPTH, retrieval=retrieval)
             # what was learned from the judgement itself must not answer it
             pool = kb.retriever.pool(replace(asked, unlearned=queries.unit == "chunk"))
             pools.append(pool)
             parts.append(_QueryCandidates.of(kb, pool, query, queries.unit == "page"))
+            if report is not None:
+                report(Progress("candidates", number, len(queries), query.text))
         return cls._joined(parts, queries, retrieval.duplicates, document_factors(pools[:1]))
 
     @classmethod

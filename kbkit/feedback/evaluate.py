@@ -301,10 +301,10 @@ class _Configuration:
     ) -> Evaluation:
         retrieval, depth = queries.retrieval(self.retrieval), max(DEPTH, k)
         found = []
-        for number, query in enumerate(queries):
+        for number, query in enumerate(queries, 1):
+            found.append(self._names(kb, query.text, retrieval, queries.unit, depth))
             if report is not None:
                 report(Progress("evaluate", number, len(queries), query.text))
-            found.append(self._names(kb, query.text, retrieval, queries.unit, depth))
         rankings = [
             to_ranking(query, names, queries.unit)
             for query, names in zip(queries, found, strict=True)

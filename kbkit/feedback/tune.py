@@ -279,9 +279,9 @@ class _Corpus:
         now = cache.ndcg(present)
         found = cls(kb.name, present, tuple(names), cache, now, np.empty((len(points), len(now))))
         for number, point in enumerate(points):
-            if report is not None:
-                report(Progress("tune", number, len(points), kb.name))
             found.figures[number] = cache.ndcg(found.weighted(point))
+            if report is not None:
+                report(Progress("tune", number + 1, len(points), kb.name))
         return found
 
     def weighted(self, weights: Values) -> RetrievalSpec:

@@ -114,6 +114,8 @@ def run_notebook(path: str | Path, *, on_progress: OnProgress | None = None) -> 
     )
     try:
         client.execute()
+        if on_progress is not None:
+            on_progress(Progress("notebook", len(cells), len(cells)))
     except nbclient.exceptions.CellExecutionError as error:
         raise NotebookError(_failure(path, current[0], error.ename, error.evalue)) from error
     except (nbclient.exceptions.DeadKernelError, NoSuchKernel) as error:
