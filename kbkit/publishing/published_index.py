@@ -308,7 +308,7 @@ class _Columns:
             self.prior[row] = prior
         self.indexes = np.zeros(len(self.sizes))
         self.indexes[np.array(core["indexes"], np.int64)] = 1
-        self.firsts = [utf16_key(first) for first in core["firsts"].split(" ")]
+        self.firsts = [utf16_key(first) for first in core["firsts"].split()]
         self.texts = [0, *np.cumsum(decode_varints(core["texts"])).tolist()]
         self.card_embedder: str = core.get("cards", {}).get("embedder", "")
 

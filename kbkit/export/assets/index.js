@@ -65,7 +65,7 @@ class Index {
     /** Documents that are mostly links. */
     this.indexes = new Set(/** @type {number[]} */ (core.indexes));
     /** @type {string[]} */
-    this.firsts = core.firsts.split(" ");
+    this.firsts = core.firsts.split(" ").filter(Boolean); // none where no chunk has a term
     /** The first chunk of each shard of texts. */
     this.texts = [0];
     for (const count of varints(core.texts)) this.texts.push(Number(this.texts.at(-1)) + count);

@@ -64,7 +64,7 @@ def term_shards(
         tables[""] = _term_vectors(content.encoder, chunks, names)
     if content.cards is not None and cards is not None:
         tables["c"] = _term_vectors(content.cards.encoder, cards, names)
-    sizes = _BESIDE + np.char.str_len(np.array(names))
+    sizes = _BESIDE + np.char.str_len(np.array(names, str))
     for vectors, scales in tables.values():
         sizes += (scales > 0) * vectors.shape[1] * 2 // 3
     sizes += (postings.ends[numbers] - postings.begins[numbers]) * 4 // 3
@@ -137,7 +137,8 @@ def pack_postings(content: IndexContent, at_once: int = _AT_ONCE) -> Postings:
     places = np.full(len(snapshot), -1, np.int64)
     places[content.rows] = np.arange(len(content.rows))
     titles, headings = _sorted_keys(snapshot.title_terms), _sorted_keys(snapshot.heading_terms)
-    parts, ends, kept_of = [np.zeros(0, np.uint8)], [np.zeros(1, np.int64)], []
+    parts, ends = [np.zeros(0, np.uint8)], [np.zeros(1, np.int64)]
+    kept_of = [np.zeros(0, np.int64)]  # there may be no term at all
     total = 0
     for first, last in pairwise(split_by_size(np.diff(snapshot.starts), at_once)):
         span = slice(snapshot.starts[first], snapshot.starts[last])
