@@ -17,6 +17,7 @@ import kbkit
 from tests.browser.accessibility import violations
 from tests.browser.chrome import guarded
 from tests.browser.jupyter import free_port, own_environment, wait_until_up
+from tests.browser.layout import resize, wait_until_fits
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -104,11 +105,9 @@ def test_voila_serves_it_to_those_who_know_the_token(dashboard, visit):
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.get_by_role("tab", name="Documents").click()
     for name, width in (("wide", 1200), ("narrow", 360)):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_timeout(200)
+        resize(page, width, 900)
         page.screenshot(path=SCREENSHOTS / f"dashboard-voila-{name}.png")
-        overflow = "part => part.scrollWidth - part.clientWidth"
-        assert page.locator(".kbkit-dashboard").evaluate(overflow) <= 0
+        wait_until_fits(page.locator(".kbkit-dashboard"))
     assert violations(page, "html") == []
     assert events == []
     with kbkit.open(folder) as workspace:

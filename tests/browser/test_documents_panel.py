@@ -9,6 +9,7 @@ import pytest
 
 import kbkit
 from tests.browser.accessibility import violations
+from tests.browser.layout import resize, wait_until_fits
 from tests.browser.notebook import Notebook
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -197,11 +198,10 @@ def test_it_fits_and_everybody_can_use_it(lab: Lab):
     for theme in ("Light", "Dark"):
         lab.theme(f"JupyterLab {theme}")
         for name, width in (("wide", 1200), ("narrow", 440)):
-            lab.page.set_viewport_size({"width": width, "height": 1000})
-            lab.page.wait_for_timeout(150)
+            resize(lab.page, width, 1000)
             lab.panel.scroll_into_view_if_needed()
             lab.page.screenshot(path=SCREENSHOTS / f"documents-{theme.lower()}-{name}.png")
-            assert lab.panel.evaluate("part => part.scrollWidth - part.clientWidth") <= 0
+            wait_until_fits(lab.panel)
         lab.page.set_viewport_size({"width": 1200, "height": 900})
         assert violations(lab.page, ".kbkit-documents") == []
 

@@ -10,6 +10,7 @@ import pytest
 
 import kbkit
 from tests.browser.accessibility import violations
+from tests.browser.layout import resize, wait_until_fits
 from tests.browser.notebook import Notebook
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -120,11 +121,10 @@ def test_it_fits_wide_and_narrow_columns(lab: Lab, theme: str):
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     lab.page.mouse.move(5, 300)
     for name, width in (("wide", 1200), ("narrow", 480)):
-        lab.page.set_viewport_size({"width": width, "height": 900})
+        resize(lab.page, width, 900)
         lab.panel.scroll_into_view_if_needed()
-        lab.page.wait_for_timeout(150)
         lab.page.screenshot(path=SCREENSHOTS / f"ingest-{theme.lower()}-{name}.png")
-        assert lab.panel.evaluate("part => part.scrollWidth - part.clientWidth") <= 0
+        wait_until_fits(lab.panel)
     lab.page.set_viewport_size({"width": 1200, "height": 900})
 
 

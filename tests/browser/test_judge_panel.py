@@ -12,6 +12,7 @@ import pytest
 
 import kbkit
 from tests.browser.accessibility import violations
+from tests.browser.layout import resize, wait_until_fits
 from tests.browser.notebook import Notebook
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -258,14 +259,12 @@ def test_they_fit_and_everybody_can_use_them(lab: Lab, theme: str):
     lab.evaluate.get_by_role("slider").press("Enter")
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     for name, width in (("wide", 1200), ("narrow", 460)):
-        lab.page.set_viewport_size({"width": width, "height": 1000})
+        resize(lab.page, width, 1000)
         for part in ("judge", "eval"):
             panel = lab.page.locator(f".kbkit-{part}")
             panel.scroll_into_view_if_needed()
-            lab.page.wait_for_timeout(200)
             panel.screenshot(path=SCREENSHOTS / f"{part}-{theme.lower()}-{name}.png")
-            overflow = panel.evaluate("part => part.scrollWidth - part.clientWidth")
-            assert overflow <= 0
+            wait_until_fits(panel)
             assert violations(lab.page, f".kbkit-{part}") == []
     lab.page.set_viewport_size({"width": 1200, "height": 900})
 

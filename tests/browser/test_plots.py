@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser.layout import settle
 from tests.browser.notebook import Notebook
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -51,12 +52,12 @@ def test_plots_follow_the_theme_and_hostile_text_stays_text(jupyterlab):
         for theme in ("Light", "Dark"):
             lab.wait_until_idle()
             lab.theme(f"JupyterLab {theme}")
+            lab.command("notebook:clear-all-cell-outputs")
+            sync_api.expect(plots).to_have_count(0)
             lab.run_all()
-            page.wait_for_timeout(500)
-            lab.wait_until_idle()
             sync_api.expect(plots).to_have_count(4, timeout=60_000)
             plots.last.scroll_into_view_if_needed()
-            page.wait_for_timeout(300)
+            settle(page)
             page.screenshot(path=SCREENSHOTS / f"plots-{theme.lower()}.png")
         tip = page.locator("#vg-tooltip-element.visible")
         x, y = plots.last.evaluate(A_POINT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 
 import kbkit
 from tests.browser.accessibility import violations
+from tests.browser.layout import resize, settle, wait_until_fits
 from tests.browser.notebook import Notebook
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -246,10 +248,14 @@ def test_two_panels_stay_in_step_and_see_what_other_processes_do(lab: Lab):
     lab.cards.first.locator(".kbkit-star.kbkit-on").nth(1).wait_for()
     with kbkit.open(lab.workspace) as workspace:
         workspace["manual"].add("Settings", "Settings that people edit are few.", source="new")
-    lab.page.wait_for_timeout(1100)  # it asks once a second at most
-    lab.page.locator(".jp-Notebook .jp-Cell").first.click()
-    lab.query.focus()
-    lab.cards.filter(has_text="are few").wait_for()
+    found = lab.cards.filter(has_text="are few")
+    for _ in range(60):  # it asks when one comes back to it, once a second at most
+        lab.page.locator(".jp-Notebook .jp-Cell").first.click()
+        lab.query.focus()
+        with suppress(sync_api.TimeoutError):
+            found.wait_for(timeout=1000)
+            break
+    assert found.count()
 
 
 def test_nothing_jumps_and_new_results_start_at_the_top(lab: Lab):
@@ -264,10 +270,10 @@ def test_nothing_jumps_and_new_results_start_at_the_top(lab: Lab):
 
 
 def _scroll_results(lab: Lab, top: int) -> None:
-    lab.page.wait_for_timeout(100)
+    settle(lab.page)
     results = lab.panel.locator(".kbkit-results")
     results.evaluate("(results, top) => { results.scrollTop = top }", top)
-    lab.page.wait_for_timeout(100)
+    settle(lab.page)
     assert results.evaluate("results => results.scrollTop") == top
 
 
@@ -288,13 +294,11 @@ def test_it_fits_wide_and_narrow_columns(lab: Lab, theme: str):
     lab.page.mouse.move(5, 300)
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     for name, width in (("wide", 1200), ("narrow", 480)):
-        lab.page.set_viewport_size({"width": width, "height": 900})
+        resize(lab.page, width, 900)
         lab.query.scroll_into_view_if_needed()
-        lab.page.wait_for_timeout(150)
         lab.page.screenshot(path=SCREENSHOTS / f"panel-{theme.lower()}-{name}.png")
         for part in (".kbkit-panel", ".kbkit-results"):
-            overflow = "part => part.scrollWidth - part.clientWidth"
-            assert lab.page.locator(part).evaluate(overflow) <= 0
+            wait_until_fits(lab.page.locator(part))
     lab.page.set_viewport_size({"width": 1200, "height": 900})
     lab.panel.locator(".kbkit-chips button").click()
     lab.panel.get_by_role("button", name="Filters", exact=True).click()

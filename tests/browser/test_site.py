@@ -12,6 +12,7 @@ import yaml
 from kbkit.export import build_site, export_pages, serve_site, write_project
 from kbkit.models import Document, DocumentState, DocumentType, KnowledgeBaseInfo
 from kbkit.recipes import SiteSpec
+from tests.browser.layout import settle
 from tests.browser.published import HOSTILE, Tab, opened
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -92,7 +93,7 @@ def test_a_hostile_document_does_nothing(tab):
     tab.page.mouse.move(300, 300)
     for heading in tab.page.locator("article h2").all():
         heading.hover()
-    tab.page.wait_for_timeout(300)
+    settle(tab.page)
     assert "127.0.0.1-9" in tab.page.url
     assert tab.page.title().startswith("Evil")
     assert tab.page.locator("h1").count() == 1
