@@ -1,0 +1,9 @@
+"""Embedding models: which there are, and fetching one when it is asked for by name.
+
+Nothing is ever fetched by itself: search and ingest say which command does it.
+"""
+
+from kbkit.embedding_models.fetching import fetch_model
+from kbkit.embedding_models.installed import ModelInfo, list_models, remove_model
+
+__all__ = ["ModelInfo", "fetch_model", "list_models", "remove_model"]

