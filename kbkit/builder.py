@@ -16,6 +16,7 @@ from kbkit.feedback.evaluate import Evaluation
 from kbkit.frames import pairs_html
 from kbkit.ingest.expansion import open_llm
 from kbkit.models import Expansion, IngestReport, KnowledgeBaseInfo, Progress
+from kbkit.models.reports import by_reason
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import Question, Recipe, golden_questions, load_recipe
 from kbkit.workspace import Workspace
@@ -87,13 +88,9 @@ class BuildReport:
              f"{ingest.chunks_removed:,} removed)"),
             ("fetched", f"{ingest.fetched:,}"),
         ]  # fmt: skip
-        for label, problems in (("failed", ingest.failed), ("skipped", ingest.skipped)):
-            reasons: dict[str, list[str]] = {}
-            for problem in problems:
-                reasons.setdefault(problem.reason, []).append(problem.uri)
-            for reason, uris in reasons.items():
-                more = f" and {len(uris) - 1:,} more" if len(uris) > 1 else ""
-                lines.append((label, f"{reason}: {uris[0]}{more}"))
+        told = (("failed", ingest.failed), ("skipped", ingest.skipped), ("note", ingest.notes))
+        for label, problems in told:
+            lines += ((label, line) for line in by_reason(problems))
         if ingest.fidelity:
             lines.append(("read", _fidelity_line(ingest.fidelity)))
         for warning in ingest.warnings:

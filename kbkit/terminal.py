@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from kbkit.models.plain import plain
+from kbkit.models.reports import by_reason
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -104,6 +105,8 @@ def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
         for label, problems in (("failed", report.failed), ("skipped", report.skipped)):
             for problem in problems:
                 say(f"{label}: {problem.uri}: {problem.reason}")
+        for note in by_reason(report.notes):
+            say(f"note: {note}")
         for warning in report.warnings:
             say(f"poorly read: {warning.uri}: {warning.reason}")
 

@@ -26,11 +26,14 @@ class RunCounters:
     kept: Counter[str] = field(default_factory=Counter)
     wanted: Counter[str] = field(default_factory=Counter)
     poorly_read: list[Problem] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     scores: list[tuple[float, str]] = field(default_factory=list)
 
     def measured(self, document: SourceDocument) -> None:
-        """Take in how faithfully a document was read, if that was measured."""
+        """Take in how faithfully a document was read, if that was measured or is noted."""
+        if document.note:
+            self.notes.append(Problem(document.uri, document.note))
         if not document.fidelity:
             return
         self.kept["pages"] += 1
@@ -75,6 +78,7 @@ class RunCounters:
             interrupted=self.interrupted,
             fidelity=self.fidelity({}),
             poorly_read=tuple(self.poorly_read),
+            notes=tuple(self.notes),
             warnings=tuple(self.warnings),
         )
 

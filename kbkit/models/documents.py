@@ -51,6 +51,8 @@ class SourceDocument:
             it is, in plain text.
         fidelity: How many code blocks, headings, table rows and so on of the page the content
             keeps, and how many there are, by kind; empty where it was not measured.
+        note: What somebody should know of how it was read (that its charset was guessed), or
+            ``""``; reports tell it, and nothing keeps it.
     """
 
     uri: str
@@ -60,6 +62,7 @@ class SourceDocument:
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

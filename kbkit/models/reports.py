@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -170,6 +170,17 @@ class Problem(Value):
     reason: str
 
 
+def by_reason(problems: Iterable[Problem]) -> list[str]:
+    """A line for each reason: the reason, and what it concerns: ``too large: a.md and 2 more``."""
+    reasons: dict[str, list[str]] = {}
+    for problem in problems:
+        reasons.setdefault(problem.reason, []).append(problem.uri)
+    return [
+        f"{reason}: {uris[0]}" + (f" and {len(uris) - 1:,} more" if len(uris) > 1 else "")
+        for reason, uris in reasons.items()
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """How far long work has come; handed to ``on_progress`` callbacks.
@@ -203,6 +214,7 @@ class IngestReport(Value):
             are measured, and every eighth of the others.
         poorly_read: Measured pages that lost more than a tenth, or of which a tenth is not their
             content, with what they lost.
+        notes: Documents that were read by a guess, of their charset for one, and which.
         warnings: Sources whose pages were poorly read as a whole, with the worst pages.
         improvement: What models have still to embed, where static vectors serve meanwhile.
     """
@@ -221,5 +233,6 @@ class IngestReport(Value):
     interrupted: bool = False
     fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     poorly_read: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     improvement: Improvement | None = None

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
 
 _SIGNATURES = (
     (b"%PDF-", "a PDF"),
@@ -29,9 +32,43 @@ _BOMS = (
 )
 _META = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})""", re.I)
 _XML = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9_.:-]{1,40})""")
+_WESTERN = "cp1252"
 # what pages mean when they say it (WHATWG Encoding Standard)
-_MEANT = {"iso-8859-1": "cp1252", "latin-1": "cp1252", "latin1": "cp1252", "ascii": "cp1252"}
+_MEANT = {"iso-8859-1": _WESTERN, "latin-1": _WESTERN, "latin1": _WESTERN, "ascii": _WESTERN}
 _ODD = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
+_SHIFTS = re.compile(rb"\x1b[$(]|~\{")
+"""What ISO-2022 and HZ, whose bytes are ASCII, change between alphabets by."""
+_HEAD = 4096
+_DETECTED = 1_000_000  # bytes that the detector looks at
+_WIDE = ("utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+_MOST_ODD = 0.02
+"""Largest share of the characters of a text that are none: unassigned, private, control."""
+_FEWEST_LETTERS = {1: 8, 2: 4}
+"""Letters of another alphabet that make its charset credible, by bytes of each."""
+_FEWEST_ACCENTS = 2
+"""Letters with accents that make another charset of the Latin alphabet credible."""
+_MULTIPLE = frozenset({"shift_jis", "cp932", "euc_jp", "iso2022_jp", "gb18030", "gbk", "big5",
+                       "big5hkscs", "euc_kr", "cp949"})  # fmt: skip
+_MOST_MIXED = 0.2
+_LATIN = ("LATIN", "MICRO SIGN", "FEMININE", "MASCULINE")
+_FOREIGN_WORD = re.compile("[al]*f[alf]*")
+_MIXED_WORD = re.compile("[al]+f[alf]*|f+[al][alf]*")
+_FOREIGN = re.compile("f+")
+_LONE = re.compile("(?<=a)f(?!f)|(?<!f)f(?=a)")
+_LONE_LETTER = re.compile("(?<![al])l(?![al])")
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A text out of bytes.
+
+    Attributes:
+        text: The text.
+        note: What somebody should know who relies on it: that its charset was guessed.
+    """
+
+    text: str
+    note: str = ""
 
 
 def binary_kind(body: bytes) -> str:
@@ -45,10 +82,13 @@ def binary_kind(body: bytes) -> str:
             return kind
     if body.startswith(tuple(bom for bom, _ in _BOMS)):
         return ""
-    head = body[:4096]
-    if b"\x00" in head:
-        return "" if _utf16(head) else "binary data"
-    return ""
+    head = body[:_HEAD]
+    if b"\x00" not in head or _wide(body):
+        return ""
+    rest = head.replace(b"\x00", b"")
+    text = rest.decode("utf-8", errors="ignore")
+    stray = len(head) - len(rest) <= len(head) // 100
+    return "" if stray and len(_ODD.findall(text)) <= len(text) // 200 else "binary data"
 
 
 def charset_of(content_type: str) -> str:
@@ -61,11 +101,17 @@ def charset_of(content_type: str) -> str:
 
 
 def decode(body: bytes, charset: str = "", *, markup: bool = True) -> str:
-    """Decode text as well as possible; never fails.
+    """Decode text as well as possible; never fails. See `decoded`."""
+    return decoded(body, charset, markup=markup).text
 
-    The byte order mark decides, then the charset of the header, then the one the markup names,
-    then UTF-8 if the bytes are valid UTF-8, then detection. A named charset that does not fit
-    the bytes gives way to the next.
+
+def decoded(body: bytes, charset: str = "", *, markup: bool = True) -> Decoded:
+    """Decode text as well as possible, and say where that took a guess; never fails.
+
+    The byte order mark decides, and UTF-8 where the bytes are valid UTF-8; then the charset of
+    the header, then the one the markup names. A named charset that does not fit the bytes gives
+    way to the next. Else Firefox's detector guesses, and is believed where what it reads looks
+    like words of one alphabet; Windows-1252 is what is left.
 
     Args:
         body: The bytes.
@@ -74,42 +120,46 @@ def decode(body: bytes, charset: str = "", *, markup: bool = True) -> str:
     """
     for bom, name in _BOMS:
         if body.startswith(bom):
-            return body.decode(name, errors="replace").lstrip("\ufeff")
+            return Decoded(body.decode(name, errors="replace").lstrip("\ufeff"))
+    if wide := _wide(body):
+        return Decoded(body.decode(wide, errors="replace"))
+    shifts = body.isascii() and _SHIFTS.search(body) is not None
+    if not shifts and (text := _utf8(body)) is not None:
+        return Decoded(text)
     named = [charset]
     if markup:
         for pattern in (_META, _XML):
-            if match := pattern.search(body[:4096]):
+            if match := pattern.search(body[:_HEAD]):
                 named.append(match.group(1).decode("ascii"))
-    wide = _utf16(body[:4096])
-    if wide:
-        named.insert(0, wide)
-    for name in [*(name for name in named if name), "utf-8"]:
+    for name in filter(None, named):
         text = _strictly(body, name)
         if text is not None:
-            return text
-    from charset_normalizer import from_bytes
+            return Decoded(text)
+    return _guessed(body)
 
-    best = from_bytes(body[:200_000]).best()
-    if best is not None:
-        return body.decode(best.encoding, errors="replace")
-    return body.decode("utf-8", errors="replace")
+
+def _utf8(body: bytes) -> str | None:
+    """The text if it is UTF-8, but for a few stray bytes among many good letters."""
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        text = body.decode("utf-8", errors="replace")
+        bad = text.count("\ufffd")
+        good = sum(char > "\x7f" for char in text) - bad
+        return text if bad <= len(text) // 1000 and good > 10 * bad else None
 
 
 def _strictly(body: bytes, name: str) -> str | None:
+    """The text if a charset that was named fits it."""
     try:
         codec = codecs.lookup(name)
-    except LookupError:
+    except (LookupError, ValueError):
         return None
     if not getattr(codec, "_is_text_encoding", True) or codec.name in ("utf-7", "idna", "punycode"):
         return None
     meant = _MEANT.get(codec.name, _MEANT.get(name.lower(), codec.name))
-    if meant == "cp1252":
-        # almost any bytes are valid in a single-byte charset; UTF-8 rarely is by accident
-        text = _try(body, "utf-8")
-        if text is not None:
-            return text
-    if meant in ("utf-16", "utf-16-le", "utf-16-be") and b"\x00" not in body[:4096]:
-        return None
+    if meant.startswith(("utf-16", "utf-32")):
+        return None  # else its NULs would have told
     text = _try(body, meant)
     if text is not None and len(_ODD.findall(text[:20_000])) > len(text[:20_000]) // 100:
         return None
@@ -122,19 +172,92 @@ def _try(body: bytes, name: str) -> str | None:
     except (UnicodeError, ValueError):
         # a stray byte in an otherwise good page must not change the charset of the whole
         text = body.decode(name, errors="replace")
-        bad = text.count("\ufffd")
         most = len(text) // (1000 if name == "utf-8" else 100)
-        return text if bad <= most else None
+        return text if text.count("\ufffd") <= most else None
 
 
-def _utf16(head: bytes) -> str:
-    """Name the UTF-16 flavour of text without a byte order mark, or ``""``."""
-    if len(head) < 4:
+def _guessed(body: bytes) -> Decoded:
+    """The text by the charset that a detector finds, unless Windows-1252 is as likely."""
+    name = _detected(body)
+    # the five bytes that Windows-1252 leaves out are controls in Latin-1, as browsers have them
+    western = "".join(
+        part.decode(_WESTERN, errors="replace") if number % 2 == 0 else part.decode("latin-1")
+        for number, part in enumerate(re.split(rb"([\x81\x8d\x8f\x90\x9d]+)", body))
+    )
+    text = western if name == _WESTERN else _try(body, name)
+    if text is None or (text is not western and not _credible(text, western, name)):
+        return Decoded(
+            western, f"names no charset, and none is certain: read as {_WESTERN} ({name}?)"
+        )
+    return Decoded(text, f"names no charset: read as {name}")
+
+
+def _detected(body: bytes) -> str:
+    """The name of the codec that a detector finds; Windows-1252 where there is no detector."""
+    try:
+        from chardetng_py import EncodingDetector
+    except ImportError:  # it is compiled, and not for every machine
+        return _WESTERN
+    detector = EncodingDetector()
+    detector.feed(body[:_DETECTED], last=len(body) <= _DETECTED)
+    return codecs.lookup(detector.guess(tld=None, allow_utf8=False)).name
+
+
+def _credible(text: str, western: str, name: str) -> bool:
+    """Whether a text reads as words of one alphabet, and better than in Windows-1252."""
+    if name.startswith("iso2022"):
+        return True  # no other text has what it changes between alphabets by
+    kinds = "".join(map(_kind, text))
+    if "f" in kinds:
+        multiple = name in _MULTIPLE
+        # languages of ideographs set foreign words right between them, but an ideograph alone in
+        # a Latin word is two letters of that
+        words, mixed = (_FOREIGN, _LONE) if multiple else (_FOREIGN_WORD, _MIXED_WORD)
+        enough = kinds.count("f") >= _FEWEST_LETTERS[1 + multiple]
+        most = _MOST_MIXED * len(words.findall(kinds))
+        return enough and len(mixed.findall(kinds)) <= most
+    if len(text) != len(western) or kinds.count("l") < _FEWEST_ACCENTS:
+        return False
+    # a letter that stands alone is a sign that another charset has in its place
+    return not any(not western[found.start()].isalpha() for found in _LONE_LETTER.finditer(kinds))
+
+
+@lru_cache(maxsize=4096)
+def _kind(char: str) -> str:
+    """A letter of ASCII (``a``), another of the Latin alphabet (``l``) or of others (``f``)."""
+    if not char.isalpha():
+        return " "
+    if char.isascii():
+        return "a"
+    return "l" if unicodedata.name(char, "").startswith(_LATIN) else "f"
+
+
+def _wide(body: bytes) -> str:
+    """Name the flavour of UTF-16 or UTF-32 of text without a byte order mark, or ``""``.
+
+    Spaces, digits and line feeds have NULs in all of them, at places that tell the flavour.
+    """
+    head = body[: _HEAD - _HEAD % 4]
+    if b"\x00" not in head or len(head) < 4:
         return ""
-    even, odd = head[0::2].count(0), head[1::2].count(0)
-    half = len(head) // 2
-    if odd > half * 0.6 and even < half * 0.05:
-        return "utf-16-le"
-    if even > half * 0.6 and odd < half * 0.05:
-        return "utf-16-be"
+    for name in _WIDE:
+        width = int(name[4:6]) // 8
+        # a surrogate pair may be cut at the end
+        text = head[: len(head) - len(head) % width].decode(name, errors="replace").rstrip("\ufffd")
+        odd = sum(
+            (unicodedata.category(char) in _NO_TEXT and char not in _CONTROLS) or char == "\ufffd"
+            for char in text
+        )
+        if not text or odd > _MOST_ODD * len(text):
+            continue
+        plain = sum(char.isascii() for char in text)
+        swapped = sum(char in _SWAPPED for char in text)
+        if width == 4 or plain > swapped:
+            return name
     return ""
+
+
+_NO_TEXT = frozenset({"Cc", "Cn", "Co", "Cs"})
+_CONTROLS = frozenset("\t\n\v\f\r\x1b")
+_SWAPPED = frozenset(chr(ord(char) << 8) for char in "\t\n\r 0123456789,.-etaoin")
+"""What frequent letters are when their bytes are exchanged."""

@@ -177,7 +177,7 @@ def _documents(
         labels = tuple(dict.fromkeys((*tags, *part.tags)))
         kind = document_type or _detected(uri, part)
         documents[own] = SourceDocument(
-            own, part.title, part.content, kind, labels, dict(part.metadata)
+            own, part.title, part.content, kind, labels, dict(part.metadata), note=part.note
         )
     return list(documents.values())
 

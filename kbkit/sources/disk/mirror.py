@@ -104,6 +104,6 @@ class MirrorReader:
         kind = self._spec.document_type or detect(uri, title, page.content)
         document = SourceDocument(
             uri, title, page.content, kind, self._spec.tags, page.metadata,
-            page.fidelity,
+            page.fidelity, page.note,
         )  # fmt: skip
         return SourceEvent(uri, Outcome.FETCHED, document)

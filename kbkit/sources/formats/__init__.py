@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import importlib
 import posixpath
+from dataclasses import replace
 
 from kbkit.errors import MissingExtraError
-from kbkit.sources.decode import binary_kind
+from kbkit.sources.decode import binary_kind, decoded
 from kbkit.sources.formats.base import MOST_BYTES, MOST_CHARACTERS, Part, UnreadableError
 
 __all__ = ["FORMATS", "MULTIPLE", "NEED_PROCESS", "Part", "UnreadableError", "format_of", "parse"]
@@ -53,6 +54,7 @@ _OLD = {
 }  # fmt: skip
 _MODULES = {"markdown": "text", "csv": "sheet"}
 _BINARY = frozenset({"pdf", "docx", "pptx", "sheet", "epub"})
+_MARKED = frozenset({"html", "code"})  # which say their charset themselves
 
 
 def format_of(name: str) -> str:
@@ -113,4 +115,6 @@ def parse(name: str, data: bytes) -> list[Part]:
         raise UnreadableError("no text")
     if sum(len(part.content) for part in kept) > MOST_CHARACTERS:
         raise UnreadableError(f"more than {MOST_CHARACTERS / 1e6:g} million characters of text")
+    if form not in _BINARY and (note := decoded(data, markup=form in _MARKED).note):
+        kept[0] = replace(kept[0], note=note)
     return kept

@@ -30,6 +30,7 @@ class Part:
         name: What tells it from the other parts; ``""`` when it is the whole file.
         tags: That the file itself names.
         metadata: JSON values.
+        note: What somebody should know of how it was read, or ``""``.
     """
 
     title: str
@@ -37,6 +38,7 @@ class Part:
     name: str = ""
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    note: str = ""
 
 
 def one_line(text: object) -> str:

@@ -80,6 +80,7 @@ class ExtractedPage:
         failed: The page could not be read, which says nothing about what it holds.
         fidelity: Kept and wanted things by kind, where that was measured.
         survey: Keys of its texts, where that was measured, for `html.fidelity.recurring`.
+        note: What somebody should know of how it was read, or ``""``.
     """
 
     title: str = ""
@@ -97,6 +98,7 @@ class ExtractedPage:
     failed: bool = False
     fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     survey: frozenset[int] = frozenset()
+    note: str = ""
 
     @property
     def metadata(self) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kbkit.sources.decode import binary_kind, decode
+from kbkit.sources.decode import binary_kind, decoded
 from kbkit.sources.html.regions import Region
 
 if TYPE_CHECKING:
@@ -62,8 +62,10 @@ def extract_page(task: ExtractTask) -> ExtractedPage:
         return ExtractedPage(reason="empty page")
     if kind := binary_kind(task.body):
         return ExtractedPage(reason=f"{kind}, though it is served as a page")
-    html = decode(task.body, task.charset)
+    found = decoded(task.body, task.charset)
+    html = found.text
     page = extract(html, task.url, task.regions, common=task.common, alone=task.alone)
+    page = replace(page, note=found.note) if found.note else page
     if task.measure and page.content and len(html) < _MEASURABLE:
         page = _measured(page, html, task)
     return page

@@ -135,4 +135,6 @@ def page_document(
     kind = spec.document_type or detect(uri, title, page.content)
     if response is not None:
         page = replace(page, license=page.license.or_else(response.license))
-    return SourceDocument(uri, title, page.content, kind, spec.tags, page.metadata, page.fidelity)
+    return SourceDocument(
+        uri, title, page.content, kind, spec.tags, page.metadata, page.fidelity, page.note
+    )

@@ -15,7 +15,7 @@ from typing import Protocol
 from kbkit.models.plain import plain
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.decode import decode
+from kbkit.sources.decode import decoded
 from kbkit.sources.front_matter import read_text
 from kbkit.sources.html.extract import ExtractedPage
 from kbkit.sources.web import page_events
@@ -178,10 +178,11 @@ class LocalCrawler:
 
 def _read(response: Response, uri: str) -> ExtractedPage:
     if response.media_type in _TEXTS:
-        text = read_text(decode(response.body, response.charset, markup=False), uri)
+        found = decoded(response.body, response.charset, markup=False)
+        text = read_text(found.text, uri)
         said = text.metadata.get("description")
         described = plain(said[:1_000]) if isinstance(said, str) else ""
-        return ExtractedPage(text.title, text.content, description=described)
+        return ExtractedPage(text.title, text.content, description=described, note=found.note)
     from kbkit.sources.html.extract_task import ExtractTask, extract_page
 
     page: ExtractedPage = extract_page(

@@ -1,0 +1,144 @@
+"""Texts of fifteen languages in the charsets that files still have."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+
+from kbkit.ingest.counters import RunCounters
+from kbkit.models import SourceDocument
+from kbkit.sources.decode import binary_kind, decode, decoded
+from kbkit.sources.disk.files import read_file
+
+SHORT = {
+    "french": ("très", ["cp1252", "iso-8859-15"]),
+    "german": ("Größe", ["cp1252", "iso-8859-15"]),
+    "spanish": ("El año próximo", ["cp1252"]),
+    "english": ("It’s “quoted”, 20 °C – and 5 µm", ["cp1252"]),
+    "umlauts": ("ÄÖÜäöüß", ["cp1252"]),
+}
+LONG = {
+    "french": (
+        "Le serveur écoute sur le port indiqué. Après chaque modification, redémarrez-le : les "
+        "réglages précédents ne sont conservés qu'à la fermeture où ça s'avère nécessaire.",
+        ["cp1252", "iso-8859-15"],
+    ),
+    "german": (
+        "Die Größe der Datei lässt sich ändern. Für jede Änderung wird eine Sicherung angelegt, "
+        "die später gelöscht werden muß.",
+        ["cp1252"],
+    ),
+    "spanish": (
+        "La contraseña caducará mañana. Añada otra dirección y pulse «Guardar» según la opción.",
+        ["cp1252"],
+    ),
+    "polish": (
+        "Aby usunąć plik, należy wybrać właściwą ścieżkę. Zmiany zostaną zapisane później, gdy "
+        "użytkownik zamknie wszystkie okna i wyloguje się z systemu.",
+        ["cp1250", "iso-8859-2"],
+    ),
+    "czech": (
+        "Příkaz vytvoří nový soubor a uloží jej do složky uživatele. Před spuštěním zkontrolujte, "
+        "že máte dostatečná oprávnění; jinak bude zobrazena chyba.",
+        ["cp1250", "iso-8859-2"],
+    ),
+    "russian": (
+        "Эта команда удаляет файлы из указанной папки. Перед запуском сохраните все изменения.",
+        ["cp1251", "koi8-r", "cp866", "iso-8859-5"],
+    ),
+    "greek": (
+        "Η εντολή διαγράφει τα αρχεία του φακέλου. Αποθηκεύστε πρώτα όλες τις αλλαγές σας.",
+        ["cp1253", "iso-8859-7"],
+    ),
+    "turkish": (
+        "Bu komut seçilen klasördeki dosyaları siler. Önce bütün değişiklikleri kaydedin; işlem "
+        "sırasında bağlantının kesilmediğinden ve yeterli alan kaldığından emin olun.",
+        ["cp1254"],
+    ),
+    "japanese": (
+        "このコマンドは指定したフォルダーのファイルを削除します。実行する前に変更を保存してください。",
+        ["shift_jis", "euc-jp", "iso2022_jp"],
+    ),
+    "chinese": ("此命令会删除指定文件夹中的文件。运行之前请先保存所有更改。", ["gb18030"]),
+    "taiwanese": ("此命令會刪除指定資料夾中的檔案。執行之前請先儲存所有變更。", ["big5"]),
+    "korean": (
+        "이 명령은 지정한 폴더의 파일을 삭제합니다. "
+        "실행하기 전에 저장하십시오.",
+        ["euc-kr"],
+    ),
+    "arabic": (
+        "يحذف هذا الأمر الملفات من المجلد المحدد. "
+        "احفظ جميع التغييرات قبل التشغيل.",
+        ["cp1256"],
+    ),
+    "hebrew": (
+        "פקודה זו מוחקת את הקבצים מהתיקייה שנבחרה. "
+        "שמרו את כל השינויים לפני ההפעלה.",
+        ["cp1255"],
+    ),
+}  # fmt: skip
+CASES = [
+    pytest.param(text, charset, id=f"{name}-{charset}")
+    for texts in (SHORT, LONG)
+    for name, (text, charsets) in texts.items()
+    for charset in charsets
+]
+
+
+@pytest.mark.parametrize(("text", "charset"), CASES)
+def test_a_charset_that_nothing_names_is_found(text: str, charset: str) -> None:
+    found = decoded(text.encode(charset))
+    assert found.text == text
+    assert "names no charset" in found.note
+
+
+@pytest.mark.parametrize(("text", "charset"), CASES)
+def test_a_charset_that_is_named_needs_no_guess(text: str, charset: str) -> None:
+    assert decoded(text.encode(charset), charset) == decoded(text.encode())
+    page = f'<meta charset="{charset}"><p>{text}'
+    if charset != "iso2022_jp":
+        assert decoded(page.encode(charset)).text == page
+        assert decoded(page.encode(charset)).note == ""
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize(
+    "charset",
+    ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"],
+)
+def test_unicode_is_read_with_and_without_a_mark(name: str, charset: str) -> None:
+    text = f"{name}: {LONG[name][0]}\n"
+    body = text.encode(charset)
+    assert (binary_kind(body), decoded(body).text, decoded(body).note) == ("", text, "")
+
+
+@pytest.mark.parametrize("text", ["Привет", "שלום", "日", "5 µm"])
+def test_too_little_to_tell_is_western_and_noted(text: str) -> None:
+    charset = {"П": "cp1251", "ש": "cp1255", "日": "shift_jis", "5": "cp1252"}[text[0]]
+    body = text.encode(charset)
+    found = decoded(body)
+    alphabets = {unicodedata.name(char).split()[0] for char in found.text if char.isalpha()}
+    assert alphabets <= {"LATIN", "MICRO", "FEMININE", "MASCULINE"}
+    assert "cp1252" in found.note
+
+
+def test_a_few_foreign_bytes_do_not_make_a_page_of_western_letters_utf8() -> None:
+    body = ("Plain words of a long page. " * 200).encode() + "trois café".encode("cp1252")
+    assert decode(body).endswith("trois café")
+
+
+def test_a_stray_nul_is_text_and_a_program_is_none() -> None:
+    assert binary_kind(b"A long line of text.\n" * 40 + b"\x00") == ""
+    assert binary_kind(bytes(range(256)) * 8) == "binary data"
+    assert binary_kind(b"".join(n.to_bytes(4, "little") for n in range(900))) == "binary data"
+
+
+def test_reports_tell_what_was_guessed() -> None:
+    (document,) = read_file("a.md", b"# Caf\xe9\n\nTr\xe8s bien, \xe0 bient\xf4t.\n")
+    assert document.title == "Café"
+    counters = RunCounters()
+    counters.measured(document)
+    counters.measured(SourceDocument("b.md", "B", "text"))
+    (note,) = counters.report().notes
+    assert (note.uri, note.reason) == ("a.md", "names no charset: read as cp1252")
