@@ -12,12 +12,12 @@ from kbkit.embedding.base import Matrix
 from kbkit.feedback.evaluation_set import EvaluationQuery, EvaluationSet, Searchable, matching_page
 from kbkit.feedback.measures import DEPTH
 from kbkit.feedback.statistics import Values
-from kbkit.models import Progress
+from kbkit.models import Mode, Progress
 from kbkit.progress import OnProgress
 from kbkit.recipes import RetrievalSpec
-from kbkit.retrieval.fusion import Features, Weights, discounts, fuse, normalise
+from kbkit.retrieval.fusion import Features, discounts, fuse, normalise
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.ranking import CandidatePool, document_factors, mark_duplicates
+from kbkit.retrieval.ranking import CandidatePool, document_factors, mark_duplicates, weights_of
 from kbkit.stores.catalog import corpus
 
 Rows = NDArray[np.int64]
@@ -78,7 +78,8 @@ class CandidateCache:
             parts.append(_QueryCandidates.of(kb, pool, query, queries.unit == "page"))
             if report is not None:
                 report(Progress("candidates", number, len(queries), query.text))
-        return cls._joined(parts, queries, retrieval.duplicates, document_factors(pools[:1]))
+        (factors,) = document_factors(pools[:1]) or [(1.0, 1.0)]
+        return cls._joined(parts, queries, retrieval.duplicates, factors)
 
     @classmethod
     def _joined(
@@ -129,17 +130,7 @@ class CandidateCache:
 
         Where judgements measure, ratings and what was learned from the query itself are left aside.
         """
-        card, page = self.factors
-        weights = Weights(
-            dense=retrieval.dense_weight,
-            document=retrieval.document_weight,
-            title=retrieval.title_weight,
-            heading=retrieval.heading_weight,
-            rating=retrieval.rating_weight,
-            card=card * retrieval.card_weight,
-            page=page * retrieval.page_weight,
-            learned=retrieval.learned_weight,
-        )
+        weights = weights_of(retrieval, Mode.HYBRID, self.factors)
         fused = fuse(self.features, weights)
         factors = discounts(
             fused.total, self.features.documents, self._alike(fused.total), retrieval.per_document

@@ -7,7 +7,8 @@ document and near duplicates give way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,7 @@ _DUPLICATE_DISCOUNT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How much each part counts.
+    """How much each part counts: the same for all candidates, or of each, shape ``(n,)``.
 
     Attributes:
         dense: Share of the normalised cosine against BM25, 0 to 1.
@@ -47,14 +48,24 @@ class Weights:
             scores without any stay as they are.
     """
 
-    dense: float
-    document: float
-    title: float
-    heading: float
-    rating: float
-    card: float
-    page: float
-    learned: float = 0.0
+    dense: float | Scores
+    document: float | Scores
+    title: float | Scores
+    heading: float | Scores
+    rating: float | Scores
+    card: float | Scores
+    page: float | Scores
+    learned: float | Scores = 0.0
+
+    @classmethod
+    def of_each(cls, several: Sequence[Weights], counts: Sequence[int]) -> Weights:
+        """Those of each candidate, where so many go by the first, so many by the second..."""
+        return cls(
+            *(
+                np.repeat([getattr(weights, part.name) for weights in several], counts)
+                for part in fields(cls)
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +240,7 @@ def fuse(features: Features, weights: Weights) -> Fused:
 
 
 def discounts(
-    total: Scores, documents: Codes, duplicates: NDArray[np.bool_], per_document: int
+    total: Scores, documents: Codes, duplicates: NDArray[np.bool_], per_document: int | Codes
 ) -> Scores:
     """What each candidate's score is multiplied with so that hits differ, shape ``(n,)``.
 
@@ -237,7 +248,7 @@ def discounts(
         total: The scores.
         documents: Which document each candidate is part of.
         duplicates: Whether a better candidate says the same; see `near_duplicates`.
-        per_document: Hits of a document that count in full.
+        per_document: Hits of a document that count in full; one number, or each candidate's.
     """
     further = np.maximum(_ranks_within(total, documents) - per_document + 1, 0)
     result: Scores = np.power(_REPEAT_DISCOUNT, further) * np.where(

@@ -112,13 +112,34 @@ def rank(
             them.
         limit: Most candidates to give.
         mode: Which legs count.
-        retrieval: How to rank; by default as the first pool says.
+        retrieval: How to rank; by default each pool as it says itself: parts of scores are scaled
+            alike in all, then weighed as the knowledge base wants.
     """
     if not pools:
         return []
-    retrieval = retrieval or pools[0].retrieval
-    card, page = document_factors(pools)
-    weights = Weights(
+    if retrieval is not None:
+        pools = [replace(pool, retrieval=retrieval) for pool in pools]
+    weights = [
+        weights_of(pool.retrieval, mode, factors)
+        for pool, factors in zip(pools, document_factors(pools), strict=True)
+    ]
+    first = _order_ranked(pools, weights, limit)
+    if len(first) == limit:
+        return first
+    ceiling = first[-1].parts.total if first else 1.0
+    return first + _fill_up(pools, weights, ceiling, limit - len(first))
+
+
+def weights_of(retrieval: RetrievalSpec, mode: Mode, factors: tuple[float, float]) -> Weights:
+    """The weights that settings give.
+
+    Args:
+        retrieval: The settings.
+        mode: Which legs count.
+        factors: See `document_factors`.
+    """
+    card, page = factors
+    return Weights(
         dense=_WEIGHTS.get(mode, retrieval.dense_weight),
         document=retrieval.document_weight,
         title=retrieval.title_weight,
@@ -128,57 +149,53 @@ def rank(
         page=0.0 if mode is Mode.DENSE else page * retrieval.page_weight,
         learned=retrieval.learned_weight,
     )
-    first = _order_ranked(pools, weights, retrieval, limit)
-    if len(first) == limit:
-        return first
-    ceiling = first[-1].parts.total if first else 1.0
-    return first + _fill_up(pools, weights, ceiling, limit - len(first))
 
 
-def document_factors(pools: Sequence[CandidatePool]) -> tuple[float, float]:
-    """What `card_weight` and `page_weight` are multiplied with.
+def document_factors(pools: Sequence[CandidatePool]) -> list[tuple[float, float]]:
+    """What `card_weight` and `page_weight` of each pool are multiplied with.
 
-    It depends on what embedded the cards, and on how many documents there are: where there are
-    three, to know which one a question is about tells little of the passage.
+    It depends on what embedded its cards, and on how many documents there are in all: where there
+    are three, to know which one a question is about tells little of the passage.
     """
-    found = [pool.candidates.pages for pool in pools if pool.candidates.pages]
-    embedders = [pages.embedder for pages in found if pages.embedder]
-    static = bool(embedders) and all(known.startswith("static:") for known in embedders)
-    documents = sum(pages.statistics.chunks for pages in found)
+    found = [pool.candidates.pages for pool in pools]
+    documents = sum(pages.statistics.chunks for pages in found if pages)
     share = documents / (documents + _FEW_DOCUMENTS)
-    card, page = _STATIC_CARDS if static else (1.0, 1.0)
-    return card * share, page * share
+    static = [pages is not None and pages.embedder.startswith("static:") for pages in found]
+    factors = [_STATIC_CARDS if known else (1.0, 1.0) for known in static]
+    return [(card * share, page * share) for card, page in factors]
 
 
 def _order_ranked(
-    pools: Sequence[CandidatePool], weights: Weights, retrieval: RetrievalSpec, limit: int
+    pools: Sequence[CandidatePool], weights: Sequence[Weights], limit: int
 ) -> list[RankedCandidate]:
     """The candidates proper, best first."""
-    parts = [slice(0, pool.candidates.ranked) for pool in pools]
+    counts = [pool.candidates.ranked for pool in pools]
+    parts = [slice(0, count) for count in counts]
     features = _features(pools, parts)
-    fused = fuse(features, weights)
+    fused = fuse(features, Weights.of_each(weights, counts))
     duplicates = [
-        mark_duplicates(pool.candidates.vectors[part], total, retrieval.duplicates)
+        mark_duplicates(pool.candidates.vectors[part], total, pool.retrieval.duplicates)
         for pool, part, total in zip(pools, parts, _split(fused.total, parts), strict=True)
     ]  # each by itself: vectors of different embedders do not compare
-    factors = discounts(
-        fused.total, features.documents, np.concatenate(duplicates), retrieval.per_document
-    )
+    most = np.repeat([pool.retrieval.per_document for pool in pools], counts)
+    factors = discounts(fused.total, features.documents, np.concatenate(duplicates), most)
     fused = fused.discounted(factors)
     order = np.argsort(-fused.total, kind="stable")
     return _ranked(pools, parts, fused, order[fused.common[order]][:limit].tolist())
 
 
 def _fill_up(
-    pools: Sequence[CandidatePool], weights: Weights, ceiling: float, limit: int
+    pools: Sequence[CandidatePool], weights: Sequence[Weights], ceiling: float, limit: int
 ) -> list[RankedCandidate]:
     """What fills up a long list behind the candidates, so that its length changes no ranks.
 
     Pools take turns, each with its best first; how much there is must not matter, so scores do
     not order them but only ever fall.
     """
-    parts = [slice(0, len(pool.candidates.seqs)) for pool in pools]
-    fused = fuse(_features(pools, parts), replace(weights, document=0.0))
+    counts = [len(pool.candidates.seqs) for pool in pools]
+    parts = [slice(0, count) for count in counts]
+    each = Weights.of_each(weights, counts)
+    fused = fuse(_features(pools, parts), replace(each, document=0.0))
     # Legs give their chunks in order until nothing is in common; what documents say would let
     # those behind in, as many as are asked for.
     common, turns, start = np.asarray(fused.dense + fused.lexical > 0), [], 0

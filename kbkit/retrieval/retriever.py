@@ -45,6 +45,10 @@ _BY_MEANING = RetrievalSpec(
     learned_weight=0,
 )
 
+_DIFFERENT_LAST = (
+    "these knowledge bases name different postprocessors, so none has seen the hits; search them "
+    "one by one, or name some with the query (`retrieval`)"
+)
 _SMALL = 1_000
 """Chunks of which a snapshot is made while a search waits, rather than behind it."""
 
@@ -288,7 +292,8 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     """The chunks that answer a query, best first, out of one knowledge base or several.
 
     Candidates of all knowledge bases are normalised together, and words are as rare as in all of
-    them, so that a score means the same whichever it comes from.
+    them, so that a score means the same whichever it comes from; each is then weighed as its own
+    knowledge base wants. Postprocessors see the hits of all, so they run where all name the same.
 
     Args:
         retrievers: One a knowledge base.
@@ -301,12 +306,15 @@ def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
     """
     start = time.perf_counter()
     pools = with_joint_statistics([retriever.pool(query) for retriever in retrievers])
-    retrieval = query.retrieval or (pools[0].retrieval if pools else None)
-    last = retrieval.postprocessors if retrieval else ()
-    ranked = rank(pools, hits_needed(last, query.limit), query.mode, retrieval)
+    named = [pool.retrieval.postprocessors for pool in pools]
+    agreed = all(known == named[0] for known in named)
+    last = named[0] if named and agreed else ()
+    ranked = rank(pools, hits_needed(last, query.limit), query.mode)
     shown = postprocess(_hits(retrievers, pools, ranked), query.text, last, query.limit)
-    notes = tuple(dict.fromkeys(note for pool in pools for note in pool.notes))
-    return Hits(query.text, shown, time.perf_counter() - start, notes)
+    notes = dict.fromkeys(note for pool in pools for note in pool.notes)
+    if not agreed:
+        notes[_DIFFERENT_LAST] = None
+    return Hits(query.text, shown, time.perf_counter() - start, tuple(notes))
 
 
 def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:

@@ -72,6 +72,24 @@ test("pools are ranked together, and documents of different pools are kept apart
   assert.deepEqual(rank([], 10), []);
 });
 
+test("each pool is ranked by its own settings", () => {
+  const rows = { ...pool([1, 9], [0, 1]), cosine: [0.9, 0.3] };
+  const meaning = { ...rows, settings: { ...rows.settings, dense: 1 } };
+  for (const pools of [
+    [meaning, rows],
+    [rows, meaning],
+  ]) {
+    const scores = rank(pools, 9).map((hit) => [hit.pool === meaning, hit.place, hit.score]);
+    scores.sort((a, b) => Number(b[2]) - Number(a[2]) || Number(b[0]) - Number(a[0]));
+    assert.deepEqual(scores, [
+      [true, 0, 1],
+      [false, 1, 1],
+      [true, 1, 0.3 / 0.9],
+      [false, 0, 1 / 9],
+    ]);
+  }
+});
+
 test("a word is as rare as in all pools together", () => {
   const about = (/** @type {number} */ chunks, /** @type {string} */ term) => {
     const statistics = { chunks, average: 1, frequencies: new Map([[term, 1 + chunks / 20]]) };

@@ -179,3 +179,18 @@ def test_they_are_opened_once(workspace):
     for _ in range(3):
         asked(workspace, {"path": HERE + "Counted"})
     assert len(opened) == 1
+
+
+def test_of_several_knowledge_bases_they_run_where_all_name_the_same(tmp_path):
+    shortest = {"path": HERE + "Shortest", "arguments": {"top_n": 1}}
+    with kbkit.open(tmp_path) as opened:
+        for name, named in (("one", [shortest]), ("two", [shortest]), ("plain", [])):
+            spec = KnowledgeBaseSpec.model_validate({"retrieval": {"postprocessors": named}})
+            opened.create(name, spec=spec).add(f"tea of {name}", f"All about tea, says {name}.")
+        agreed = opened.search("tea", kbs=["one", "two"])
+        assert len(agreed) == 1
+        assert not agreed.notes
+        for kbs in (["one", "plain"], ["plain", "one"]):
+            hits = opened.search("tea", kbs=kbs)
+            assert len(hits) == 2
+            assert "different postprocessors" in " ".join(hits.notes)

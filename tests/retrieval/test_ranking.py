@@ -128,6 +128,60 @@ def test_two_pools_rank_as_one_of_all(first, second):
     assert [p.parts.total for p in apart] == pytest.approx([p.parts.total for p in together])
 
 
+OWN = RetrievalSpec(dense_weight=1, document_weight=0, card_weight=0, page_weight=0)
+"""By meaning alone; the other half of a pair is ranked by words alone."""
+
+
+def test_each_pool_is_ranked_by_its_own_weights():
+    words = OWN.model_copy(update={"dense_weight": 0})
+    rows = [(0.9, 1.0, "a"), (0.3, 9.0, "b")]
+    pools = [pool(*rows, kb="meaning", retrieval=OWN), pool(*rows, kb="words", retrieval=words)]
+    for both in (pools, pools[::-1]):
+        placed = rank(both, 9)
+        totals = {(place.pool.kb, place.row): place.parts.total for place in placed}
+        assert totals == pytest.approx(
+            {
+                ("meaning", 0): 1,
+                ("words", 1): 1,
+                ("meaning", 1): 0.3 / 0.9,
+                ("words", 0): 1 / 9,
+            }
+        )
+
+
+@given(rows, rows, some_settings, some_settings)
+def test_what_others_want_changes_no_ranks_within_a_pool(first, second, mine, theirs):
+    """But for what depends on all scores found: scaling, and how much short documents are given."""
+    mine, theirs = (known.model_copy(update={"document_weight": 0}) for known in (mine, theirs))
+    one, two = pool(*first, kb="one", retrieval=mine), pool(*second, kb="two", retrieval=theirs)
+    alike = pool(*second, kb="two", retrieval=mine)
+    shown, expected = (
+        [(p.row, pytest.approx(p.parts.total)) for p in rank([one, other], 100) if p.pool is one]
+        for other in (two, alike)
+    )
+    assert shown == expected
+
+
+def test_hits_of_a_document_and_duplicates_give_way_as_their_own_pool_says():
+    rows = [(0.9, 0, "a", 1), (0.89, 0, "a", 1), (0.88, 0, "a", 2)]
+    strict = OWN.model_copy(update={"per_document": 1, "duplicates": 0.9})
+    free = OWN.model_copy(update={"per_document": 1000, "duplicates": 1})
+    placed = rank([pool(*rows, kb="x", retrieval=strict), pool(*rows, kb="y", retrieval=free)], 9)
+    totals = {(place.pool.kb, place.row): place.parts.total for place in placed}
+    assert totals["y", 1] == pytest.approx(0.89 / 0.9)
+    assert totals["x", 1] < 0.5 < totals["x", 2] < 0.9
+
+
+def test_static_cards_of_one_pool_do_not_count_less_for_being_beside_a_models():
+    rows = [(0.0, 0.0, "a"), (0.0, 0.0, "b")]
+    kinds = {"static": "static:x", "model": "onnx:x"}
+    pools = [pool(*rows, kb=kb, card=[1, 0.5], embedder=embedder) for kb, embedder in kinds.items()]
+    parts = {(place.pool.kb, place.row): place.parts.card for place in rank(pools, 9)}
+    alone = rank([pools[0]], 9)[0].parts.card
+    assert parts["static", 0] < parts["model", 0]
+    assert parts["static", 0] == pytest.approx(alone, rel=0.01)  # of twice as many documents
+
+
 def test_what_fills_up_stands_behind_the_candidates_whatever_it_scores():
     rows = [(0.2, 0.0, "a"), (0.1, 1.0, "b"), (0.9, 9.0, "c"), (0.8, 9.0, "d")]
     placed = rank([pool(*rows, ranked=2)], 10)

@@ -67,26 +67,26 @@ const { fround } = Math;
 /**
  * The candidates of all pools, best first; those without anything in common are left out.
  *
- * @param {Pool[]} pools  one a knowledge base, of one query; the first one's settings count
+ * @param {Pool[]} pools  one a knowledge base, of one query; each is ranked by its own settings
  * @param {number} limit
  * @returns {Ranked[]}
  */
 function rank(pools, limit) {
   if (!pools.length) return [];
-  const settings = pools[0].settings;
   const documents = numbered(pools);
   const sizes = pools.flatMap((pool) => pool.sizes);
-  const parts = fused(pools, settings, documents, sizes);
+  const parts = fused(pools, documents, sizes);
   const total = parts.total;
   /** @type {boolean[]} */
   const alike = [];
   for (const [pool, start] of placed(pools)) {
     const scores = total.slice(start, start + pool.rows.length);
-    alike.push(...duplicates(pool.vector, scores, settings.duplicates));
+    alike.push(...duplicates(pool.vector, scores, pool.settings.duplicates));
   }
   const places = placesWithin(total, documents);
+  const most = each(pools, (pool) => pool.settings.perDocument);
   const final = total.map((_, i) => {
-    const further = Math.max(places[i] - settings.perDocument + 1, 0);
+    const further = Math.max(places[i] - most[i] + 1, 0);
     const factor = FURTHER ** further * (alike[i] ? DUPLICATE : 1);
     return parts.columns.reduce((sum, column) => sum + column[i] * factor, 0);
   });
@@ -114,6 +114,20 @@ function placed(pools) {
 }
 
 /**
+ * What holds of a pool, of each of its candidates, for all pools.
+ *
+ * @template T
+ * @param {Pool[]} pools
+ * @param {(pool: Pool, which: number) => T} value
+ */
+function each(pools, value) {
+  return pools.flatMap((pool, which) => {
+    const held = value(pool, which);
+    return pool.rows.map(() => held);
+  });
+}
+
+/**
  * The document of each candidate, numbered from 0 through all pools.
  *
  * @param {Pool[]} pools
@@ -135,41 +149,41 @@ function numbered(pools) {
  * The parts of the candidates' scores, and their sums.
  *
  * @param {Pool[]} pools
- * @param {Settings} settings
  * @param {number[]} documents
  * @param {number[]} sizes
  */
-function fused(pools, settings, documents, sizes) {
+function fused(pools, documents, sizes) {
   const ofDocuments = documentFactors(pools);
-  const weights = {
-    card: settings.card * ofDocuments.card,
-    page: settings.page * ofDocuments.page,
-  };
-  const whole =
-    1 + settings.document + settings.title + settings.heading + weights.card + weights.page;
+  const weights = each(pools, ({ settings }, which) => {
+    const card = settings.card * ofDocuments[which].card;
+    const page = settings.page * ofDocuments[which].page;
+    const whole = 1 + settings.document + settings.title + settings.heading + card + page;
+    return { ...settings, lexical: 1 - settings.dense, card, page, whole };
+  });
   const statistics = together(pools.map((pool) => pool.statistics));
   const ofPages = together(pools.map((pool) => pool.pageStatistics));
-  /** @type {(scores: number[], weight: number) => number[]} */
-  const weighed = (scores, weight) => scores.map((score) => (weight * score) / whole);
+  /** @type {(scores: number[], part: "dense" | "lexical" | "title" | "heading" | "card" | "page") => number[]} */
+  const weighed = (scores, part) =>
+    scores.map((score, i) => (weights[i][part] * score) / weights[i].whole);
   const cosine = normalised(pools.flatMap((pool) => pool.cosine));
   const bm25 = normalised(pools.flatMap((pool) => pool.bm25(statistics)));
-  const dense = weighed(cosine, settings.dense);
-  const lexical = weighed(bm25, 1 - settings.dense);
+  const dense = weighed(cosine, "dense");
+  const lexical = weighed(bm25, "lexical");
   const own = dense.map((score, i) => score + lexical[i]);
-  const document = documentEvidence(own, documents, sizes).map((x) => settings.document * x);
+  const document = documentEvidence(own, documents, sizes).map((x, i) => weights[i].document * x);
   const title = weighed(
     pools.flatMap((pool) => pool.title),
-    settings.title,
+    "title",
   );
   const heading = weighed(
     pools.flatMap((pool) => pool.heading),
-    settings.heading,
+    "heading",
   );
-  const card = weighed(normalised(pools.flatMap((pool) => pool.card)), weights.card);
-  const page = weighed(normalised(pools.flatMap((pool) => pool.page(ofPages))), weights.page);
+  const card = weighed(normalised(pools.flatMap((pool) => pool.card)), "card");
+  const page = weighed(normalised(pools.flatMap((pool) => pool.page(ofPages))), "page");
   const sum = own.map((x, i) => x + document[i] + title[i] + heading[i] + card[i] + page[i]);
   const prior = pools.flatMap((pool) => pool.rating);
-  const rating = sum.map((score, i) => score * settings.rating * prior[i]);
+  const rating = sum.map((score, i) => score * weights[i].rating * prior[i]);
   const factors = pools.flatMap((pool) => pool.indexes).map((index) => (index ? INDEX : 1));
   const columns = [dense, lexical, document, title, heading, card, page, rating].map((column) =>
     column.map((x, i) => x * factors[i]),
@@ -182,18 +196,18 @@ function fused(pools, settings, documents, sizes) {
 }
 
 /**
- * What the weights of cards and of whole documents are multiplied with: less where static vectors
- * embedded the cards, and where there are few documents.
+ * What each pool's weights of cards and of whole documents are multiplied with: less where static
+ * vectors embedded its cards, and where there are few documents in all.
  *
  * @param {Pool[]} pools
  */
 function documentFactors(pools) {
-  const embedders = pools.map((pool) => pool.cardEmbedder).filter(Boolean);
-  const known = embedders.length > 0 && embedders.every((name) => name.startsWith("static:"));
-  const { card, page } = known ? STATIC : { card: 1, page: 1 };
   const documents = pools.reduce((sum, pool) => sum + pool.pageStatistics.chunks, 0);
   const share = documents / (documents + FEW);
-  return { card: card * share, page: page * share };
+  return pools.map((pool) => {
+    const { card, page } = pool.cardEmbedder.startsWith("static:") ? STATIC : { card: 1, page: 1 };
+    return { card: card * share, page: page * share };
+  });
 }
 
 /**
