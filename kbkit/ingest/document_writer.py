@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -96,21 +96,16 @@ class DocumentWriter(Batch):
         self._follower = follower
         self._pending: dict[str, _Pending] = {}
 
-    def add(self, source: SourceDocument, origin: Origin) -> str:
+    def add(self, source: SourceDocument, origin: Origin) -> None:
         """Take a document, and store all that wait when it is time.
-
-        Returns:
-            Its id.
 
         Raises:
             EmbedderError: The embedder failed; what was stored stays.
         """
-        known_as = document_id(self._destination.kb_id, source.uri)
-        if known_as in self._pending:
+        if source.uri in self._pending:
             self.flush()  # in the order in which things happened
-        self._pending[known_as] = _Pending(source, origin, datetime.now(UTC))
+        self._pending[source.uri] = _Pending(source, origin, datetime.now(UTC))
         self._grow(len(source.content))
-        return known_as
 
     def _write(self) -> None:
         """Store all documents that wait, in one transaction.
@@ -120,7 +115,11 @@ class DocumentWriter(Batch):
             EmbedderError: The embedder failed.
             NotFoundError: The knowledge base was deleted.
         """
-        waiting, self._pending = self._pending, {}
+        pending, self._pending = self._pending, {}
+        kb_id = self._destination.kb_id
+        with self._destination.database.read() as transaction:
+            ids = _ids(transaction, kb_id, pending)
+        waiting = {ids[uri]: entry for uri, entry in pending.items()}
         while waiting:
             with self._destination.database.read() as transaction:
                 before = writing.stored_versions(transaction, waiting)
@@ -274,6 +273,16 @@ class DocumentWriter(Batch):
                 )
             )
         return new
+
+
+def _ids(transaction: Transaction, kb_id: str, uris: Collection[str]) -> dict[str, str]:
+    """The ids of documents by URI; new ones for those that are not there."""
+    found = writing.ids_by_uri(transaction, kb_id, uris)
+    new = {uri: document_id(kb_id, uri) for uri in uris if uri not in found}
+    # another document may have been stored under that URI, which has changed since
+    taken = writing.states(transaction, list(new.values()))
+    again = {uri: document_id(kb_id, f"{uri}\0") for uri, known in new.items() if known in taken}
+    return found | new | again
 
 
 def _chunk(document: Document, span: ChunkSpan, text: str, position: int, occurrence: int) -> Chunk:

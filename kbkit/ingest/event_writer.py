@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 from kbkit.ingest.batching import Batch
 from kbkit.ingest.counters import RunCounters
-from kbkit.ingest.ids import document_id
 from kbkit.models import DocumentState, Problem
 from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.stores.catalog import runs, writing
@@ -55,7 +54,8 @@ class EventWriter(Batch):
             self._store(transaction, events)
 
     def _store(self, transaction: Transaction, events: list[tuple[SourceEvent, datetime]]) -> None:
-        ids = [document_id(self._kb_id, _uri(event)) for event, _ in events]
+        known = writing.ids_by_uri(transaction, self._kb_id, {_uri(event) for event, _ in events})
+        ids = [known.get(_uri(event), "") for event, _ in events]
         states = writing.states(transaction, ids)
         touched: dict[str, Touch] = {}
         visits = []

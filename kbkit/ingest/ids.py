@@ -6,7 +6,7 @@ import hashlib
 
 
 def document_id(kb_id: str, uri: str) -> str:
-    """The id of a document: the same for ever for one URI in one knowledge base."""
+    """The id of a document that is stored for the first time under a URI."""
     return digest(f"{kb_id}\0{uri}")
 
 

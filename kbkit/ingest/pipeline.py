@@ -18,6 +18,7 @@ from kbkit.models import IngestReport, Problem, Progress, SourceDocument
 from kbkit.progress import OnProgress
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.sources.base import SourceContext, SourceEvent, SourceReader
+from kbkit.sources.places import DiskPlace
 from kbkit.stores.catalog import reading, runs, writing
 from kbkit.stores.catalog.runs import SourceRow
 from kbkit.stores.index_writer import IndexWriter
@@ -74,12 +75,12 @@ class Pipeline:
         with self._follower() as follower:
             run = _Run(counters, follower, on_progress, stop)
             for row, source in sources:
-                task = f"reading the source {_source_name(row)}"
+                task = f"reading the source {row.location}"
                 with self.stores.locks.hold(f"source-{row.id}", wait=0, task=task):
                     try:
                         self._run_source(row, source, run)
                     except SourceError as error:
-                        counters.failed.append(Problem(_source_name(row), str(error)))
+                        counters.failed.append(Problem(row.location, str(error)))
                 if counters.interrupted:
                     break
             self._take(handed, run)
@@ -104,21 +105,15 @@ class Pipeline:
                 if run.on_progress is not None:
                     run.on_progress(Progress("store", done, None, event.uri, counters.report()))
 
-    def store(
-        self, document: SourceDocument, origin: Origin | None = None
-    ) -> tuple[str, IngestReport]:
-        """Store one document, which belongs to no source where none is named.
-
-        Returns:
-            Its id, and what was done.
-        """
+    def store(self, document: SourceDocument, origin: Origin | None = None) -> IngestReport:
+        """Store one document, which belongs to no source where none is named."""
         counters = RunCounters()
         with self._writer(counters) as documents:
-            document_id = documents.add(document, origin or Origin())
+            documents.add(document, origin or Origin())
         if stated(document.metadata):
             correct_shared(self.stores.database, self.kb_id)
         self._index(counters, None)
-        return document_id, counters.report()
+        return counters.report()
 
     def renew(
         self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False
@@ -154,6 +149,7 @@ class Pipeline:
             memory=runs.RunMemory(self.stores.database, row.id, run_id),
             stop=run.stop,
             base=Path(row.base),
+            place=disk_place(row),
             user_agent=self.settings.user_agent,
             timeout=self.settings.timeout,
             provider=self.settings.crawl_provider,
@@ -226,5 +222,7 @@ def _closable(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:
     yield from events
 
 
-def _source_name(row: SourceRow) -> str:
-    return str(row.spec.get("url") or row.spec.get("path") or row.spec.get("name") or row.type)
+def disk_place(row: SourceRow) -> DiskPlace | None:
+    """Where a source on disk is, and what it is called in URIs."""
+    path = row.spec.get("path")
+    return replace(DiskPlace.of(path, Path(row.base)), name=row.name) if path else None

@@ -17,6 +17,7 @@ from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import Document, DocumentInfo, DocumentType, Expansion, Labels, SourceDocument
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import ExpandSpec
+from kbkit.sources.places import published_uri
 from kbkit.stores.catalog import reading, writing
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class Documents:
             EmbedderError: The embedder failed.
         """
         document = SourceDocument(
-            uri=source or f"text:{title.strip()}",
+            uri=published_uri(source) or f"text:{title.strip()}",
             title=title.strip(),
             content=content,
             document_type=_known_type(document_type),
@@ -272,12 +273,12 @@ class Documents:
         """Store a document; ``None`` where it changed meanwhile, so that nothing was done."""
         if not document.title or not document.content.strip():
             raise ConfigError("a document needs a title and content; give both")
-        document_id, report = self._ingestion.pipeline().store(document, origin)
+        report = self._ingestion.pipeline().store(document, origin)
         self._ingestion.improving.after_ingest(renew=False)
         if not (report.new or report.changed or report.same):
             return None
         with self._database.read() as transaction:
-            stored = reading.get_document(transaction, self._handle.id, document_id)
+            stored = reading.get_document(transaction, self._handle.id, document.uri)
             chunks = sum(1 for _ in reading.iter_chunks(transaction, self._handle.id, stored.id))
         return DocumentInfo.of(stored, chunks)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cached_property
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from kbkit.embedding.base import Embedder
 from kbkit.errors import ConfigError, EmbedderError, NotFoundError
 from kbkit.ingest.card_vectors import CardMaker
+from kbkit.ingest.pipeline import disk_place
 from kbkit.ingest.questions import embed_questions
 from kbkit.models import (
     Document,
@@ -31,7 +32,9 @@ from kbkit.recipes import (
 )
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever, search
-from kbkit.stores.catalog import knowledge_bases, ratings, reading
+from kbkit.sources.places import published_uri
+from kbkit.stores.catalog import knowledge_bases, ratings, reading, runs
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.text.language import is_english
@@ -96,14 +99,27 @@ class Handle:
         return Path(folder) if folder else self.stores.folder / "export" / self.name
 
     def document(self, document: str) -> Document:
-        """A document by id or URI.
+        """A document by id or URI, or by the path of the file that it was read from.
 
         Raises:
             NotFoundError: There is none; the message names one that is written alike.
         """
-        with self.stores.database.read() as transaction, suppress(NotFoundError):
-            return reading.get_document(transaction, self.id, str(document))
+        with self.stores.database.read() as transaction:
+            for named in self._names(transaction, str(document)):
+                with suppress(NotFoundError):
+                    return reading.get_document(transaction, self.id, named)
         raise self._missing("document with id or URI", document)
+
+    def _names(self, transaction: Transaction, document: str) -> Iterator[str]:
+        """What a document may be called that somebody names."""
+        yield document
+        path = Path(document)
+        if not path.is_absolute():
+            return
+        yield published_uri(document)
+        for row in runs.list_sources(transaction, self.id):
+            if (place := disk_place(row)) and path.is_relative_to(place.root):
+                yield place.uri(path)
 
     def target(self, target: str | Target, *, rated: bool = False) -> Target:
         """What somebody means by an id of a chunk or a document, or by the URI of a document.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.errors import ConfigError
-from kbkit.ingest.pipeline import Pipeline, Stop
+from kbkit.ingest.pipeline import Pipeline, Stop, disk_place
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.improving import Improving
 from kbkit.models import (
@@ -23,6 +23,7 @@ from kbkit.recipes import (
 )
 from kbkit.sources import open_reader
 from kbkit.sources.base import SourceEvent
+from kbkit.sources.places import DiskPlace
 from kbkit.stores.catalog import knowledge_bases, runs, writing
 from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.catalog.runs import SourceRow
@@ -169,15 +170,22 @@ class Ingestion:
     def _save_source(self, source: AnySource, base: str | Path, *, from_recipe: bool) -> SourceRow:
         spec = source.model_dump(mode="json")
         key = runs.source_key(spec, _PLACE[source.type])
+        base = Path(base).absolute()
         with self._stores.database.write() as transaction:
             knowledge_bases.get_by_id(transaction, self.id)
+            place = None
+            if path := spec.get("path"):
+                rows = runs.list_sources(transaction, self.id)
+                others = (disk_place(row) for row in rows if row.key != key)
+                place = DiskPlace.of(path, base).apart(filter(None, others))
             return runs.save_source(
                 transaction,
                 self.id,
                 key,
                 spec,
-                base=str(Path(base).absolute()),
+                base=str(base),
                 from_recipe=from_recipe,
+                name=place.name if place else "",
             )
 
     def drop_source(self, source_id: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kbkit.models import PageRecord, SourceDocument
+from kbkit.sources.places import DiskPlace
 
 
 class Outcome(StrEnum):
@@ -86,6 +87,8 @@ class SourceContext:
         memory: What earlier visits left.
         stop: Asked often; when it says true, the source ends soon and cleanly.
         base: Folder that relative paths of a recipe start from.
+        place: Of a source on disk, where it is and what it is called in URIs; by default what
+            `DiskPlace.of` says.
         user_agent: How kbkit introduces itself.
         timeout: Seconds that one request may take.
         provider: Who fetches pages where the recipe does not say.
@@ -96,6 +99,7 @@ class SourceContext:
     memory: CrawlMemory = field(default_factory=NoMemory)
     stop: Callable[[], bool] = lambda: False
     base: Path = field(default_factory=Path)
+    place: DiskPlace | None = None
     user_agent: str = "kbkit"
     timeout: float = 30.0
     provider: str = "trafilatura"

@@ -19,9 +19,9 @@ from kbkit.errors import ConfigError
 from kbkit.models import DocumentType, SourceDocument
 from kbkit.recipes import AnySource, SourceSpec, parse_source
 from kbkit.sources.base import Outcome, SourceEvent
-from kbkit.sources.disk.files import uri_of
 from kbkit.sources.formats import FORMATS
 from kbkit.sources.front_matter import json_value, read_text
+from kbkit.sources.places import published_uri
 
 _URLS = ("url", "URL", "source_url", "page_url", "link", "source")
 _PATHS = ("file_path", "path", "source")
@@ -111,8 +111,8 @@ def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
 
     What comes from one address or file becomes one document: pages in their order with their
     numbers, other parts and nodes one after the other. Its URI is the first there is of: an
-    ``http`` address in its metadata (``url`` and the like), ``file_path`` as the source ``files``
-    writes it, an id that is not random, ``file_name``, a hash of the text.
+    ``http`` address in its metadata (``url`` and the like), ``file_path`` from the base folder (or
+    the user's), an id that is not random, ``file_name``, a hash of the text.
 
     Args:
         items: What a reader's ``load_data`` gave, or dictionaries of their ``to_dict``.
@@ -128,7 +128,7 @@ def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:
         else:
             found.setdefault(_place(part, base) or part.id or f"document {number}", []).append(part)
     for key, parts in found.items():
-        yield _event(_place(parts[0], base), key, parts)
+        yield _event(_place(parts[0], base), key, parts, base)
 
 
 def _part(item: Any) -> _Part:
@@ -165,16 +165,16 @@ def _place(part: _Part, base: Path) -> str:
             return value
     for value in _texts(part.metadata, _PATHS):
         if "/" in value or "." in value:  # some readers call the number of a page its source
-            return uri_of(Path(value), base) if Path(value).is_absolute() else value
+            return published_uri(value, base)
     if part.id and not _RANDOM.fullmatch(part.id):
         return part.id
     return next(_texts(part.metadata, ("file_name",)), "")
 
 
-def _event(place: str, key: str, parts: Sequence[_Part]) -> SourceEvent:
+def _event(place: str, key: str, parts: Sequence[_Part], base: Path) -> SourceEvent:
     text = _joined(parts)
     uri = place or f"text:{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}"
-    document = _document(uri, text, parts)
+    document = _document(uri, text, parts, base)
     if any(part.text.strip() for part in parts) and document.content:
         return SourceEvent(uri, Outcome.FETCHED, document)
     media = next((part.media for part in parts if part.media), "")
@@ -221,13 +221,16 @@ def _run(parts: Sequence[_Part]) -> str:
     return text
 
 
-def _document(uri: str, text: str, parts: Sequence[_Part]) -> SourceDocument:
+def _document(uri: str, text: str, parts: Sequence[_Part], base: Path) -> SourceDocument:
     first = parts[0].metadata
     metadata = {
         key: value
         for key, value in first.items()
         if key not in _DROPPED and all(part.metadata.get(key) == value for part in parts)
     }
+    for key in _PATHS:
+        if isinstance(path := metadata.get(key), str):
+            metadata[key] = published_uri(path, base)
     name = next(_texts(first, ("file_name",)), uri)
     read = read_text(text, " ".join(text.split())[:80] if uri.startswith("text:") else name)
     title = _clean(next(_texts(metadata, ("title",)), read.title))

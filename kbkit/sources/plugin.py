@@ -9,6 +9,7 @@ from kbkit.errors import KbkitError, SourceError
 from kbkit.plugins import SOURCES, make
 from kbkit.recipes import PluginSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent, SourceReader
+from kbkit.sources.places import published_uri
 
 
 class PluginReader:
@@ -35,12 +36,14 @@ class PluginReader:
         Raises:
             SourceError: The source cannot be read at all.
         """
-        for event in self._guarded(context):
+        for given in self._guarded(context):
+            event = replace(given, uri=published_uri(given.uri, context.base))
             if event.outcome is not Outcome.FETCHED or event.document is None:
                 yield event
                 continue
             document = replace(
                 event.document,
+                uri=published_uri(event.document.uri, context.base),
                 document_type=self._spec.document_type or event.document.document_type,
                 tags=tuple(dict.fromkeys((*event.document.tags, *self._spec.tags))),
             )

@@ -57,7 +57,7 @@ def test_pages_of_a_file_become_one_document_with_page_marks():
         "<!-- page 10 -->\n\nPage on bread.\n"
     )
     assert (document.uri, document.title) == ("a.pdf", "a")
-    assert document.metadata == {**about, "format": "pdf"}
+    assert document.metadata == {**about, "file_path": "a.pdf", "format": "pdf"}
 
 
 def test_pages_without_plain_numbers_are_counted():

@@ -20,6 +20,7 @@ from kbkit.sources.doctype import detect
 from kbkit.sources.formats import FORMATS, MULTIPLE, UnreadableError, format_of
 from kbkit.sources.formats.base import MOST_BYTES, Part
 from kbkit.sources.formats.file_parser import FileParser, ParsedFile
+from kbkit.sources.places import DiskPlace
 
 _AHEAD = 8  # files in memory
 
@@ -44,12 +45,13 @@ class FilesReader:
             SourceError: There is no such file or folder, or the glob matches nothing.
         """
         found, root = _found(self._spec, context.base)
+        place = context.place or DiskPlace.of(self._spec.path, context.base)
         waiting: deque[tuple[str, Future[ParsedFile] | SourceEvent]] = deque()
         with FileParser(min(os.cpu_count() or 1, len(found))) as reader:
             for path in found[: self._spec.limit]:
                 if context.stop():
                     return
-                uri = uri_of(path, context.base)
+                uri = place.uri(path)
                 waiting.append((uri, self._submit(reader, path, uri, root)))
                 while len(waiting) >= _AHEAD:
                     yield from self._next(waiting, context)
@@ -148,18 +150,6 @@ def read_file(
     if parsed.reason:
         raise SourceError(f"{name}: {parsed.reason}")
     return _documents(name, parsed, document_type, tags)
-
-
-def uri_of(path: Path, base: Path) -> str:
-    """The URI of a file: its path from the base folder, with forward slashes.
-
-    A file outside the base keeps its absolute path.
-    """
-    full = Path(os.path.abspath(path))  # noqa: PTH100 - links are to keep their own names
-    root = Path(os.path.abspath(base))  # noqa: PTH100
-    if full.is_relative_to(root):
-        return full.relative_to(root).as_posix()
-    return full.as_posix()
 
 
 def _documents(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from kbkit.errors import SourceError
@@ -11,6 +12,7 @@ from kbkit.models import DocumentType, SourceDocument
 from kbkit.recipes import JsonlSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.doctype import detect
+from kbkit.sources.places import DiskPlace, published_uri
 
 _KEYS = ("uri", "title", "text", "document_type", "tags", "metadata")
 _LONGEST = 50_000_000  # bytes of one line
@@ -36,7 +38,7 @@ class JsonlReader:
             SourceError: The file cannot be read.
         """
         path = context.base / self._spec.path
-        place = self._spec.path
+        place = (context.place or DiskPlace.of(self._spec.path, context.base)).name
         seen: dict[str, int] = {}
         try:
             with path.open("rb") as lines:
@@ -53,13 +55,15 @@ class JsonlReader:
                         continue
                     if not line.strip():
                         continue
-                    yield self._event(line, f"{place}:{number}", number, seen)
+                    yield self._event(line, path.parent, f"{place}:{number}", number, seen)
         except OSError as error:
             raise SourceError(f"{path}: cannot be read ({error.strerror})") from error
 
-    def _event(self, line: bytes, place: str, number: int, seen: dict[str, int]) -> SourceEvent:
+    def _event(
+        self, line: bytes, folder: Path, place: str, number: int, seen: dict[str, int]
+    ) -> SourceEvent:
         try:
-            document = self._document(line)
+            document = self._document(line, folder)
         except ValueError as error:
             return SourceEvent(place, Outcome.SKIPPED, reason=f"line {number}: {error}")
         if document.uri in seen:
@@ -68,7 +72,7 @@ class JsonlReader:
         seen[document.uri] = number
         return SourceEvent(document.uri, Outcome.FETCHED, document)
 
-    def _document(self, line: bytes) -> SourceDocument:
+    def _document(self, line: bytes, folder: Path) -> SourceDocument:
         try:
             values = json.loads(line.decode("utf-8-sig"))
         except UnicodeDecodeError:
@@ -82,7 +86,7 @@ class JsonlReader:
         unknown = sorted(set(values) - set(_KEYS))
         if unknown:
             raise ValueError(f"unknown key {unknown[0]!r}; the keys are {', '.join(_KEYS)}")
-        uri = _text(values, "uri")
+        uri = published_uri(_text(values, "uri"), folder)
         text = _text(values, "text")
         title = " ".join(_text(values, "title", required=False).split()) or uri
         tags = values.get("tags") or []

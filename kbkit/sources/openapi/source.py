@@ -19,13 +19,13 @@ from kbkit.models import DocumentType, License, SourceDocument
 from kbkit.recipes import OpenApiSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.decode import binary_kind, decode
-from kbkit.sources.disk.files import uri_of
 from kbkit.sources.json_yaml import load_values
 from kbkit.sources.openapi.descriptions import block_markdown, inline_markdown
 from kbkit.sources.openapi.jsonschema import Schemas
 from kbkit.sources.openapi.operations import Operation, Operations
 from kbkit.sources.openapi.references import Node, References
 from kbkit.sources.openapi.security import Security
+from kbkit.sources.places import DiskPlace
 from kbkit.sources.web.fetch import Fetcher
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import canonical
@@ -57,7 +57,8 @@ class OpenApiReader:
             uri, text = self._fetched(self._spec.url, context)
         else:
             path = context.base / Path(self._spec.path or "").expanduser()
-            uri, text = uri_of(path, context.base), _read(path, self._spec.path or "")
+            place = context.place or DiskPlace.of(self._spec.path or "", context.base)
+            uri, text = place.uri(path), _read(path, self._spec.path or "")
         try:
             values = load_values(text)
         except ValueError as error:

@@ -16,6 +16,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kbkit.sources.places import without_machine
+
 _SECONDS = 120.0
 _LONGEST_DEFAULT = 80
 _MOST_DEEP = 2
@@ -180,7 +182,7 @@ def _docstring(value: Any) -> str:
         return ""
     if not isinstance(value, type | property) and docstring == _attribute(type(value), "__doc__"):
         return ""  # of its class: it has none of its own
-    return inspect.cleandoc(docstring)
+    return without_machine(inspect.cleandoc(docstring))
 
 
 def _module(value: Any, holder: Any) -> str:
@@ -217,7 +219,7 @@ def _default(value: Any) -> str:
     """A default as code: what has an address in memory in its name is not the same each time."""
     text = ""
     with contextlib.suppress(Exception):
-        text = repr(value)
+        text = without_machine(repr(value))
     if " at 0x" in text or not text or len(text) > _LONGEST_DEFAULT:
         return "..."
     return text

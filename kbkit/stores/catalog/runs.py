@@ -21,7 +21,15 @@ from kbkit.stores.catalog.schema import pages, runs, sources
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """A source of a knowledge base: its recipe part, and the folder its paths start from."""
+    """A source of a knowledge base.
+
+    Attributes:
+        spec: Its recipe part.
+        base: The folder its paths start from.
+        name: What a place on disk is called in URIs; ``""`` for the folder itself, and for
+            sources elsewhere.
+        enabled: Whether a refresh reads it.
+    """
 
     id: str
     kb_id: str
@@ -31,12 +39,19 @@ class SourceRow:
     base: str
     from_recipe: bool
     created_at: datetime
+    name: str
+    enabled: bool
+
+    @property
+    def location(self) -> str:
+        """Where it reads, as it was said: an address, a path, or a name."""
+        names = (self.spec.get(name) for name in ("url", "path", "name"))
+        return next((str(one) for one in names if one), self.type)
 
     @property
     def place(self) -> str:
-        """Where it reads: an address, a path, or a name."""
-        names = (self.spec.get(name) for name in ("url", "path", "name"))
-        return next((str(one) for one in names if one), self.type)
+        """Where it reads, without where that is on this machine."""
+        return (self.name or ".") if self.spec.get("path") else self.location
 
 
 def source_key(spec: Mapping[str, Any], place: tuple[str, ...]) -> str:
@@ -53,15 +68,17 @@ def save_source(
     *,
     base: str,
     from_recipe: bool,
+    name: str = "",
 ) -> SourceRow:
-    """Enter a source, or renew the options of the one with this key."""
+    """Enter a source, or renew the options of the one with this key, which keeps its name."""
     digest = hashlib.blake2b(f"{kb_id} {key}".encode(), digest_size=16).hexdigest()
     options = {"spec": dict(spec), "base": base, "from_recipe": from_recipe}
     renewed = transaction.execute(
         sources.update().where(sources.c.kb_id == kb_id, sources.c.key == key).values(options)
     )
     if not renewed.rowcount:
-        values = {"id": digest, "kb_id": kb_id, "key": key, "type": spec["type"], **options}
+        values = {"id": digest, "kb_id": kb_id, "key": key, "type": spec["type"], "name": name}
+        values |= options
         transaction.execute(sources.insert().values(created_at=datetime.now(UTC), **values))
     row = transaction.execute(sa.select(sources).where(sources.c.id == digest)).one()
     return SourceRow(**row._mapping)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy import (
     JSON,
     Boolean,
@@ -27,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0014"
+HEAD = "0015"
 """Revision of the newest migration."""
 
 
@@ -96,6 +97,10 @@ sources = Table(
     # named by the recipe, so that it goes when the recipe no longer names it
     Column("from_recipe", Boolean, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
+    # what a place on disk is called in URIs, which say nothing of where it is on this machine
+    Column("name", Text, nullable=False, server_default=""),
+    # whether a refresh reads it
+    Column("enabled", Boolean, nullable=False, server_default=sa.true()),
     UniqueConstraint("kb_id", "key"),
 )
 

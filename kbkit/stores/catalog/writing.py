@@ -80,6 +80,17 @@ def states(transaction: Transaction, document_ids: Sequence[str]) -> dict[str, D
     return {row.id: DocumentState(row.state) for row in rows}
 
 
+def ids_by_uri(transaction: Transaction, kb_id: str, uris: Collection[str]) -> dict[str, str]:
+    """Ids of those documents that are there, by URI.
+
+    The id of a document is made of its URI when it is first stored, and stays when that changes.
+    """
+    query = sa.select(documents.c.uri, documents.c.id).where(
+        documents.c.kb_id == kb_id, transaction.is_in(documents.c.uri, uris)
+    )
+    return {row.uri: row.id for row in transaction.execute(query)}
+
+
 def stored_versions(
     transaction: Transaction, document_ids: Collection[str]
 ) -> dict[str, StoredVersion]:

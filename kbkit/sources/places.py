@@ -1,0 +1,133 @@
+"""What places on this machine's disk are called where others read it.
+
+URIs of documents are published. So they say where a file lies in the place that its source names,
+and never where that place lies on this machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from kbkit.globs import split_glob
+
+_LOCAL = re.compile(r"file:|[A-Za-z]:[\\/]|[\\/]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DiskPlace:
+    """A folder or file that a source names.
+
+    Attributes:
+        root: Where it is, absolute. It stays on this machine.
+        name: What it is called in URIs, with forward slashes; ``""`` for the folder that relative
+            paths start from.
+    """
+
+    root: Path
+    name: str
+
+    @classmethod
+    def of(cls, path: str, base: Path) -> DiskPlace:
+        """The place that a path, or the folder that a glob starts at, names.
+
+        What lies below the base folder is called as it is from there. Anything else is called after
+        its last part: what stands above that is this machine's, and a user's folder is named by
+        who that is.
+
+        Args:
+            path: As a recipe says it.
+            base: Folder that relative paths start from.
+        """
+        full = Path(path).expanduser()
+        if not (base / full).exists():
+            full = Path(split_glob(path.replace(os.sep, "/"))[0]).expanduser()
+        root, start = _absolute(base / full), _absolute(base)
+        if root.is_relative_to(start) and start != Path(start.anchor):
+            inside = root.relative_to(start).as_posix()
+            return cls(root, "" if inside == "." else inside)
+        return cls(root, "" if root == _absolute(Path.home()) else root.name)
+
+    def uri(self, path: Path) -> str:
+        """The URI of a file in it, or of itself."""
+        inside = _absolute(path).relative_to(self.root).as_posix()
+        return "/".join(part for part in (self.name, inside) if part not in ("", "."))
+
+    def apart(self, others: Iterable[DiskPlace]) -> DiskPlace:
+        """It with a number behind its name, if its files would be called as those of others."""
+        taken = list(others)
+        found, number = self, 1
+        while any(found._clashes(other) for other in taken):
+            number += 1
+            name = PurePosixPath(self.name or self.root.name or "files")
+            found = replace(self, name=str(name.with_stem(f"{name.stem}-{number}")))
+        return found
+
+    def _clashes(self, other: DiskPlace) -> bool:
+        """Whether one is called like the other, or like something in it, and lies elsewhere."""
+        if self.name == other.name:
+            return self.root != other.root
+        for outer, inner in ((self, other), (other, self)):
+            name = PurePosixPath(inner.name)
+            if name.is_relative_to(outer.name):
+                there = outer.root / name.relative_to(outer.name)
+                return there != inner.root and there.exists()
+        return False
+
+
+def published_uri(uri: str, base: Path | None = None) -> str:
+    """A URI that somebody handed over, without the place on this machine that it may name.
+
+    What is no path of this machine stays as it is, and so does a path such as ``/guide/a.html``
+    that may be one of a site.
+
+    Args:
+        uri: As it was handed over.
+        base: Folder that paths are told from, before that of the user and that of temporary files.
+    """
+    if not _LOCAL.match(uri):
+        return uri
+    is_file = uri.lower().startswith("file:")
+    try:
+        path, hash_, fragment = uri, "", ""
+        if is_file:
+            path = unquote(urlsplit(uri).path)
+            _, hash_, fragment = uri.partition("#")
+        if not path:
+            return uri
+        full = _absolute(Path(path))
+    except ValueError:
+        return uri
+    for folder in (base, Path.home(), Path(tempfile.gettempdir())):
+        root = folder and _absolute(folder)
+        if root and root != Path(root.anchor) and root in full.parents:
+            return full.relative_to(root).as_posix() + hash_ + fragment
+    if not is_file and not full.exists():
+        return uri
+    # neither says where it lies, nor is the same as another's
+    mark = hashlib.blake2b(os.fsencode(full.parent), digest_size=4).hexdigest()
+    return f"{full.parent.name or 'files'}-{mark}/{full.name}{hash_}{fragment}"
+
+
+def without_machine(text: str) -> str:
+    """A text that a program wrote while it ran here, without the places of this machine in it.
+
+    The user's folder becomes ``~``; those of Python and of the process become ``...``.
+    """
+    if "/" not in text and "\\" not in text:
+        return text
+    for folder, sign in ((sys.prefix, "..."), (Path.cwd(), "..."), (Path.home(), "~")):
+        if len(Path(folder).parts) > 2:  # not "/usr" and the like, which say nothing
+            text = re.sub(rf"{re.escape(str(folder))}(?![\w-])", sign, text)
+    return text
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - links are to keep their own names
