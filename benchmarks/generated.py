@@ -34,6 +34,7 @@ DEBIAN = {
     "qdoc": ("qtbase5-doc-html", "../qt5/doc/qtcore"),
     "bind": ("bind9-doc", "bind9-doc/arm"),
     "mkdocs": ("mkdocs-doc", "mkdocs/html"),
+    "git": ("git-doc", "git-doc"),
 }
 NODE = Path("/usr/share/doc/nodejs/api")
 PYTHON = Path("/usr/share/doc/python3.11/html/_sources")

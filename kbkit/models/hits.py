@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, overload
+from urllib.parse import quote
 
 from typing_extensions import TypedDict
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+_PDF = re.compile(r"\.pdf(?:\?|$)", re.IGNORECASE)
 _COLUMNS: dict[str, str | list[str]] = {
     "score": "float64", "kb": "category", "title": "string", "description": "string",
     "heading_path": "object",
@@ -138,6 +140,9 @@ class Hit:
     """How the document relates to its source."""
     description: str = ""
     """What the document is, in a line."""
+    opening: Callable[[], str] = field(default=str, repr=False, compare=False)
+    """Gives the words that the chunk opens with, as its page shows them, where a browser has to
+    look for them: ``""`` where the chunk's anchor leads to it."""
 
     @property
     def snippet(self) -> str:
@@ -146,10 +151,19 @@ class Hit:
 
     @property
     def url(self) -> str:
-        """The document's URI with the chunk's anchor, unless the URI has a fragment already."""
-        if not self.chunk.anchor or "#" in self.uri:
+        """The document's URI with what leads to the chunk, unless it has a fragment already.
+
+        That is the chunk's anchor, and for a browser a text fragment too where the chunk does not
+        open there; of a PDF, its page.
+        """
+        if "#" in self.uri:
             return self.uri
-        return f"{self.uri}#{self.chunk.anchor}"
+        on_web = self.uri.startswith(("http://", "https://"))
+        if on_web and self.chunk.page is not None and _PDF.search(self.uri):
+            return f"{self.uri}#page={self.chunk.page}"
+        words = self.opening() if on_web else ""
+        place = self.chunk.anchor + text_fragment(words)
+        return f"{self.uri}#{place}" if place else self.uri
 
     @property
     def headings(self) -> tuple[str, ...]:
@@ -298,6 +312,15 @@ class Hits(Sequence[Hit]):
 _ENCODED = {
     character: f"%{ord(character):02X}" for character in (*map(chr, range(33)), "<", ">", "\\")
 } | {"&": "&amp;"}
+
+
+def text_fragment(words: str) -> str:
+    """What tells a browser, behind a fragment, to go to some words; ``""`` for none.
+
+    Source: WICG, "Text Fragments" (draft community group report); the dash is a mark there.
+    """
+    quoted = quote(words, safe="", errors="replace").replace("-", "%2D")
+    return f":~:text={quoted}" if quoted else ""
 
 
 def _escaped(text: str) -> str:

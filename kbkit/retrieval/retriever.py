@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from kbkit.embedding.base import Embedder, Vector
 from kbkit.errors import EmbedderError, NotFoundError
+from kbkit.markdown.opening_words import opening_words
 from kbkit.models import Chunk, Document, Hit, Hits, Mode
 from kbkit.models.scores import fold_query
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
@@ -409,4 +411,5 @@ def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document) -> Hit:
         state=document.state,
         description=document.description,
         cut=LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language),
+        opening=partial(opening_words, chunk.text, from_top=chunk.start == 0),
     )

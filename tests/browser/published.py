@@ -42,6 +42,32 @@ class Marmalade(Jelly):
     def boil(self) -> int: return sum(len(fruit) for fruit in self.fruits if fruit is not None)
 ```
 """
+FLAGS = """# Jelly pan
+
+The pan has these switches.
+
+## Options {#_options}
+
+""" + "\n\n".join(
+    f"-   **--{name}**: Stirs the {name} jam at its own speed, however thick it has become. "
+    + f"The {name} gauge says when it is done, and the lid stays shut until then. " * 3
+    for name in (
+        "apple",
+        "brine",
+        "cherry",
+        "damson",
+        "elder",
+        "fig",
+        "grape",
+        "huckle",
+        "iris",
+        "juniper",
+        "kiwi",
+        "lemon",
+        "mango",
+        "nutmeg",
+    )
+)
 HEBREW = "שלום עולם. 100 גרם סוכר."
 BIDI = "Pickled \u202egnp.exe\u202c her\u200bring"
 
@@ -71,6 +97,7 @@ def kitchen(tmp_path_factory) -> Path:
         odd.add(HEBREW[:4], HEBREW, source="https://odd.example/rtl.html")
         odd.add(BIDI, f"{BIDI} keeps.\n\n## Brine", source="https://odd.example/bidi.html")
         odd.add(evil["title"], evil["content"], source=evil["uri"], tags=evil["tags"])
+        odd.add("Jelly pan", FLAGS, source="https://odd.example/pan.html")
         guides = workspace.create("guides")
         guides.ingest(kbkit.FilesSource(path=str(GUIDES / "*.md")))
         for kb in (fruit, odd, guides):

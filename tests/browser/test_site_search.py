@@ -49,9 +49,56 @@ def test_the_box_shows_the_passage_and_leads_to_it(tab):
     assert {"Quince", "Simmer"} <= set(item.locator("mark").all_text_contents())
     tab.page.screenshot(path=SCREENSHOTS / "search-box.png")
     tab.page.keyboard.press("Enter")
-    tab.page.wait_for_url("**/jelly.html?h=*#quince")
+    tab.page.wait_for_url("**/jelly.html?passage=*&h=*#quince")
     assert tab.page.locator("h2#quince").is_visible()
     tab.page.locator("article mark").first.wait_for()
+
+
+MARKED = ".kb-passage"
+
+
+def marked(tab: Tab) -> str:
+    """What is marked as the passage, once it is."""
+    tab.page.locator(MARKED).first.wait_for()
+    return " ".join(tab.page.locator(MARKED).all_inner_texts())
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_result_leads_to_its_passage_far_from_any_heading(tab, scheme, width):
+    tab.page.set_viewport_size({"width": width, "height": 800})
+    tab.page.emulate_media(color_scheme=scheme)
+    tab.open("search/index.html?query=the+mango+gauge+of+the+jelly+pan")
+    assert tab.titles()[0] == "Jelly pan"
+    tab.page.locator(".kb-card a").first.click()
+    tab.page.wait_for_url("**/pan*.html?passage=*#_options")
+    said = marked(tab)
+    assert "The mango gauge says" in said
+    assert "apple" not in said
+    first = tab.page.locator(MARKED).first
+    sync_api.expect(first).to_be_in_viewport()
+    look = "(one) => getComputedStyle(one).backgroundColor"
+    assert first.evaluate(look) != "rgba(0, 0, 0, 0)", "the policy of the page lets its look in"
+    tab.page.screenshot(path=SCREENSHOTS / f"passage-{scheme}-{width}.png")
+    assert violations(tab.page, "article") == []
+
+
+def test_a_passage_in_the_box_and_in_a_page_that_people_wrote_is_marked(tab):
+    tab.open("index.html")
+    tab.type("the damson gauge says when it is done")
+    tab.page.locator(".md-search-result__item a", has_text="damson").first.click()
+    assert "The damson gauge" in marked(tab)
+    tab.open("index.html?passage=Wash%20the%20zester%20after%20use")
+    assert marked(tab) == "Wash the zester after use."
+
+
+@pytest.mark.parametrize(
+    "asked", ["passage=", "passage=%E2%80%A6", "passage=%", "passage=nowhere+said", "passage=%00#%"]
+)
+def test_an_address_with_no_passage_of_the_page_marks_nothing(tab, asked):
+    tab.open(f"index.html?{asked}")
+    tab.page.wait_for_load_state("networkidle")
+    assert tab.page.locator(MARKED).count() == 0
 
 
 def test_texts_stay_texts(tab):
@@ -66,7 +113,7 @@ def test_pages_that_people_wrote_are_found_too(tab):
     tab.open("kb/fruit/index.html")
     assert "House rules" in tab.type("zester")
     tab.page.locator(".md-search-result__item a", has_text="House rules").click()
-    tab.page.wait_for_url("**/index.html?h=*#house-rules")
+    tab.page.wait_for_url("**/index.html?passage=*&h=*#house-rules")
 
 
 def test_an_unfinished_word_is_completed_and_suggested(tab):
@@ -197,7 +244,7 @@ def test_it_works_without_a_server(chrome, kitchen):
     tab.open("kb/fruit/index.html")
     assert tab.type("how long do quinces simmer?")[:2] == ["Making jelly", "Quince jelly"]
     tab.page.keyboard.press("Enter")
-    tab.page.wait_for_url("**/jelly.html?h=*#quince")
+    tab.page.wait_for_url("**/jelly.html?passage=*&h=*#quince")
     tab.open("search/index.html?query=medlar+jelly&kb=kb%2Ffruit")
     assert tab.titles()[0] == "Making jelly"
     context.close()

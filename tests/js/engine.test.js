@@ -6,7 +6,7 @@ import { result } from "../../kbkit/export/assets/material.js";
 import { nibbles, readShard, varints } from "../../kbkit/export/assets/packing.js";
 import { idf, rank } from "../../kbkit/export/assets/ranking.js";
 import { Service } from "../../kbkit/export/assets/service.js";
-import { Matches, marked, snippet } from "../../kbkit/export/assets/snippet.js";
+import { Matches, ends, marked, snippet } from "../../kbkit/export/assets/snippet.js";
 
 const words = {
   terms: (/** @type {string} */ text) => text.toLowerCase().match(/\w+/g) ?? [],
@@ -120,12 +120,21 @@ test("a snippet is the window with most terms, and marks them without their mark
   assert.equal(parts.join(""), cut);
 });
 
+test("a passage is found by how it begins and ends", () => {
+  assert.equal(ends("Few words … here"), "Few words   here");
+  const long = `${"first ".repeat(20)}between ${"last ".repeat(20)}`.trim();
+  assert.match(ends(long), /^(first ?){8}…(last ?){9}$/);
+  const halves = ends("\u{1F600}".repeat(60).slice(1)); // begins and is cut within a letter
+  assert.ok(encodeURIComponent(halves).includes("%E2%80%A6"));
+});
+
 const hit = {
   kb: "kb",
   kbTitle: "K",
   row: 0,
   score: 1,
-  url: "a.html#x",
+  url: "a.html?passage=one#x",
+  place: "a.html#x",
   page: "a.html",
   title: "T",
   heading: "<b>H",
@@ -149,13 +158,15 @@ test("texts are escaped on their way into the search box", () => {
 });
 
 test("a place of a page is shown once, and the page itself is among them", () => {
-  const hits = [hit, { ...hit, score: 0.9 }, { ...hit, url: "a.html", score: 0.5 }];
+  const again = { ...hit, url: "a.html?passage=two#x", score: 0.9 };
+  const top = { ...hit, url: "a.html?passage=three", place: "a.html", score: 0.5 };
+  const hits = [hit, again, top];
   const [group] = result("x", hits, false).items;
   assert.deepEqual(
     group.map(({ location, score }) => [location, score]),
     [
-      ["a.html#x", 1],
-      ["a.html", 0.5],
+      ["a.html?passage=one#x", 1],
+      ["a.html?passage=three", 0.5],
     ],
   );
 });
@@ -222,8 +233,11 @@ function engine(directories) {
 test("addresses are those of the site", async () => {
   const urls = async (/** @type {boolean} */ directories) =>
     (await engine(directories).found.search("the kettle")).map(({ url }) => url);
-  assert.deepEqual(await urls(false), ["kb/a%20b/index.html#top", "kb/c.html"]);
-  assert.deepEqual(await urls(true), ["kb/a%20b/#top", "kb/c/"]);
+  assert.deepEqual(await urls(false), [
+    "kb/a%20b/index.html?passage=a%20kettle#top",
+    "kb/c.html?passage=kettle",
+  ]);
+  assert.deepEqual(await urls(true), ["kb/a%20b/?passage=a%20kettle#top", "kb/c/?passage=kettle"]);
 });
 
 test("a shard that could not be read is asked for again", async () => {

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -5,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kbkit.models import Chunk, DocumentType, Hit, ScoreParts
+from kbkit.models import Chunk, DocumentType, Hit, Hits, ScoreParts
 
 HOSTILE = "](javascript:x) <img src=x> ![y](z) `code` # *bold* ~~s~~ &copy; \\ | 1. - _under_"
 
@@ -60,3 +61,31 @@ def test_no_address_breaks_out_of_its_citation(rest):
     kinds = [part.type for part in source.children]
     assert kinds.count("link_open") <= 1
     assert not {"image", "html_inline"} & set(kinds)
+
+
+def test_a_link_has_the_words_to_go_to_where_the_anchor_does_not_lead_there():
+    def url(words="", **given):
+        return replace(hit(**given), opening=lambda: words).url
+
+    assert url(anchor="part") == "https://e.org/a#part"
+    assert url("-a, b & c é", anchor="p") == (
+        "https://e.org/a#p:~:text=%2Da%2C%20b%20%26%20c%20%C3%A9"
+    )
+    assert url("some words") == "https://e.org/a#:~:text=some%20words"
+    assert url("lone \ud800") == "https://e.org/a#:~:text=lone%20%3F"
+    # nothing goes where no browser reads it, nor behind a fragment that scripts read
+    assert url("some words", uri="notes/a.md", anchor="p") == "notes/a.md#p"
+    assert url("some words", uri="https://e.org/#/guide", anchor="p") == "https://e.org/#/guide"
+    assert url("some words", uri="https://e.org/a.PDF?x=1", anchor="p", page=7) == (
+        "https://e.org/a.PDF?x=1#page=7"
+    )
+
+
+def test_all_that_a_hit_gives_has_the_same_link():
+    found = replace(hit(anchor="p"), opening=lambda: "some words")
+    link = "https://e.org/a#p:~:text=some%20words"
+    hits = Hits("q", (found,))
+    assert found.to_dict()["url"] == link
+    assert f"](<{link}>)" in found.citation()
+    assert link in hits._repr_html_()
+    assert list(hits.to_frame()["url"]) == [link]

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+from urllib.parse import unquote
 
 import pytest
 
@@ -315,3 +316,31 @@ def test_threads_may_search_while_documents_change(workspace):
     for thread in threads:
         thread.join()
     assert not failed
+
+
+def test_a_hit_far_behind_its_heading_has_words_to_go_to(workspace):
+    kb = workspace.create("manual")
+    names = [
+        "apple",
+        "brine",
+        "cherry",
+        "damson",
+        "elder",
+        "fig",
+        "grape",
+        "huckle",
+        "iris",
+        "juniper",
+        "kiwi",
+        "lemon",
+        "mango",
+    ]
+    options = [f"-   **--{name}**: The {name} gauge. " + "It stirs the jam. " * 9 for name in names]
+    text = "# Pan\n\n## Options {#_options}\n\nAll of them:\n\n" + "\n\n".join(options)
+    kb.add("Pan", text, source="https://odd.example/pan.html")
+    near, far = (kb.search(f"the {name} gauge", limit=1)[0] for name in ("apple", "mango"))
+    assert near.url == "https://odd.example/pan.html#_options"
+    place, _, words = far.url.partition(":~:text=")
+    assert place == "https://odd.example/pan.html#_options"
+    assert unquote(words) in " ".join(far.chunk.text.split())
+    assert "gauge" in words

@@ -1,7 +1,7 @@
 // Runs in every page before the theme, in plain words for old browsers: tells the search's worker
 // when somebody goes to the search box, so that it loads what it needs while they type. Where a
 // page has no server (file://), no worker can be started; what it would do is done in the page
-// then.
+// then. And runs what marks a passage, where the address has one.
 
 (() => {
   const script = /** @type {HTMLScriptElement} */ (document.currentScript);
@@ -92,6 +92,9 @@
       document.head.append(element);
     }).finally(() => element.remove());
   }
+
+  const { passage } = script.dataset;
+  if (passage && /[?&]passage=/.test(location.search)) run(new URL(passage, HERE).href);
 
   /** @param {string} path */
   async function load(path) {

@@ -3,7 +3,7 @@
 import { Analyzer } from "./analyzer.js";
 import { Index } from "./index.js";
 import { rank } from "./ranking.js";
-import { Matches, marked, snippet } from "./snippet.js";
+import { Matches, ends, marked, snippet } from "./snippet.js";
 
 const LONGEST = 1_000; // characters of a query that are read
 
@@ -47,8 +47,9 @@ const LONGEST = 1_000; // characters of a query that are read
  * @property {string} kbTitle
  * @property {number} row  number of the chunk in the index
  * @property {number} score
- * @property {string} url  relative to the site's root
- * @property {string} page  without the anchor
+ * @property {string} url  relative to the site's root, with what `passage.js` marks
+ * @property {string} place  the page's address and the anchor
+ * @property {string} page  the page's address alone
  * @property {string} title
  * @property {string} heading
  * @property {string[]} titleParts
@@ -121,12 +122,14 @@ class Engine {
     const { text, anchor, page, ...shown } = await index.shown(row);
     const matches = new Matches(terms, index.analyzer);
     const path = kb.base + this.#address(page);
+    const place = anchor ? `#${encodeURIComponent(anchor)}` : "";
     return {
       kb: kb.name,
       kbTitle: kb.title,
       row,
       score,
-      url: path + (anchor ? `#${encodeURIComponent(anchor)}` : ""),
+      url: `${path}?passage=${encodeURIComponent(ends(text))}${place}`,
+      place: path + place,
       page: path,
       ...shown,
       titleParts: marked(shown.title, matches),

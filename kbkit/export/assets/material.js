@@ -47,9 +47,9 @@ function result(query, hits, several) {
 function group(hits, several) {
   /** @type {Map<string, Hit>} */
   const places = new Map();
-  for (const hit of hits) if (!places.has(hit.url)) places.set(hit.url, hit);
+  for (const hit of hits) if (!places.has(hit.place)) places.set(hit.place, hit);
   const items = [...places.values()].map(item);
-  let page = items.find(({ location }) => location === hits[0].page);
+  let page = items[[...places.keys()].indexOf(hits[0].page)];
   if (!page) {
     page = { ...item(hits[0]), location: hits[0].page, text: "", score: 0 };
     items.push(page);

@@ -3,6 +3,7 @@
 
 const BEGINNING = 3; // letters of a term that words with it hold
 const LENGTH = 240;
+const END = 48; // characters of a beginning or an end
 const SIGNS = /^[-@#$._]+/;
 const WORDS = /([\p{L}\p{N}_]+)/u;
 const CORE = /^([^\p{L}\p{N}_]*)(.*?)([^\p{L}\p{N}_]*)$/su; // a word without marks around it
@@ -62,6 +63,21 @@ function snippet(text, matches, length = LENGTH) {
     if (space >= Math.max(start + 1, last) && space > 0) end = space;
   }
   return (start ? "… " : "") + text.slice(start, end) + (end < text.length ? " …" : "");
+}
+
+/**
+ * How a text begins and ends, by which `passage.js` finds it.
+ *
+ * @param {string} text  with single spaces
+ */
+function ends(text) {
+  const parts = [text];
+  if (text.length > 2 * END) {
+    const [first, last] = [text.slice(0, END), text.slice(-END)];
+    parts.splice(0, 1, first.replace(/ [^ ]*$/u, ""), last.replace(/^[^ ]* /u, ""));
+  }
+  // halves of letters cannot stand in an address
+  return parts.map((part) => part.replace(/…|\p{Cs}/gu, " ")).join("…");
 }
 
 /**
@@ -147,4 +163,4 @@ function bestWindow(places, length) {
   return window;
 }
 
-export { Matches, marked, snippet };
+export { Matches, ends, marked, snippet };

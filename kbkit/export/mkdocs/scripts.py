@@ -21,7 +21,7 @@ _COMMENT = re.compile(
 _MODULE = "module_"  # a module may export something of its own name
 _ENTRIES = {"engine": "service"}
 """Scripts that are made of several modules, and the module that needs the others."""
-_PLAIN = ("boot", "worker", "page", "missing", "reading")
+_PLAIN = ("boot", "worker", "page", "missing", "reading", "passage")
 """Scripts that are one file."""
 
 

@@ -153,6 +153,7 @@ def _add_boot_script(output: str) -> str:
     if bundle is None:
         return output
     boot = f'<script src="{bundle[1]}{ASSETS}/{scripts()["boot.js"][0]}"'
+    boot += f' data-passage="{scripts()["passage.js"][0]}"'
     if bundle[2] is None:  # scripts behind the theme's may need it
         return f"{output[: bundle.start()]}{boot}></script>{output[bundle.start() :]}"
     # The page can be read before the theme's script has come

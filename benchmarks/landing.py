@@ -1,0 +1,237 @@
+"""Where links of results land: in the passage's own text, or somewhere else on its page.
+
+    python benchmarks/landing.py FOLDER [NAME ...] [--pages N]
+
+Reads sets that `generated.py` made (or any folder of folders of HTML), cuts them as `add` does,
+and looks for each chunk's link in the page itself as a browser does: its text fragment in the
+text of one block at a time, from the top, else the element that its anchor names, else the top.
+Columns: chunks that were looked for (their own text is on the page), and the share whose link
+lands between the heading that the chunk opens with and its end: by the anchor alone, and by the
+link as results have it. Prints a table and writes it to ``build/bench/landing.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import re
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import lxml.html
+from _corpora import report, table
+
+from kbkit.ingest.chunking import chunk
+from kbkit.markdown.opening_words import opening_words
+from kbkit.markdown.plain_text import plain_text
+from kbkit.models import ChunkSpan, DocumentType
+from kbkit.models.hits import text_fragment
+from kbkit.recipes import ChunkingSpec
+from kbkit.sources.decode import decode
+from kbkit.sources.html.dom import BLOCKS
+from kbkit.sources.html.site_extractor import SiteExtractor
+
+_AHEAD = 64
+_PARSER = lxml.html.HTMLParser(encoding="utf-8")
+_SPACE = re.compile(r"\s+")
+_SIGN = re.compile(r"[\W_]+")
+_PIECE = 40  # signs by which a chunk's beginning and end are found
+_UNSEEN = frozenset({"script", "style", "template", "noscript", "head"})
+_OWN_LINE = frozenset(BLOCKS) | {"td", "th", "tr", "dt", "dd", "li", "p", "div", "section", "pre"}
+
+
+@dataclass(slots=True)
+class Text:
+    """What a page says, in order.
+
+    Attributes:
+        letters: Its letters and digits, folded, without anything between.
+        blocks: Where each block begins in them, and its text with single spaces, folded.
+        places: Where in them each id and name is.
+    """
+
+    letters: str = ""
+    blocks: list[tuple[int, str]] = field(default_factory=list)
+    places: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, html: str) -> Text:
+        """Read a page."""
+        text = cls()
+        pieces: list[str] = []
+        size = 0
+        block: list[str] = []
+        began = 0
+
+        def end_block() -> None:
+            nonlocal began
+            said = _SPACE.sub(" ", "".join(block)).strip().casefold()
+            if said:
+                text.blocks.append((began, said))
+            block.clear()
+            began = size
+
+        def say(words: str | None) -> None:
+            nonlocal size
+            if words:
+                block.append(words)
+                pieces.append(letters(words))
+                size += len(pieces[-1])
+
+        def walk(element: Any) -> None:
+            if not isinstance(element.tag, str) or element.tag in _UNSEEN:
+                return
+            own = element.tag in _OWN_LINE
+            if own or element.tag == "br":
+                end_block()
+            for name in (element.get("id"), element.get("name") if element.tag == "a" else None):
+                if name:
+                    text.places.setdefault(name, size)
+            say(element.text)
+            for child in element:
+                walk(child)
+                say(child.tail)
+            if own:
+                end_block()
+
+        walk(lxml.html.document_fromstring(html.encode("utf-8", "replace"), parser=_PARSER))
+        end_block()
+        text.letters = "".join(pieces)
+        return text
+
+    def find(self, words: str) -> int | None:
+        """Where a text fragment leads."""
+        wanted = _SPACE.sub(" ", words).strip().casefold()
+        pattern = re.compile(rf"(?<!\w){re.escape(wanted)}(?!\w)")
+        for start, said in self.blocks:
+            if found := pattern.search(said):
+                return start + len(letters(said[: found.start()]))
+        return None
+
+    def landing(self, place: str) -> int:
+        """Where a fragment leads: in letters from the top."""
+        anchor, _, words = place.partition(":~:text=")
+        found = self.find(unquote(words)) if words else None
+        if found is None:
+            found = self.places.get(anchor, self.places.get(unquote(anchor)))
+        return 0 if found is None else found
+
+
+@dataclass(slots=True)
+class Landings:
+    """Counts of a set."""
+
+    chunks: int = 0
+    unseen: int = 0
+    by_anchor: int = 0
+    by_link: int = 0
+    fragments: int = 0
+
+    def include(self, page: Text, content: str, span: ChunkSpan) -> None:
+        """Count one chunk."""
+        said = content[span.start : span.end]
+        own = letters(plain_text(said))
+        words = opening_words(said, from_top=span.start == 0)
+        link = span.anchor + text_fragment(words)
+        target = page.landing(link)
+        before = page.landing(span.anchor)
+        near = [one for one in range(0) if one]  # nothing known of where it is
+        near = _occurrences(page.letters, own[:_PIECE])
+        if not own or not near:
+            self.unseen += 1
+            return
+        heading = len(letters("".join(span.heading_path[-2:]))) + 40
+        self.chunks += 1
+        self.fragments += bool(words)
+        lands = partial(_within, starts=near, before=heading, length=len(own) + 40)
+        first = span.start == 0
+        self.by_anchor += lands(before) or (first and before == 0)
+        self.by_link += lands(target) or (first and target == 0)
+
+
+def letters(text: str) -> str:
+    """A text's letters and digits, folded."""
+    return _SIGN.sub("", text.casefold())
+
+
+def _occurrences(text: str, piece: str) -> list[int]:
+    found: list[int] = []
+    at = text.find(piece)
+    while piece and at >= 0 and len(found) < 50:
+        found.append(at)
+        at = text.find(piece, at + 1)
+    return found
+
+
+def _within(place: int, *, starts: list[int], before: int, length: int) -> bool:
+    number = bisect_left(starts, place + before + 1)
+    return any(
+        start - before <= place <= start + length for start in starts[max(0, number - 3) : number]
+    )
+
+
+def measure(files: list[Path], folder: Path) -> Landings:
+    """Read, cut and follow the links of a set's pages."""
+    counts = Landings()
+    reader = SiteExtractor(processes=1, expected=len(files))
+    waiting = iter(files)
+    left = True
+    while left or reader.pending:
+        while left and reader.pending < _AHEAD:
+            path = next(waiting, None)
+            if path is None:
+                left = False
+                reader.settle()
+                break
+            body = path.read_bytes()
+            address = f"https://pages.invalid/{path.relative_to(folder).as_posix()}"
+            reader.submit(body, address, body, "")
+        if not reader.busy:
+            reader.settle()
+        reading = reader.poll(0.2)
+        if reading is None or not reading.final or not reading.page.content:
+            continue
+        page = Text.of(decode(reading.key, ""))
+        content = reading.page.content
+        for span in chunk(content, DocumentType.MANUAL, ChunkingSpec()):
+            counts.include(page, content, span)
+    reader.close()
+    return counts
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, nargs="?")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--pages", type=int, default=60, help="pages of each set")
+    options = parser.parse_args()
+    if options.folder is None:
+        print("a folder with the sets that generated.py made is needed")
+        return
+    logging.disable(logging.CRITICAL)
+    rows = []
+    for folder in sorted(path for path in options.folder.iterdir() if path.is_dir()):
+        if options.names and folder.name not in options.names:
+            continue
+        files = sorted(folder.rglob("*.html"))
+        files = files[:: -(-len(files) // options.pages)] if files else []
+        if not files or (not options.names and folder.name in {"tools", "k", "tree-before"}):
+            continue
+        found = measure(files, folder)
+        many = max(found.chunks, 1)
+        rows.append([folder.name, str(len(files)), str(found.chunks), str(found.unseen),
+                     f"{100 * found.fragments / many:.1f}", f"{100 * found.by_anchor / many:.1f}",
+                     f"{100 * found.by_link / many:.1f}"])  # fmt: skip
+        print(*rows[-1], flush=True)
+    heads = ["set", "pages", "chunks", "not found", "with text fragment %", "anchor alone %",
+             "link %"]  # fmt: skip
+    report("landing", table(heads, rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""The words that a passage opens with, as the page that it is from shows them.
+
+A browser finds them there: they are what a text fragment (``#:~:text=``) quotes. It looks for them
+in one block of the page at a time, so they are of one block, and of one line where lines count.
+
+Source: WICG, "Text Fragments" (draft community group report).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kbkit.markdown.blocks import Block, Kind, blocks
+from kbkit.markdown.plain_text import inline_text
+from kbkit.markdown.structure import split_anchor
+
+LONGEST = 80
+"""Characters of the words."""
+_ENOUGH = 3
+"""Words by which a passage is found; of less, a page may have many."""
+_READ = 4_000  # characters of a passage that are read
+_MARKS = re.compile(r"^(?:\s*(?:(?:[-*+]|\d{1,9}[.)])(?=\s|$)|>|\[[ xX]\]))*\s*")
+_TERM = re.compile(r"^(?:\*\*(?:[^*\n]|\*(?!\*)){1,300}\*\*|`[^`\n]{1,300}`): ")
+"""A term before what it means, which stand in two blocks of a page of HTML."""
+_BREAK = re.compile(r"\\\n| {2,}\n|[ \t]*\n[ \t]*(?=(?:[-*+>|]|\d{1,9}[.)])\s)")
+_UNSEEN = re.compile(r"!\[|<br|\$")
+"""What a page shows no text for, or another."""
+_SPACE = re.compile(r"[ \t\n\r\f\v]+")  # a page's thin spaces and the like are looked for as well
+_CELL_END = re.compile(r"(?<!\\)\|")
+_PAUSE = re.compile(r"(?<=[。！？、，；：])")
+
+
+def opening_words(markdown: str, *, from_top: bool = False) -> str:
+    """The words of the first block that has enough of them, on one line.
+
+    Args:
+        markdown: A passage.
+        from_top: It opens its document, so that a heading there needs no search.
+
+    Returns:
+        ``""`` where the passage opens with a heading that has an anchor of its own, which leads to
+        it, and where it says nothing.
+    """
+    text = markdown[:_READ].replace("\0", "")
+    first, heading = "", ""
+    for block in blocks(text):
+        if block.kind is Kind.HEADING and not first:
+            title, anchor = split_anchor(block.title)
+            if anchor or (from_top and not heading):
+                return ""
+            heading = heading or _shortened(inline_text(title))
+            continue
+        for line in _lines(block, text[block.start : block.end]):
+            words = _shortened(line)
+            if len(words.split()) >= _ENOUGH or len(words) > LONGEST // 2:
+                return words
+            first = first or words
+    return first or heading
+
+
+def _lines(block: Block, text: str) -> Iterator[str]:
+    """What a page shows of a block, in pieces that hold no break."""
+    if block.kind is Kind.TEXT:
+        text = _TERM.sub("", _MARKS.sub("", text, count=1), count=1)
+        for line in _BREAK.split(text):
+            yield inline_text(_MARKS.sub("", _UNSEEN.split(line, maxsplit=1)[0], count=1))
+    elif block.kind is Kind.TABLE:
+        for row in text.split("\n"):
+            yield from (inline_text(cell.strip()) for cell in _CELL_END.split(row.strip(" >|")))
+    elif block.kind in {Kind.FENCE, Kind.CODE}:
+        yield from text.split("\n")[block.kind is Kind.FENCE :]
+
+
+def _shortened(text: str) -> str:
+    """At most `LONGEST` characters that end where a word does."""
+    text = _SPACE.sub(" ", text).strip()
+    if len(text) <= LONGEST:
+        return text
+    end = text.rfind(" ", 0, LONGEST + 1)
+    if end > 0:
+        return text[:end]
+    pauses = [found.end() for found in _PAUSE.finditer(text[:LONGEST])]
+    return text[: pauses[-1]] if pauses else text[:LONGEST]
