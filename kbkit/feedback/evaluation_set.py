@@ -15,6 +15,9 @@ from kbkit.stores.catalog import corpus
 
 Unit = Literal["page", "chunk"]
 
+_POINTER = "#/"
+"""Begins a place in a file of data, of which a document is made."""
+
 
 class Searchable(Protocol):
     """What feedback asks of a knowledge base."""
@@ -163,7 +166,13 @@ def matching_page(uri: str, query: EvaluationQuery, taken: Sequence[str | None] 
 
 
 def is_page(uri: str, suffix: str) -> bool:
-    """Whether a URI ends with a page's path, beginning at a boundary of the path."""
-    uri = uri.split("#", 1)[0]
-    suffix = suffix.split("#", 1)[0].lstrip("/")
+    """Whether a URI ends with a page's path, beginning at a boundary of the path.
+
+    A place in a page stands for the page, but where the place is a document of its own: an
+    operation of an API (``api.yaml#/paths/~1books/get``).
+    """
+    if not (_POINTER in uri and _POINTER in suffix):
+        uri = uri.split("#", 1)[0]
+        suffix = suffix.split("#", 1)[0]
+    suffix = suffix.lstrip("/")
     return uri == suffix or uri.endswith("/" + suffix) or uri.endswith(":" + suffix)

@@ -12,6 +12,7 @@ from kbkit.models.documents import (
     Labels,
     PageRecord,
     SourceDocument,
+    telling_types,
 )
 from kbkit.models.filters import Filters
 from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
@@ -59,5 +60,6 @@ __all__ = [
     "TargetKind",
     "Value",
     "schema",
+    "telling_types",
     "to_json",
 ]

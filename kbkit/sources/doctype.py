@@ -1,138 +1,199 @@
-"""Tells what kind of text a document is, by simple rules that can be read here.
+"""Tells what kind of text a document is, by cues that its siblings share, else not at all.
 
-The first rule that fits decides:
+A type that is given is to be right nine times out of ten; where no cue is that strong, the type is
+``other``. The first cue that fits decides:
 
-1. A path segment or a file name that names a type (``/tutorial/``, ``faq.html``, ``/api/``).
-2. A word in the title that names a type (``Frequently asked questions``, ``API reference``).
-3. The content: many questions as headings are a FAQ; many HTTP methods with paths an API
-   specification; many signatures as headings a reference; "shall" and "must" in every other
-   paragraph a policy; numbered steps or many commands under "you" a tutorial; much prose
-   under headings a manual.
+1. What it is called: ``faq``, ``tutorial``, ``glossary``, ``license``, as the last part of its path
+   or as its title. News, changes and contents are of no type, wherever they lie.
+2. The template that made it (`kbkit.sources.html.generators`), or its shape: a manual page has a
+   synopsis, and the headings of a reference are what it describes.
+3. The nearest folder whose name says what lies in it: ``/tutorial/``, ``/reference/``,
+   ``/user-guide/``.
+4. The content: headings that are questions are a FAQ, headings that are endpoints an API
+   specification, headings that are numbered steps a tutorial.
+
+Words of the text decide nothing, so pages that were made alike are told alike.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from urllib.parse import unquote, urlsplit
 
 from kbkit.models import DocumentType
 
-_PATHS: tuple[tuple[DocumentType, frozenset[str]], ...] = (
+_UNTYPED = re.compile(
+    r"(?:what-?s-?new|change-?logs?|changes|news|history|release-?(?:notes?|log|s)?|releases|"
+    r"relnotes|blogs?|posts?|authors?|contributors|credits|download|about|search|index|genindex|"
+    r"contents|toc|sitemap|home|roadmap|todo|(?:py-)?modindex|help|help-doc)"
+)
+_NAMES: tuple[tuple[DocumentType, re.Pattern[str]], ...] = (
+    (DocumentType.FAQ, re.compile(r"\w*faqs?|q-and-a|qna|frequently-asked-questions")),
     (
-        DocumentType.FAQ,
-        frozenset({"faq", "faqs", "q-and-a", "qna", "questions"}),
+        DocumentType.TUTORIAL,
+        re.compile(r"\w*tutorial(?:-?\d+)?|tutorial-[\w-]+|quick-?start|getting-?started|"
+                   r"first-steps|walkthrough"),
+    ),
+    (
+        DocumentType.POLICY,
+        re.compile(r"licen[cs]es?|copying|copyright|legal|code-of-conduct|terms-of-(?:use|service)|"
+                   r"(?:privacy|security|cookie|acceptable-use)-policy|privacy"),
+    ),
+    (
+        DocumentType.REFERENCE,
+        re.compile(r"glossary|api|api-?reference|apidocs?|reference|cli-reference|"
+                   r"cli|command-?line(?:-?(?:reference|interface|options))?"),
+    ),
+)  # fmt: skip
+_FOLDERS: dict[str, DocumentType] = {
+    **dict.fromkeys(
+        str.split("quickstart quick-start getting-started howto how-to howtos "
+                  "how-tos walkthroughs codelab codelabs lessons"),
+        DocumentType.TUTORIAL,
+    ),
+    **dict.fromkeys(("faq", "faqs"), DocumentType.FAQ),
+    **dict.fromkeys(
+        str.split("reference references ref api apidoc apidocs api-reference api-docs c-api capi "
+                  "c3ref javadoc library stdlib command commands cmd cmds cmdref man man-pages "
+                  "manpages glossary syntax mod functions"),
+        DocumentType.REFERENCE,
+    ),
+    **dict.fromkeys(
+        str.split("guide guides user-guide userguide users-guide developer-guide dev-guide "
+                  "admin-guide handbook topics runbook runbooks"),
+        DocumentType.MANUAL,
+    ),
+    **dict.fromkeys(("openapi", "swagger", "rest-api"), DocumentType.API_SPEC),
+}  # fmt: skip
+_LESSONS = re.compile(r"tutorials?(?:-[\w-]+)?")
+_TITLES: tuple[tuple[DocumentType, re.Pattern[str]], ...] = (
+    (DocumentType.FAQ, re.compile(r"\bFAQs?\b|frequently asked questions", re.I)),
+    (
+        DocumentType.POLICY,
+        re.compile(r"(?:privacy|security|cookie|acceptable use) policy$|terms of (?:use|service)|"
+                   r"^(?:contributor )?code of conduct$|^(?:the )?[\w -]{0,20}\blicen[cs]e$|"
+                   r"\bcopyright$", re.I),
     ),
     (
         DocumentType.TUTORIAL,
-        frozenset(
-            str.split("""
-        tutorial tutorials quickstart quick-start getting-started getting_started
-        gettingstarted howto how-to howtos how-tos cookbook recipes examples learn
-        lessons walkthrough first-steps intro introduction codelab codelabs patterns
-        """)
-        ),
+        re.compile(r"\btutorial\b|^getting started\b|^quick ?-?start\b|"
+                   r"^first steps\b|\bwalkthrough$|^your first\b", re.I),
     ),
     (
         DocumentType.API_SPEC,
-        frozenset({"openapi", "swagger", "rest-api", "rest", "endpoints", "graphql"}),
-    ),
-    (
-        DocumentType.POLICY,
-        frozenset(
-            str.split("""
-        policy policies legal terms privacy license licenses copyright security-policy
-        code-of-conduct code_of_conduct compliance guidelines governance sla
-        """)
-        ),
+        re.compile(r"^[\w -]*\b(?:REST|HTTP|GraphQL) API$|\bOpenAPI spec", re.I),
     ),
     (
         DocumentType.REFERENCE,
-        frozenset(
-            str.split("""
-        reference ref references api apidoc apidocs apidocs api-reference library
-        modules module-index cmdref commands cli man glossary genindex c-api capi c3ref
-        syntax lang settings spec specs specification
-        """)
-        ),
+        re.compile(r"\b(?:api|class|struct|union|interface|namespace|module|package|file|header|"
+                   r"command|cli|options?|directives?|settings?|configuration|function|library|"
+                   r"language|syntax|quick|protocol) reference$|^reference$|^API\b|^glossary$|"
+                   r"^[\w:.<>~]+ (?:class|struct|interface|enum|namespace|module)$", re.I),
     ),
     (
         DocumentType.MANUAL,
-        frozenset(
-            str.split("""
-        manual guide guides user-guide userguide handbook topics using docs book
-        administration admin install installation operations runbook runbooks
-        """)
-        ),
+        re.compile(r"^guide to\b|(?<!style )\bguide$|\bhandbook$|\brunbook\b|"
+                   r"\b(?:user|administrator)['’]?s?['’]? manual$", re.I),
     ),
-)
-_TITLES: tuple[tuple[DocumentType, re.Pattern[str]], ...] = (
-    (DocumentType.FAQ, re.compile(r"\bFAQs?\b|frequently asked", re.I)),
-    (
-        DocumentType.TUTORIAL,
-        re.compile(r"\btutorial\b|\bhow ?-?to\b|getting started|quick ?-?start|first steps|"
-                   r"\bwalkthrough\b|\bcookbook\b", re.I),
-    ),
-    (DocumentType.API_SPEC, re.compile(r"\b(?:REST|HTTP|Web|GraphQL) API\b|\bOpenAPI\b", re.I)),
-    (
-        DocumentType.POLICY,
-        re.compile(r"\bpolicy\b|\bpolicies\b|terms of (?:use|service)|code of conduct|"
-                   r"\blicen[cs]e\b|\bguidelines\b", re.I),
-    ),
-    (
-        DocumentType.REFERENCE,
-        re.compile(r"\breference\b|\bAPI\b|\bglossary\b|\bindex\b|\bspecification\b", re.I),
-    ),
-    (DocumentType.MANUAL, re.compile(r"\bmanual\b|\bguide\b|\bhandbook\b|\brunbook\b", re.I)),
 )  # fmt: skip
-_HEADINGS = re.compile(r"(?m)^#{2,6} (.+)$")
-_ENDPOINT = re.compile(r"(?m)\b(?:GET|POST|PUT|PATCH|DELETE) /[\w{}/.:-]*")
-_SIGNATURE = re.compile(r"^`?(?:class |async |static )?[\w.:]+\(|\{#[\w.]+\.[\w.]+\}$")
-_STEP = re.compile(r"(?m)^(?:\d+\.\s|#{2,6} (?:step|part) \d)", re.I)
-_DUTY = re.compile(r"\b(?:must|shall|may not|should) (?:not )?(?:be|have|use|provide|include)\b")
-_READ = 50_000
+_NOT_TITLES = re.compile(
+    r"^(?:what['’]s new|change ?log|release notes?|news|changes in|release \d)|"
+    r"\brelease notes?$|\bversion [\d.]+$",
+    re.I,
+)
+_HEADING = re.compile(r"(?m)^#{1,6} (.+?)[ \t]*(?:\{#[^}\n]*\})?[ \t]*$")
+_MANUAL_PAGE = re.compile(r"^[\w.+:-]+\(\d\w{0,3}\)")
+_SIGNATURE = re.compile(
+    r"^`?(?:(?:class|struct|enum|exception|method|property|type|typedef|macro|event|command|"
+    r"variable|attribute|constant|async|static|function|interface|trait|directive)[ :].|"
+    r"[\w.:*& <>\[\]-]*[\w>]\(.*\))",
+    re.I,
+)
+_DOTTED = re.compile(r"^`?[A-Za-z_]\w*(?:(?:\.|::)\w+)+`?$|^`[^`\s]+`$")
+_ENDPOINT = re.compile(r"^`?(?:GET|POST|PUT|PATCH|DELETE|HEAD) /[\w{}/.:-]*")
+_STEP = re.compile(r"^(?:step|part|lesson) \d", re.I)
+_READ = 200_000
+_MOST, _FEW = 0.6, 0.25  # shares of headings
+_QUESTIONS = 5
+_SHORT = 60  # characters of a page that says next to nothing
 
 
-def detect(uri: str, title: str, content: str) -> DocumentType:
+def detect(
+    uri: str, title: str, content: str, template: DocumentType | None = None
+) -> DocumentType:
     """Tell what kind of text a document is.
 
     Args:
         uri: Address or path of the document.
         title: Its title.
         content: Its Markdown.
+        template: What its generator says that it is.
 
     Returns:
-        The type by the first rule that fits, ``OTHER`` when none does.
+        The type by the first cue that fits, ``OTHER`` where none does.
     """
-    path = unquote(urlsplit(uri).path if "://" in uri else uri).lower()
-    segments = [segment for segment in re.split(r"[/\\]", path) if segment]
-    if segments:
-        segments[-1] = re.sub(r"\.[a-z]{1,8}$", "", segments[-1])
-    for segment in reversed(segments):
-        for kind, names in _PATHS:
-            if segment in names and not (kind is DocumentType.MANUAL and segment == "docs"):
-                return kind
-    for kind, pattern in _TITLES:
+    folders, name = _path(uri)
+    if name and (named := _named(name)):
+        return named
+    if _NOT_TITLES.search(title) or (not folders and not name):
+        return DocumentType.OTHER
+    headings = _HEADING.findall(content[:_READ])
+    inner = headings[1:] if content.startswith("# ") else headings
+    for kind, pattern in () if folders[-1:] == [name] else _TITLES:
         if pattern.search(title):
             return kind
-    return _by_content(content[:_READ])
+    if template is not None:
+        return template
+    described = _described(inner)
+    if _MANUAL_PAGE.match(title) or _is_manual_page(headings) or described >= _MOST:
+        return DocumentType.REFERENCE
+    for folder in reversed(folders if len(content) >= _SHORT else []):
+        if _UNTYPED.fullmatch(folder):
+            return DocumentType.OTHER
+        told = DocumentType.TUTORIAL if _LESSONS.fullmatch(folder) else _FOLDERS.get(folder)
+        if told is DocumentType.MANUAL and described > _FEW:
+            return DocumentType.OTHER  # the folder says one thing, the page another
+        if told is not None:
+            return told
+    return _by_headings(inner)
 
 
-def _by_content(text: str) -> DocumentType:
-    headings = _HEADINGS.findall(text)
-    if len(headings) >= 4:
-        questions = sum(bool(re.search(r"\?\s*(?:\{#[^}]*\})?$", head)) for head in headings)
-        if questions >= len(headings) / 2:
-            return DocumentType.FAQ
-        signatures = sum(bool(_SIGNATURE.search(heading)) for heading in headings)
-        if signatures >= len(headings) / 2:
-            return DocumentType.REFERENCE
-    if len(_ENDPOINT.findall(text)) >= 5:
+def _path(uri: str) -> tuple[list[str], str]:
+    """Folders and name of a document, in lower case; an index is called as its folder."""
+    path = unquote(urlsplit(uri).path if "://" in uri else uri).lower().replace("_", "-")
+    segments = [segment for segment in re.split(r"[/\\]", path) if segment]
+    if not segments:
+        return [], ""
+    name = re.sub(r"\.[a-z]{1,8}$", "", segments[-1])
+    if re.fullmatch(r"index(?:\.[a-z]{2})?", name) and len(segments) > 1:
+        return segments[:-1], segments[-2]
+    return segments[:-1], name
+
+
+def _named(name: str) -> DocumentType | None:
+    if _UNTYPED.fullmatch(name):
+        return DocumentType.OTHER
+    return next((kind for kind, pattern in _NAMES if pattern.fullmatch(name)), None)
+
+
+def _is_manual_page(headings: Iterable[str]) -> bool:
+    first = [heading.casefold() for heading in headings][:4]
+    return "synopsis" in first and bool({"name", "description"} & set(first))
+
+
+def _described(headings: list[str]) -> float:
+    """The share of headings that are what a program calls things; 0 where there are hardly any."""
+    signatures = sum(bool(_SIGNATURE.match(one) or _DOTTED.match(one)) for one in headings)
+    return signatures / len(headings) if signatures >= 3 else 0.0
+
+
+def _by_headings(headings: list[str]) -> DocumentType:
+    questions = sum(heading.endswith("?") for heading in headings)
+    if questions >= _QUESTIONS and questions * 5 >= len(headings) * 3:
+        return DocumentType.FAQ
+    if sum(bool(_ENDPOINT.match(heading)) for heading in headings) >= 3:
         return DocumentType.API_SPEC
-    paragraphs = max(1, text.count("\n\n"))
-    if paragraphs >= 6 and len(_DUTY.findall(text)) >= paragraphs / 2:
-        return DocumentType.POLICY
-    if len(_STEP.findall(text)) >= 4 and "```" in text:
+    if sum(bool(_STEP.match(heading)) for heading in headings) >= 3:
         return DocumentType.TUTORIAL
-    if len(headings) >= 3 and len(text) >= 3000:
-        return DocumentType.MANUAL
     return DocumentType.OTHER

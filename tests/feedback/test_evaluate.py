@@ -86,6 +86,9 @@ def test_more_relevant_pages_than_ten_can_still_be_answered_perfectly():
         ("python:pandas.DataFrame", "DataFrame", False),
         ("python:pandas.DataFrame.agg", "pandas.DataFrame", False),
         ("doc:notes/tea.md", "tea.md", True),
+        ("a/api.yaml#/paths/~1tea/get", "api.yaml#/paths/~1tea/get", True),
+        ("a/api.yaml#/paths/~1tea/get", "api.yaml#/paths/~1tea/post", False),
+        ("a/api.yaml#/paths/~1tea/get", "api.yaml", True),
     ],
 )
 def test_a_page_is_named_by_the_end_of_its_uri(uri, suffix, same):

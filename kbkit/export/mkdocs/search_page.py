@@ -6,6 +6,8 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kbkit.models import DocumentType
+
 _TAGS = 100
 """Most tags to choose from."""
 _STARS = [(str(number), f"{number} of 5") for number in (2, 3, 4, 5)]
@@ -42,7 +44,9 @@ def search_page(
         cores: What the index of each knows of all its chunks.
         script: Address of the page's script, from the page.
     """
-    kinds = sorted({kind for core in cores for kind in core["kinds"]})
+    kinds = sorted({kind for core in cores for kind in core["kinds"]}, key=_kind_rank)
+    if kinds == [DocumentType.OTHER]:
+        kinds = []  # a filter that tells nothing apart
     tags = sorted({tag for core in cores for tag in core["tags"]})
     fields = []
     if len(kbs) > 1:
@@ -55,6 +59,10 @@ def search_page(
     if any(core["stale"] for core in cores):
         fields.append(_CURRENT)
     return _PAGE.format(fields="".join(fields), script=script)
+
+
+def _kind_rank(kind: str) -> tuple[bool, str]:
+    return kind == DocumentType.OTHER, kind
 
 
 def _choice(name: str, label: str, options: Sequence[tuple[str, str]]) -> str:

@@ -212,9 +212,15 @@ def _type_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
         ("Any", ()),
         *(
             (f"{kind.replace('_', ' ')} ({count:,})", (DocumentType(kind),))
-            for kind, count in counts.most_common()
+            for kind, count in sorted(counts.items(), key=_rank)
         ),
     ]
+
+
+def _rank(counted: tuple[str, int]) -> tuple[bool, int, str]:
+    """The commonest first, and what is of no type last."""
+    kind, count = counted
+    return kind == DocumentType.OTHER, -count, kind
 
 
 def _state_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:

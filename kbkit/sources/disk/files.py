@@ -175,7 +175,7 @@ def _documents(
 def _detected(uri: str, part: Part) -> DocumentType:
     if part.metadata.get("format") == "openapi":
         return DocumentType.API_SPEC
-    kind = detect(uri, part.title, part.content)
+    kind = detect(uri, part.title, part.content, part.template)
     if kind is DocumentType.OTHER and part.metadata.get("format") == "code":
         return DocumentType.REFERENCE
     return kind

@@ -101,7 +101,7 @@ class MirrorReader:
             outcome = Outcome.FAILED if page.failed else Outcome.SKIPPED
             return SourceEvent(uri, outcome, reason=reason or "no text")
         title = page.title or uri.rpartition("/")[2]
-        kind = self._spec.document_type or detect(uri, title, page.content)
+        kind = self._spec.document_type or detect(uri, title, page.content, page.template)
         document = SourceDocument(
             uri, title, page.content, kind, self._spec.tags, page.metadata,
             page.fidelity, page.note,

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kbkit.models import DocumentType
+
 MOST_BYTES = 50_000_000
 """Largest file."""
 MOST_CHARACTERS = 40_000_000
@@ -31,6 +33,7 @@ class Part:
         tags: That the file itself names.
         metadata: JSON values.
         note: What somebody should know of how it was read, or ``""``.
+        template: What kind of text the program that made it makes, where that is known.
     """
 
     title: str
@@ -39,6 +42,7 @@ class Part:
     tags: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
+    template: DocumentType | None = None
 
 
 def one_line(text: object) -> str:

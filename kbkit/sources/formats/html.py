@@ -16,4 +16,4 @@ def read(data: bytes, name: str) -> list[Part]:
     if not page.content:
         raise UnreadableError(page.reason or "no text")
     stem = PurePosixPath(name.replace("\\", "/")).stem
-    return [Part(page.title or stem, page.content, metadata=page.metadata)]
+    return [Part(page.title or stem, page.content, metadata=page.metadata, template=page.template)]

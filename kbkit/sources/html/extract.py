@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from kbkit.markdown.writing import escape
-from kbkit.models import License
+from kbkit.models import DocumentType, License
 from kbkit.models.plain import plain
 from kbkit.sources.html import articles
 from kbkit.sources.html.applications import NEEDS_BROWSER, is_shell
@@ -29,6 +29,7 @@ from kbkit.sources.html.dom import (
     self_links,
     to_html,
 )
+from kbkit.sources.html.generators import generated_type
 from kbkit.sources.html.licenses import page_license
 from kbkit.sources.html.regions import (
     Region,
@@ -75,6 +76,7 @@ class ExtractedPage:
         texts: Keys of its texts, by which pages of the site are compared; empty without a vote.
         license: What the page states of its license.
         description: What the page's head states that the page is, or ``""``.
+        template: What kind of text its generator makes, where that is known.
         article: The page was read as an ordinary article, by trafilatura's judgement.
         reason: Why there is no content, or why it should not be used; one line for a person.
         failed: The page could not be read, which says nothing about what it holds.
@@ -91,6 +93,7 @@ class ExtractedPage:
     refresh: str = ""
     license: License = field(default_factory=License)
     description: str = ""
+    template: DocumentType | None = None
     ballot: tuple[Region, ...] = ()
     texts: frozenset[int] = frozenset()
     article: bool = False
@@ -159,6 +162,7 @@ def _read(
         "refresh": refresh,
         "license": page_license(root, base),
         "description": description,
+        "template": generated_type(root, html, url),
     }
     if about["noindex"]:
         about["reason"] = f"{NOINDEX}: the page asks not to be indexed"

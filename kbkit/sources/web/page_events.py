@@ -132,7 +132,7 @@ def page_document(
 ) -> SourceDocument:
     """The document that a page becomes; what it does not say of its license, headers may."""
     title = page.title or unquote(urlsplit(uri).path.rstrip("/").rpartition("/")[2]) or uri
-    kind = spec.document_type or detect(uri, title, page.content)
+    kind = spec.document_type or detect(uri, title, page.content, page.template)
     if response is not None:
         page = replace(page, license=page.license.or_else(response.license))
     return SourceDocument(

@@ -12,7 +12,6 @@ from kbkit.models import DocumentType
 from kbkit.recipes import FilesSource, JsonlSource, MirrorSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.doctype import detect
 
 
 def events(spec, base: Path) -> dict[str, SourceEvent]:
@@ -137,21 +136,3 @@ def test_json_lines(tmp_path: Path) -> None:
     ]
     with pytest.raises(SourceError, match="cannot be read"):
         list(open_reader(JsonlSource(path="no.jsonl")).events(SourceContext(base=tmp_path)))
-
-
-@pytest.mark.parametrize(
-    ("uri", "title", "content", "kind"),
-    [
-        ("https://x/tutorial/first.html", "First", "", DocumentType.TUTORIAL),
-        ("https://x/docs/faq.html", "Anything", "", DocumentType.FAQ),
-        ("https://x/library/json.html", "json", "", DocumentType.REFERENCE),
-        ("https://x/p", "Privacy policy", "", DocumentType.POLICY),
-        ("https://x/p", "REST API", "", DocumentType.API_SPEC),
-        ("docs/user-guide/x.md", "X", "", DocumentType.MANUAL),
-        ("https://x/p", "X", "## Why?\n\na\n\n## How?\n\n## When?\n\n## Who?\n", DocumentType.FAQ),
-        ("https://x/p", "X", "GET /a\nPOST /b\nGET /c\nPUT /d\nDELETE /e\n", DocumentType.API_SPEC),
-        ("https://x/p", "X", "Nothing special.", DocumentType.OTHER),
-    ],
-)
-def test_document_types_are_told_by_simple_rules(uri, title, content, kind) -> None:
-    assert detect(uri, title, content) is kind

@@ -1,0 +1,61 @@
+"""How often the type that kbkit gives a document is the one a reader gives it.
+
+    python benchmarks/document_types.py NAME=FOLDER=ADDRESS ...
+
+Each argument is a site of `data/document-types.tsv` that lies in a folder, and the address that the
+folder stands for. Sites are documentation that Debian packages bring, and what
+`benchmarks/generated.py` makes.
+"""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections import Counter
+from pathlib import Path
+
+from kbkit.recipes import MirrorSource
+from kbkit.sources.base import SourceContext
+from kbkit.sources.disk.mirror import MirrorReader
+
+LABELS = Path(__file__).parent / "data/document-types.tsv"
+
+
+def labels() -> dict[str, dict[str, tuple[str, str]]]:
+    """Use and type of each labelled page, by its site and its path."""
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    with LABELS.open(encoding="utf-8", newline="") as file:
+        lines = (line for line in file if not line.startswith("#"))
+        for use, site, path, kind in csv.reader(lines, delimiter="\t"):
+            found.setdefault(site, {})[path] = (use, kind)
+    return found
+
+
+def main() -> None:
+    given, right = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    known = labels()
+    for argument in sys.argv[1:]:
+        name, folder, address = argument.split("=", 2)
+        wanted = known[name]
+        source = MirrorSource(path=folder, base_url=address)
+        for event in MirrorReader(source).events(SourceContext(base=Path.cwd())):
+            if event.document is None:
+                continue
+            path = event.document.uri.removeprefix(address) or "."
+            if path not in wanted or event.document.document_type is None:
+                continue
+            use, kind = wanted[path]
+            told = event.document.document_type.value
+            given[use, told] += 1
+            right[use, told] += told == kind
+            if told not in (kind, "other"):
+                print(f"{name}: {path} is told to be {told}, and is {kind}")
+    print("\n| sites | type | given | right | precision |\n| --- | --- | --- | --- | --- |")
+    for (use, kind), number in sorted(given.items()):
+        if kind != "other":
+            correct = right[use, kind]
+            print(f"| {use} | {kind} | {number} | {correct} | {correct / number:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
