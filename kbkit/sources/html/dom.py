@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import dropwhile
 from typing import Any
+from urllib.parse import quote
 
 from lxml import etree
 
@@ -58,6 +59,7 @@ _NAVIGATION = frozenset(
 _LINKED = 0.5  # share of the words of navigation that are links
 _LITTLE = 12  # words that navigation has without any link: its title, a note
 _STEP_RELATIONS = frozenset({"next", "prev", "previous", "up", "contents", "index", "start"})
+_NEIGHBOURS = frozenset({"next", "prev", "previous", "up"})
 _STEP_KEYS = frozenset("nput")
 _STEP_LINKED = 0.4  # share of the words of a line of steps that are links
 _STEP_WORDS, _STEP_LINKS = 40, 8  # most words and links of a line of steps
@@ -69,6 +71,7 @@ _SELF_LINK_TEXTS = frozenset(
 )
 _LABEL_WORDS = 3
 _HIDDEN_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
+_NOT_IN_ANCHORS = re.compile("[{}<>\"'`]")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
 
 _MARKED = etree.XPath(
@@ -148,6 +151,8 @@ def clean(body: Element) -> None:
             doomed.append(link)
         elif _leads_to_source(link):
             doomed.append(_wrapping(link))
+        elif _leads_nowhere(link):
+            doomed.append(link)
         elif _names_place(link) and "#" in (link.get("href") or "") and _is_mark(link):
             # it says where the heading is, so it stays, but not its pilcrow
             link.text = None
@@ -207,14 +212,22 @@ def _is_navigation(element: Element) -> bool:
 
 def _steps(body: Element) -> list[Element]:
     """Lines of links to the pages around a page: its next, the one above, its translations."""
+    page = body.getparent() if body.getparent() is not None else body
+    around_page = {
+        link.get("href") for link in page.iter("a", "link")
+        if not _NEIGHBOURS.isdisjoint((link.get("rel") or "").lower().split())
+        or (link.tag == "a" and link.get("accesskey") in _STEP_KEYS)
+    }  # fmt: skip
     found: list[Element] = []
     for link in body.iter("a"):
-        if _is_step(link) or _is_translation(link):
+        if _is_step(link) or _is_translation(link) or link.get("href") in around_page:
             line = link.getparent()
             while line is not None and line.tag not in BLOCKS:
                 line = line.getparent()
             around = line
-            while around is not None and around is not body and _is_line_of_steps(around):
+            while around is not None and around is not body:
+                if not _is_line_of_steps(around, around_page):
+                    break
                 line, around = around, around.getparent()
             if line is not None and line is not around:
                 found.append(line)
@@ -231,11 +244,19 @@ def _is_step(link: Element) -> bool:
     return not _STEP_RELATIONS.isdisjoint(relations) or link.get("accesskey") in _STEP_KEYS
 
 
-def _is_line_of_steps(element: Element) -> bool:
+def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> bool:
+    """Whether an element is such a line.
+
+    Args:
+        element: Any block.
+        neighbours: Addresses that the page calls its next, its last, or the one above.
+    """
     links = [link for link in element.iter("a") if link.get("href")]
     if links and all(map(_is_translation, links)):
         return len(normalized_text(element).split()) <= _STEP_WORDS + 2 * len(links)
-    steps = sum(map(_is_step, links))
+    # without a word of it, one link to a neighbour is a link like others
+    known = {link.get("href") for link in links} & set(neighbours)
+    steps = sum(_is_step(link) or (len(known) > 1 and link.get("href") in known) for link in links)
     if steps == 0 or len(links) > _STEP_LINKS or 2 * steps < len(links):
         return False
     if next(element.iter(*HEADINGS), None) is not None:
@@ -250,6 +271,15 @@ def _leads_to_source(link: Element) -> bool:
     if text not in _SOURCE_TEXTS or (link.tail or "").strip(" \t\r\n\xa0[]()|·"):
         return False
     return bool(_SOURCE.search(f"{link.get('class') or ''} {link.get('href') or ''}"))
+
+
+def _leads_nowhere(link: Element) -> bool:
+    """A link for a script to unfold what stands before it, or back to the top of the page."""
+    if link.get("href") != "#" or _names_place(link) or (link.tail or "").strip():
+        return False
+    before = link.getprevious()
+    words = normalized_text(link).split()
+    return before is not None and before.tag in BLOCKS and len(words) <= _LABEL_WORDS
 
 
 def _wrapping(link: Element) -> Element:
@@ -400,10 +430,10 @@ def _place(element: Element) -> str:
 
 
 def valid_anchor(identity: str) -> str:
-    """An id that can stand in ``{#...}``, or ``""``."""
+    """An id as it stands in ``{#...}`` and in addresses, or ``""``."""
     identity = identity.strip()
-    bad = not identity or len(identity) > 200 or re.search(r"[\s{}<>\"'`]", identity)
-    return "" if bad else identity
+    bad = not identity or len(identity) > 200 or re.search(r"\s", identity)
+    return "" if bad else _NOT_IN_ANCHORS.sub(lambda sign: quote(sign[0]), identity)
 
 
 def links(root: Element) -> Iterator[str]:

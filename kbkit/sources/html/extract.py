@@ -20,6 +20,7 @@ from kbkit.models.plain import plain
 from kbkit.sources.html import articles
 from kbkit.sources.html.applications import NEEDS_BROWSER, is_shell
 from kbkit.sources.html.dom import (
+    HEADINGS,
     Element,
     anchor,
     clean,
@@ -33,7 +34,9 @@ from kbkit.sources.html.generators import generated_type
 from kbkit.sources.html.licenses import page_license
 from kbkit.sources.html.regions import (
     Region,
+    affix_keys,
     ancestry,
+    bare_title,
     block_keys,
     enclosing_element,
     find_region,
@@ -42,11 +45,11 @@ from kbkit.sources.html.regions import (
     lead,
     title_block,
     trim,
+    widened,
     word_counts,
 )
 from kbkit.sources.html.writer import MarkdownWriter
 
-_SUFFIX = re.compile(r"\s+(?:[—–|·•»]|::|-)\s+[^—–|·•»]{1,80}$")
 _BODY = re.compile("<body", re.IGNORECASE)
 _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
 _EDITION = re.compile(
@@ -185,10 +188,12 @@ def _read(
             region = landmark(enclosing_element(body, kept), body)
             if not about["noindex"]:
                 about["ballot"] = ancestry(region)
-                about["texts"] = block_keys(body) | {key_of(named)}
+                about["texts"] = block_keys(body) | affix_keys(named) | {key_of(named)}
             article = tree is not None and not regions and articles.is_article(
                 body, region, kept, own, stated=stated, alone=alone
             )  # fmt: skip
+            if not article and not alone:
+                region = widened(region, body, common)
     own_name = "" if key_of(named) in common else named
     if article:
         heading, title = _title(body, region, own_name, common)
@@ -322,14 +327,30 @@ def _title(
             text = normalized_text(heading).rstrip("¶# ")
             # outside of the content, a heading may as well be the name of the site
             if text and key_of(text) not in common and (place is region or text in named):
-                return heading, text[:_TITLE]
+                return heading, _qualified(text, named)[:_TITLE]
     if named:
-        return None, (_SUFFIX.sub("", _EDITION.sub("", named)) or named)[:_TITLE]
+        title = bare_title(_EDITION.sub("", named), common) or named
+        return None, f"{title}{_letter(region)}"[:_TITLE]
     for heading in region.iter("h2", "h3", "h4"):
         text = normalized_text(heading).rstrip("¶# ")
         if text and key_of(text) not in common:
             return heading, text[:_TITLE]
     return None, ""
+
+
+def _qualified(heading: str, named: str) -> str:
+    """A heading with what the head of its page sets right before it: a folder, a namespace."""
+    before, found, _ = named.rpartition(heading)
+    if not found or not before.endswith(("/", "::", ".", "\\")):
+        return heading
+    return before[re.search(r"\S*$", before).start() :] + heading
+
+
+def _letter(region: Element) -> str:
+    """The one letter whose part of an index a page is, to stand behind its title; or ``""``."""
+    heads = [normalized_text(head) for head in region.iter(*HEADINGS)]
+    letters = re.findall(r"\w+", heads[0]) if len(heads) == 1 else []
+    return f": {letters[0]}" if [len(one) for one in letters] == [1] else ""
 
 
 def _same_heading(tree: Element, title: str) -> Element | None:

@@ -39,6 +39,12 @@ _SHORT = 600  # characters up to which a block may be one of the template
 _TITLE_CLASSES = frozenset({"title", "caption", "headertitle", "page-title", "pagetitle"})
 _TEXTS = frozenset({*HEADINGS, "p", "pre", "ul", "ol", "dl", "table", "blockquote"})
 _TITLE_WORDS, _BESIDE = 30, 80  # most words of a title, and of the block around it
+_BEHIND = re.compile(r"\s+(?:[—–|·•»]|::|-)\s+[^—–|·•»]{1,80}$")
+_AFFIXES = (
+    re.compile(r"\s+\([^()]{1,80}\)$"),
+    _BEHIND,
+    re.compile(r"^[^—–|·•»:]{1,80}?(?:\s+[—–|·•»-]|:)\s+"),
+)
 _LINKED = 0.5  # share of the words of a block that is no title block, but a menu
 
 
@@ -137,10 +143,56 @@ def landmark(element: Element, body: Element) -> Element:
     return best
 
 
+def widened(region: Element, body: Element, common: Collection[int]) -> Element:
+    """The region with what stands beside it and is neither a menu nor on most pages too.
+
+    For pages of sites that agree on no region: of a page that is mostly a list, the list alone
+    may have been taken, without its heading and its notes.
+
+    Args:
+        region: The content element.
+        body: The page, cleaned.
+        common: Keys of texts that most pages have, as `SiteTemplate.common`.
+    """
+    around = region
+    while around is not body and (parent := around.getparent()) is not None:
+        beside = [one for one in parent if one is not around and normalized_text(one)]
+        own = [one for one in beside if key_of(_short_text(one)) not in common]
+        if any(linked_share(one) >= _LINKED for one in own):
+            break
+        around = parent
+        if own:
+            region = around
+    return region
+
+
 def block_keys(body: Element) -> frozenset[int]:
     """Keys of the short blocks of a page, and of what names it, to compare pages by."""
     keys = {key_of(text) for block in body.iter(*BLOCKS) if (text := _short_text(block))}
     return frozenset(keys)
+
+
+def affix_keys(named: str) -> frozenset[int]:
+    """Keys of what a title begins and ends with, which may be the name of the site."""
+    found = (affix.search(named) for affix in _AFFIXES)
+    return frozenset(key_of(f"title {match[0]}") for match in found if match is not None)
+
+
+def bare_title(named: str, common: Collection[int]) -> str:
+    """A title without the name of the site.
+
+    Args:
+        named: What the head of a page calls it.
+        common: Keys of texts that most pages have, as `SiteTemplate.common`; where there are
+            none, what stands behind a last dash is taken for the name of the site.
+    """
+    if not common:
+        return _BEHIND.sub("", named)
+    for affix in _AFFIXES:
+        match = affix.search(named)
+        if match is not None and key_of(f"title {match[0]}") in common:
+            named = affix.sub("", named)
+    return named
 
 
 def key_of(text: str) -> int:

@@ -1,7 +1,7 @@
 """Pages in the shapes that documentation generators give them, in words of our own.
 
-Each page has what was written of it when its shape was not understood (taken down from kbkit as it
-was then), and what should be written.
+Each page has a poor reading, written by hand after what such pages lose where their shape is not
+understood, and what should be written.
 """
 
 # ruff: noqa: E501 - a page is read more easily in few lines

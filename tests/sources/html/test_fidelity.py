@@ -100,6 +100,49 @@ def test_what_a_shape_of_a_generator_lost_is_seen(name: str) -> None:
     assert {kind: good.lost[kind] for kind in KINDS if good.kept[kind] < good.wanted[kind]} == {}
 
 
+@pytest.mark.parametrize(
+    ("html", "markdown"),
+    [
+        (
+            "<h1 id='top'>Pot</h1><pre>pot-&gt;<a href='/s'>source</a> = 1;\nboil();</pre>",
+            "# Pot {#top}\n\n```\npot->source = 1;\nboil();\n```\n",
+        ),
+        ("<h1>Pot <a href=''>Kettle</a></h1><p>Boils.</p>", "# Pot Kettle\n\nBoils.\n"),
+        (
+            "<h1>Pot</h1><div id='use'><p><a href='/n' rel='next'>Next</a> <a href='/p' rel='prev'>"
+            "Previous</a></p><span id='use-1'></span><h2>Use</h2><p>Boil.</p></div>",
+            "# Pot\n\n## Use {#use}\n\nBoil.\n",
+        ),
+        (
+            "<h1>Pot</h1><p>Boils.</p><div class='navfooter'><table><tr><td><a accesskey='p' href="
+            "'/p'>Prev</a></td><td><a accesskey='n' href='/n'>Next</a></td></tr><tr><td>Cups</td>"
+            "<td>Spoons</td></tr></table></div>",
+            "# Pot\n\nBoils.\n",
+        ),
+        ("<h1>Pot</h1><h2 id='&lt;a&gt;'>A</h2><p>B.</p>", "# Pot\n\n## A {#%3Ca%3E}\n\nB.\n"),
+    ],
+)
+def test_what_is_kept_is_not_called_lost(html: str, markdown: str) -> None:
+    result = Fidelity()
+    result.add(html, markdown, url="https://docs.example/p.html")
+    assert {kind: result.lost[kind] for kind in KINDS if result.lost.get(kind)} == {}
+
+
+def test_a_heading_above_links_to_the_page_itself_is_none_of_its_content() -> None:
+    def page(name: str) -> str:
+        parts = ("one", "two", "three")
+        text = "".join(f"<h2 id='{part}'>{name} {part}</h2><p>{name} {part}.</p>" for part in parts)
+        links = "".join(f"<a href='#{part}'>{name} {part}</a> " for part in parts)
+        return f"<h1>{name}</h1>{text}<aside><h3>On this page</h3><div>{links}</div></aside>"
+
+    names = ("Pot", "Cup", "Jug", "Pan", "Urn")
+    template = recurring([survey(page(name)) for name in names])
+    result = Fidelity()
+    found = result.add(page("Pot"), "# Pot\n", url="https://docs.example/p", template=template)
+    assert found is not None
+    assert [heading.text for heading in found.headings] == ["pot", "potone", "pottwo", "potthree"]
+
+
 def test_a_line_of_many_brackets_and_backticks_is_read_once() -> None:
     line = "[" + "`a` " * 5000  # tried in all ways, this would take longer than anybody waits
     result = Fidelity()

@@ -205,3 +205,8 @@ def test_the_links_of_a_caption_are_kept() -> None:
         '<table><caption>Uses of <a href="/p">p</a></caption><tr><td>a</td><td>b</td></tr></table>'
     )
     assert markdown(table).startswith("**Uses of [p](https://docs.example/p)**\n\n| a | b |")
+
+
+def test_anchors_are_written_as_addresses_write_them() -> None:
+    maker = '<h3 id="&lt;init&gt;(int)">Pot</h3><p>Makes one.</p>'
+    assert markdown(maker) == "### Pot {#%3Cinit%3E(int)}\n\nMakes one."

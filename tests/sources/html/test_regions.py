@@ -116,6 +116,71 @@ def test_the_edition_of_a_manual_is_no_part_of_a_page_s_title() -> None:
     assert signal.title == "brew(1)"
 
 
+@pytest.mark.parametrize(
+    ("head", "heading", "title"),
+    [
+        ("Lib: src/tea/pot.h File", "<h1>pot.h File</h1>", "src/tea/pot.h File"),
+        ("Tea::Pot Class", "<h1>Pot Class</h1>", "Tea::Pot Class"),
+        ("tea.pot", "<h1>pot</h1>", "tea.pot"),
+        ("Teapot", "<h1>pot</h1>", "pot"),
+        ("Of Tea", "<h1>Tea</h1>", "Tea"),
+        ("Members", "<h3>- b -</h3><ul><li>boil()</li></ul>", "Members: b"),
+        ("Members", "<h3>- b -</h3><p>boil()</p><h3>- c -</h3>", "Members"),
+        ("Members", "<h3>Both</h3><ul><li>boil()</li></ul>", "Members"),
+    ],
+)
+def test_a_title_says_the_folder_of_a_file_and_the_letter_of_an_index(
+    head: str, heading: str, title: str
+) -> None:
+    page = extract(f"<title>{head}</title><body><div>{heading}<p>{TEXT * 2}</p></div></body>", URL)
+    assert page.title == title
+
+
+def test_the_name_of_the_site_is_what_titles_have_in_common() -> None:
+    names = ["Members", "Members - Functions", "Members - Types", "Files", "Tea - green"] + [
+        f"Part {number}" for number in range(6)
+    ]
+    frame = "<title>{0}{1}{2}</title><body><div><p>{1}: {3}</p><ul><li>{1}</li></ul></div></body>"
+    for begin, end in (("Lib: ", ""), ("", " (Lib, all of it)"), ("", " — Lib")):
+        pages = site(*(frame.format(begin, name, end, TEXT * 2) for name in names))
+        assert [page.title for page in pages] == names
+
+
+def test_the_heading_and_the_notes_of_a_page_that_is_mostly_a_list_are_content() -> None:
+    def page(number: int) -> str:
+        terms = "".join(f"<dt>-{letter}</dt><dd>{TEXT}</dd>" for letter in "abcdefgh")
+        return (
+            f"<title>Options {number}</title><body><div class='section' id='s{number}'>"
+            f"<div class='header'><p>Next: <a href='n{number}' rel='next'>Cups</a>, Up: "
+            f"<a href='u{number}' rel='up'>Tea</a></p></div><h3>{number} Options</h3>"
+            f"<p>All of {number}.</p><dl>{terms}</dl></div><div class='notes'><h4>Notes</h4>"
+            f"<p>Note {number}.</p></div><hr><p>Next: <a href='n{number}'>Cups</a>, Up: "
+            f"<a href='u{number}'>Tea</a> [<a href='c'>Contents</a>]</p></body>"
+        )
+
+    for number, found in enumerate(site(*map(page, range(9)))):
+        assert f"### {number} Options" in found.content
+        assert f"All of {number}." in found.content
+        assert f"#### Notes\n\nNote {number}." in found.content
+        assert "Cups" not in found.content
+
+
+def test_one_link_to_a_neighbour_is_a_link_like_others() -> None:
+    steps = "<p><a href='n' rel='next'>Cups</a> <a href='u' rel='up'>Tea</a></p>"
+    listed = "<ul><li><a href='n'>Cups</a></li><li><a href='x'>Spoons</a></li></ul>"
+    page = f"<body>{steps}<main><h1>Pots</h1><p>{TEXT}</p>{listed}</main></body>"
+    assert "-   [Cups](https://docs.example/n)\n-   [Spoons]" in extract(page, URL).content
+
+
+def test_what_unfolds_something_is_no_content() -> None:
+    tree = "<dd><ul><li>Pot</li></ul><a href='#'>show all</a></dd>"
+    text = f"<p>{TEXT}<a href='#'>This page</a></p>"
+    page = f"<main><h1>Tea</h1><dl><dt>Is a</dt>{tree}</dl>{text}</main>"
+    content = extract(page, URL, alone=False).content
+    assert "show all" not in content
+    assert "This page" in content
+
+
 def test_names_of_navigation_remove_only_what_is_navigation() -> None:
     text = (
         f"<main><h1>Tea</h1><div class='menu'><p>{TEXT}</p></div>"

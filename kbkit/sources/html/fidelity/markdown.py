@@ -87,7 +87,7 @@ def _read_line(line: str, found: Written) -> None:
     found.words.update(words(plain))
     found.lines.append(text)
     if heading:
-        found.headings.append((len(heading[1]), text, heading[3] or ""))
+        found.headings.append((len(heading[1]), text, unquote(heading[3] or "")))
         found.terms.append(text)
     elif _TERM.match(line):
         found.terms.append(text)

@@ -42,6 +42,7 @@ _NAVIGATION_NAMES = frozenset(
         toc tocnav topbar topnav toptoolbar
         """)
 )
+_STEP_KEYS = frozenset("nphu")  # that DocBook and Texinfo give to next, previous, home and up
 _STEP = re.compile(
     r"\b(?:next|prev|previous|up|top|home|contents|index|back|forward)\b|[«»←→‹›]", re.IGNORECASE
 )
@@ -226,7 +227,7 @@ class _Reading:
         count = inside = 0
         for link in element.iter("a"):
             href = link.get("href") or ""
-            if not href:
+            if not href or link.get("data-aside"):
                 continue
             if not href.startswith("#") or href[1:] not in fragments:
                 return False
@@ -249,7 +250,14 @@ class _Reading:
             steps += bare != run.text
             rest += len(words(bare))
             linked += run.linked
-        by_relation = sum(one.get("rel") in ("next", "prev", "up", "start") for one in links) > 1
+        by_relation = (
+            sum(
+                one.get("rel") in ("next", "prev", "up", "start")
+                or one.get("accesskey") in _STEP_KEYS
+                for one in links
+            )
+            > 1
+        )
         marked = len(_STEP.findall(" ".join(run.text for run in self._runs[first:last])))
         return by_relation or (marked >= 2 and linked >= 0.9 * rest and steps > 0)
 
@@ -284,7 +292,10 @@ class _Reading:
     def _leads_content(self, place: int) -> bool:
         """Whether something of the page's own stands under a heading."""
         level = _level(self._runs[place])
-        if level == 1 and self._states[place + 1 : place + 2] == [_State.FURNITURE]:
+        after = self._states[place + 1 : place + 2]
+        if after and after[0] is not _State.CONTENT and self._is_linked(place + 1):
+            return False  # it names a menu
+        if level == 1 and after == [_State.FURNITURE]:
             return False  # the name of the site above its menu
         for other in range(place + 1, len(self._runs)):
             if 0 < _level(self._runs[other]) <= level:
@@ -338,8 +349,38 @@ class _Reading:
         for element in self._found.root.iter(*HEADINGS):
             text = squashed(_own_text(element))
             if text and self._is_content(element):
-                own, around = _anchors(element)
-                yield Heading(HEADINGS[element.tag], text, own | around, bool(own))
+                own, around = self._anchors(element)
+                places = frozenset(map(unquote, own | around))
+                yield Heading(HEADINGS[element.tag], text, places, bool(own))
+
+    def _anchors(self, heading: Element) -> tuple[frozenset[str], frozenset[str]]:
+        """Ids of a heading: its own, inside it, right before it; and those of what it opens."""
+        own = {heading.get("id")} | {one.get("id") or one.get("name") for one in heading.iter()}
+        around: set[str | None] = set()
+        node = heading
+        for _ in range(3):
+            before = node.getprevious()
+            while before is not None and (self._is_empty(before) or self._is_furniture(before)):
+                if self._is_empty(before):
+                    own |= {one.get("id") or one.get("name") for one in before.iter()}
+                before = before.getprevious()
+            node = node.getparent()
+            if node is None or before is not None or node.tag in ("body", "td", "li"):
+                break
+            (own if node.tag == "section" else around).add(node.get("id"))
+        return frozenset(filter(None, own)), frozenset(filter(None, around))
+
+    @staticmethod
+    def _is_empty(element: Element) -> bool:
+        return (
+            element.tag in ("a", "span", "p", "i", "br")
+            and not "".join(element.itertext()).strip()
+            and not (element.tail or "").strip()
+        )
+
+    def _is_furniture(self, element: Element) -> bool:
+        first, last = self._found.spans.get(element, (0, 0))
+        return first < last and set(self._states[first:last]) == {_State.FURNITURE}
 
     def _codes(self) -> Iterator[Element]:
         for element in self._found.codes:
@@ -372,7 +413,7 @@ class _Reading:
         for link in self._found.root.iter("a"):
             href = (link.get("href") or "").strip()
             text = squashed("".join(link.itertext()))
-            if not href or not text:
+            if not href or not text or link.get("data-aside"):
                 continue
             block = link.getparent()
             while block is not None and block not in self._found.spans:
@@ -395,7 +436,7 @@ class _Reading:
         for term in self._found.root.iter("dt"):
             text = squashed(_own_text(term))
             if text and self._is_content(term):
-                yield text, term.get("id") or ""
+                yield text, unquote(term.get("id") or "")
 
 
 def absolute(href: str, base: str) -> str:
@@ -422,26 +463,7 @@ def _own_text(element: Element) -> str:
     """The text of a heading or term, without links to its source."""
     pieces = [element.text or ""]
     for child in element:
-        if isinstance(child.tag, str) and not (child.tag == "a" and child.get("href") == ""):
+        if isinstance(child.tag, str) and not (child.tag == "a" and child.get("data-aside")):
             pieces.append(" " if child.tag == "br" else _own_text(child))
         pieces.append(child.tail or "")
     return "".join(pieces)
-
-
-def _anchors(heading: Element) -> tuple[frozenset[str], frozenset[str]]:
-    """Ids of a heading: its own, inside it, right before it; and those of what it opens."""
-    own = {heading.get("id")} | {one.get("id") or one.get("name") for one in heading.iter()}
-    around: set[str | None] = set()
-    node = heading
-    for _ in range(3):
-        before = node.getprevious()
-        while before is not None and not "".join(before.itertext()).strip():
-            if (before.tail or "").strip() or before.tag not in ("a", "span", "p", "i", "br"):
-                break
-            own |= {one.get("id") or one.get("name") for one in before.iter()}
-            before = before.getprevious()
-        node = node.getparent()
-        if node is None or before is not None or node.tag in ("body", "td", "li"):
-            break
-        (own if node.tag == "section" else around).add(node.get("id"))
-    return frozenset(filter(None, own)), frozenset(filter(None, around))

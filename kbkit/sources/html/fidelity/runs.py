@@ -169,7 +169,7 @@ class _Reader:
                 self._found.formulas.append("".join(child.itertext()))
             elif tag == "a" and not code and _is_source_link(child):
                 self._found.aside.append("".join(child.itertext()))
-                child.set("href", "")
+                child.set("data-aside", "source")
             elif tag == "code" and not code and next(child.iter("br"), None) is not None:
                 self._found.codes.append(child)
                 self._inside(child, holder, code=True)
@@ -240,6 +240,12 @@ def _is_source_link(link: Element) -> bool:
     return len(text) < 40 and "".join(text.split()).lower() in _SOURCE_LINKS
 
 
+def _is_marked_source(link: Element) -> bool:
+    """A link to a source in code, where a bare word is part of it."""
+    text = "".join(link.itertext()).strip()
+    return link.tag == "a" and text.startswith("[") and _is_source_link(link)
+
+
 def _holds_lines(element: Element) -> bool:
     """Whether an element is code whose lines are elements of their own."""
     if element.tag not in ("div", "code", "figure") or len(element) < _LINES:
@@ -281,7 +287,7 @@ def _copied(element: Element) -> list[str]:
     for child in element:
         if child.tag == "br":
             pieces.append("\n")
-        elif isinstance(child.tag, str) and not (child.tag == "a" and _is_source_link(child)):
+        elif isinstance(child.tag, str) and not _is_marked_source(child):
             inner = "".join(_copied(child))
             pieces.append(inner)
             rest = child.tail or child.getnext() is not None

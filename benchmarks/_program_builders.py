@@ -1,0 +1,218 @@
+"""Sites built by generators that a system brings as programs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from _site_maker import Maker
+
+_DOCBOOK = Path("/usr/share/xml/docbook/stylesheet/docbook-xsl")
+_BOOSTBOOK = Path("/usr/share/boostbook/xsl")
+_CHAPTERS = ("assert", "buffer", "child_process", "cluster", "console", "crypto", "dns", "errors",
+             "events", "fs", "http", "modules", "net", "os", "path", "process", "stream", "timers",
+             "tls", "url", "util", "zlib")  # fmt: skip
+
+
+def chapters(maker: Maker, target: Path) -> list[Path]:
+    """Some chapters of Node's manual, as Markdown without links to itself."""
+    maker.node_markdown(target)
+    found = [target / f"{name}.md" for name in _CHAPTERS]
+    for page in found:
+        text = re.sub(r"\]\((?:[\w-]+\.md)?#", "](#", page.read_text("utf-8"))
+        text = re.sub(r"^\[[^\]]+\]: .*$", "", text, flags=re.M)
+        page.write_text(re.sub(r"\[([^\]\n]+)\]\[[^\]\n]*\]", r"\1", text), "utf-8")
+    return found
+
+
+def texinfo(maker: Maker) -> None:
+    """Manuals of GNU programs by makeinfo, a page for each node."""
+    out = maker.fresh("texinfo")
+    for name in ("sed", "grep", "diffutils"):
+        manual = maker.source(name) / "doc" / f"{name}.texi"
+        maker.run("makeinfo", "--html", "--split=node", "--force", "-o", out / name, manual)
+    maker.keep("texinfo", out)
+
+
+def texi2html(maker: Maker) -> None:
+    """The manual of a GNU program by texi2html."""
+    out = maker.fresh("texi2html")
+    manual = maker.source("wget") / "doc/wget.texi"
+    maker.run("texi2html", "--split=section", "--output", out, manual)  # fmt: skip
+    maker.keep("texi2html", out)
+
+
+def doxygen(maker: Maker) -> None:
+    """A library of C++ by Doxygen, with sources."""
+    library, out = maker.source("tinyxml2"), maker.fresh("doxygen")
+    options = {
+        "PROJECT_NAME": "TinyXML-2", "INPUT": f"{library}/tinyxml2.h {library}/readme.md",
+        "OUTPUT_DIRECTORY": out, "EXTRACT_ALL": "YES", "SOURCE_BROWSER": "YES",
+        "GENERATE_TREEVIEW": "YES", "GENERATE_LATEX": "NO", "GENERATE_XML": "YES", "QUIET": "YES",
+        "USE_MDFILE_AS_MAINPAGE": f"{library}/readme.md",
+    }  # fmt: skip
+    (out / "Doxyfile").write_text("".join(f"{a} = {b}\n" for a, b in options.items()), "utf-8")
+    maker.run("doxygen", at=out)
+    maker.keep("doxygen", out / "html")
+
+
+def boostbook(maker: Maker) -> None:
+    """The same library and a text by BoostBook."""
+    out = maker.fresh("boostbook")
+    made = maker.tools / "work/doxygen/xml"
+    if not made.is_dir():
+        doxygen(maker)
+    maker.run("xsltproc", "-o", out / "all.xml", made / "combine.xslt", made / "index.xml")
+    maker.run("xsltproc", "--stringparam", "boost.doxygen.header.prefix", "tinyxml2",
+              "-o", out / "reference.xml", _BOOSTBOOK / "doxygen/doxygen2boostbook.xsl",
+              out / "all.xml")  # fmt: skip
+    reference = (out / "reference.xml").read_text("utf-8")
+    reference = re.sub(r"^<\?xml.*?\?>\s*|<!DOCTYPE.*?>\s*", "", reference, flags=re.S)
+    parts = []
+    for page in chapters(maker, out / "text")[:6]:
+        maker.run("pandoc", "-f", "gfm", "-t", "docbook4", page, "-o", page.with_suffix(".xml"))
+        inner = page.with_suffix(".xml").read_text("utf-8")
+        parts.append(re.sub(r"<link\b[^>]*>|</link>", "", inner))
+    (out / "library.xml").write_text(
+        '<?xml version="1.0" encoding="UTF-8"?>\n<library id="lib" name="Library" dirname="lib">'
+        f"<libraryinfo><title>Library</title></libraryinfo>{''.join(parts)}{reference}</library>",
+        "utf-8",
+    )
+    maker.run("xsltproc", "--nonet", "-o", out / "docbook.xml", _BOOSTBOOK / "docbook.xsl",
+              out / "library.xml")  # fmt: skip
+    maker.run("xsltproc", "--nonet", "-o", f"{out}/html/", _BOOSTBOOK / "html.xsl",
+              out / "docbook.xml")  # fmt: skip
+    maker.keep("boostbook", out / "html")
+
+
+def docbook(maker: Maker) -> None:
+    """Chapters of Node's manual by the stylesheets of DocBook."""
+    out = maker.fresh("docbook")
+    parts = []
+    for page in chapters(maker, out / "text"):
+        maker.run("pandoc", "-f", "gfm", "-t", "docbook4", page, "-o", page.with_suffix(".xml"))
+        inner = page.with_suffix(".xml").read_text("utf-8")
+        inner = re.sub(r"<link\b[^>]*>|</link>", "", inner)
+        # a quotation is a note, and the first section is the chapter
+        inner = inner.replace("<blockquote>", "<note>").replace("</blockquote>", "</note>")
+        inner = re.sub(r"<section\b", "<chapter", inner, count=1)
+        parts.append("</chapter>".join(inner.rsplit("</section>", 1)))
+    (out / "book.xml").write_text(
+        '<?xml version="1.0" encoding="UTF-8"?>\n<book><title>Manual</title>'
+        f"{''.join(parts)}</book>",
+        "utf-8",
+    )
+    maker.run("xsltproc", "--nonet", "--stringparam", "base.dir", f"{out}/html/",
+              "--stringparam", "use.id.as.filename", "1", "--stringparam", "section.autolabel", "1",
+              _DOCBOOK / "html/chunk.xsl", out / "book.xml")  # fmt: skip
+    maker.keep("docbook", out / "html")
+
+
+def publican(maker: Maker) -> None:
+    """The same book by stylesheets of DocBook for XHTML, as distributions use them."""
+    out = maker.fresh("docbook-xhtml")
+    book = maker.tools / "work/docbook/book.xml"
+    if not book.is_file():
+        docbook(maker)
+    maker.run("xsltproc", "--nonet", "--stringparam", "base.dir", f"{out}/html/",
+              "--stringparam", "chunk.first.sections", "1", "--stringparam", "admon.graphics", "1",
+              "--stringparam", "chunk.section.depth", "2",
+              _DOCBOOK / "xhtml-1_1/chunk.xsl", book)  # fmt: skip
+    maker.keep("docbook-xhtml", out / "html")
+
+
+def _ruby() -> list[Path]:
+    library = next(Path("/usr/lib/ruby").glob("[0-9]*"))
+    names = ("optparse*", "uri*", "net*", "set*", "csv*", "erb*", "logger*", "json*", "psych*")
+    return sorted(one for name in names for part in library.glob(name)
+                  for one in (part.rglob("*.rb") if part.is_dir() else [part]))  # fmt: skip
+
+
+def yard(maker: Maker) -> None:
+    """Parts of Ruby's library by YARD."""
+    out = maker.fresh("yard")
+    maker.run("yardoc", "--no-save", "--no-cache", "--quiet", "-o", out / "html",
+              "-b", out / "db", *_ruby())  # fmt: skip
+    maker.keep("yard", out / "html")
+
+
+def rdoc(maker: Maker) -> None:
+    """Parts of Ruby's library by RDoc."""
+    out = maker.fresh("rdoc")
+    maker.run("rdoc", "--quiet", "-o", out / "html", *_ruby(), at=out)
+    maker.keep("rdoc", out / "html")
+
+
+def gi_docgen(maker: Maker) -> None:
+    """Libraries of GNOME by gi-docgen."""
+    out = maker.fresh("gi-docgen")
+    girs = maker.debian("libgirepository1.0-dev") / "usr/share/gir-1.0"
+    for package, name in (("libportal-dev", "Xdp-1.0"), ("libgirepository1.0-dev", "GObject-2.0")):
+        gir = maker.debian(package) / f"usr/share/gir-1.0/{name}.gir"
+        (out / name).mkdir()
+        maker.run("gi-docgen", "generate", "-q", "--add-include-path", girs,
+                  "--output-dir", out / name, gir)  # fmt: skip
+    maker.keep("gi-docgen", out)
+
+
+def haddock(maker: Maker) -> None:
+    """Small libraries of Haskell by Haddock."""
+    out = maker.fresh("haddock")
+    for package in ("split", "dlist", "parallel"):
+        library = maker.source(f"haskell-{package}")
+        root = library / "src" if (library / "src").is_dir() else library
+        modules = [one for one in sorted(root.rglob("[A-Z]*.hs")) if one.stem != "Setup"]
+        modules = [one for one in modules if one.relative_to(root).parts[0] in ("Data", "Control")]
+        (out / package).mkdir()
+        maker.run("haddock", "--html", "--odir", out / package, "--title", package,
+                  f"--optghc=-i{root}", "--optghc=-DUSE_CALLSTACK", *modules, at=root)  # fmt: skip
+    maker.keep("haddock", out)
+
+
+def javadoc(maker: Maker) -> None:
+    """A library of Java by Javadoc."""
+    out = maker.fresh("javadoc")
+    library = maker.source("libcommons-codec-java") / "src/main/java"
+    maker.run("javadoc", "-quiet", "-Xdoclint:none", "-d", out, "-sourcepath", library,
+              "-subpackages", "org")  # fmt: skip
+    maker.keep("javadoc", out)
+
+
+def hugo(maker: Maker) -> None:
+    """Node's manual by Hugo with a theme of npm."""
+    program = maker.debian("hugo") / "usr/bin/hugo"
+    libraries = next((maker.debian("libsass1") / "usr/lib").iterdir())
+    theme = maker.npm("@cloudflare/hugo-cloudflare-docs") / "node_modules/@cloudflare"
+    work = maker.fresh("hugo")
+    chapters(maker, work / "content")
+    (work / "content/index.md").rename(work / "content/_index.md")
+    (work / "themes").mkdir()
+    shutil.copytree(theme / "hugo-cloudflare-docs", work / "themes/docs")
+    (work / "hugo.toml").write_text(
+        "title = 'Manual'\nbaseURL = 'https://docs.example/'\ntheme = 'docs'\n"
+        "[markup.goldmark.renderer]\nunsafe = true\n",
+        "utf-8",
+    )
+    for page in (work / "content").glob("*.md"):
+        head = f"---\ntitle: {page.stem}\n---\n"
+        page.write_text(head + re.sub(r"\{\{(?=[<%])", "{ {", page.read_text("utf-8")), "utf-8")
+    maker.run(program, at=work, LD_LIBRARY_PATH=str(libraries))
+    maker.keep("hugo", work / "public")
+
+
+PROGRAMS: dict[str, Callable[[Maker], None]] = {
+    "texinfo": texinfo,
+    "texi2html": texi2html,
+    "doxygen": doxygen,
+    "boostbook": boostbook,
+    "docbook": docbook,
+    "docbook-xhtml": publican,
+    "yard": yard,
+    "rdoc": rdoc,
+    "gi-docgen": gi_docgen,
+    "haddock": haddock,
+    "javadoc": javadoc,
+    "hugo": hugo,
+}

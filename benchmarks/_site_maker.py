@@ -1,0 +1,134 @@
+"""What makes sets of pages: programs, packages of Debian, PyPI and npm, and texts to build of."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+from pathlib import Path
+
+PYTHON = Path("/usr/share/doc/python3.11/html/_sources")
+NOT_PAGES = re.compile(r"(^|/)(404|genindex|search|searchindex|print|_print)\.html$")
+
+
+class Maker:
+    """Makes the sets.
+
+    Args:
+        folder: Where they go; tools and packages stay beside them, in ``tools``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.tools = folder / "tools"
+        self.tools.mkdir(parents=True, exist_ok=True)
+
+    def run(self, *command: str | Path, at: Path | None = None, **environment: str) -> None:
+        """Run a program quietly.
+
+        Raises:
+            CalledProcessError: It failed; the end of what it said is printed.
+        """
+        done = subprocess.run(
+            [str(part) for part in command], cwd=at or self.tools, capture_output=True, text=True,
+            errors="replace", check=False, timeout=900, env={**os.environ, **environment},
+        )  # fmt: skip
+        if done.returncode:
+            print((done.stdout + done.stderr)[-2000:], file=sys.stderr)
+            done.check_returncode()
+
+    def debian(self, package: str) -> Path:
+        """The files of a Debian package, unpacked and not installed."""
+        place = self.tools / "debian" / package
+        if not place.is_dir():
+            place.mkdir(parents=True)
+            self.run("apt-get", "download", package, at=place)
+            archive = next(place.glob("*.deb"))
+            self.run("dpkg", "-x", archive, place)
+            archive.unlink()
+        return place
+
+    def source(self, package: str) -> Path:
+        """The sources of a Debian package, as their authors published them."""
+        place = self.tools / "source" / package
+        if not place.is_dir():
+            lists = self.tools / "lists"
+            (lists / "partial").mkdir(parents=True, exist_ok=True)
+            listed = self.tools / "sources.list"
+            only = (f"Dir::Etc::sourcelist={listed}", "Dir::Etc::sourceparts=-",
+                    f"Dir::State::lists={lists}")  # fmt: skip
+            options = [part for one in only for part in ("-o", one)]
+            if not listed.is_file():
+                listed.write_text(self._distribution(), "utf-8")
+                self.run("apt-get", *options, "update")
+            fetched = self.fresh(f"source-{package}")
+            self.run("apt-get", *options, "source", "--download-only", package, at=fetched)
+            with tarfile.open(next(fetched.glob("*.orig.tar.*[!c]"))) as archive:
+                archive.extractall(place, filter="data")
+        return next(one for one in place.iterdir() if one.is_dir())
+
+    def _distribution(self) -> str:
+        """Where this system gets its packages from, asked for their sources."""
+        form = "deb-src $(REPO_URI) $(RELEASE) $(COMPONENT)"
+        listed = subprocess.run(
+            ["apt-get", "indextargets", "--format", form, "Created-By: Packages", "Origin: Debian"],
+            capture_output=True, text=True, check=True, timeout=60,
+        )  # fmt: skip
+        return "".join(f"{line}\n" for line in dict.fromkeys(listed.stdout.splitlines()))
+
+    def python(self, *packages: str) -> Path:
+        """The programs of an environment that has some packages of PyPI."""
+        place = self.tools / "venv"
+        if not place.is_dir():
+            venv.create(place, with_pip=True)
+        self.run(place / "bin/pip", "install", "--quiet", *packages)
+        return place / "bin"
+
+    def npm(self, *packages: str, name: str = "npm") -> Path:
+        """The folder of an npm project that has some packages."""
+        place = self.tools / name
+        place.mkdir(exist_ok=True)
+        if not all((place / "node_modules" / one.partition("~")[0]).is_dir() for one in packages):
+            wanted = [one.replace("~", "@") for one in packages]
+            self.run("npm", "install", "--silent", "--no-audit", "--no-fund", *wanted, at=place)
+        return place
+
+    def fresh(self, name: str) -> Path:
+        """An empty folder beside the tools."""
+        place = self.tools / "work" / name
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        return place
+
+    def node_markdown(self, target: Path) -> None:
+        """Node's manual as Markdown that any generator takes."""
+        target.mkdir(parents=True, exist_ok=True)
+        for page in sorted((self.debian("nodejs-doc") / "usr/share/doc/nodejs/api").glob("*.md*")):
+            raw = page.read_bytes()
+            text = (gzip.decompress(raw) if page.suffix == ".gz" else raw).decode("utf-8")
+            text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
+            (target / page.name.removesuffix(".gz")).write_text(text.lstrip(), "utf-8")
+
+    def keep(self, name: str, built: Path) -> None:
+        """Copy the pages of a site, and nothing else, to its set."""
+        target = self.folder / name
+        shutil.rmtree(target, ignore_errors=True)
+        for page in sorted(built.rglob("*.html")):
+            place = page.relative_to(built).as_posix()
+            if page.is_file() and not NOT_PAGES.search(place):
+                (target / place).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(page, target / place)
+
+
+def escaped(page: Path) -> str:
+    """Markdown whose text outside of code has no markup of Vue."""
+    pieces = re.split(r"(^ *```.*?^ *```$|`[^`\n]+`)", page.read_text("utf-8"), flags=re.S | re.M)
+    return "".join(
+        piece if place % 2 else re.sub(r"<(?!https?:)", "&lt;", piece).replace("{{", "{ {")
+        for place, piece in enumerate(pieces)
+    )
