@@ -52,7 +52,9 @@ def one_line(text: object) -> str:
 
 def markdown_of(html: str) -> str:
     """A piece of HTML that holds content only, as Markdown."""
-    from kbkit.sources.html.dom import clean, parse, self_links
+    from kbkit.sources.html.anchors import self_links
+    from kbkit.sources.html.cleaning import clean
+    from kbkit.sources.html.dom import parse
     from kbkit.sources.html.writer import MarkdownWriter
 
     root = parse(html)

@@ -13,7 +13,8 @@ from collections import Counter
 
 from lxml import etree
 
-from kbkit.sources.html.dom import BLOCKS, HEADINGS, Element, anchor, normalized_text
+from kbkit.sources.html.anchors import anchor
+from kbkit.sources.html.dom import BLOCKS, HEADINGS, Element, normalized_text
 
 _LOST = 0.1  # share of the words under the headings that a page of a site may lose
 _LOST_ALONE = 0.6  # likewise of a page on its own, where nothing else tells teasers from text

@@ -18,46 +18,38 @@ from kbkit.markdown.writing import escape
 from kbkit.models import DocumentType, License
 from kbkit.models.plain import plain
 from kbkit.sources.html import articles
+from kbkit.sources.html.anchors import anchor, self_links
 from kbkit.sources.html.applications import NEEDS_BROWSER, is_shell
-from kbkit.sources.html.dom import (
-    HEADINGS,
-    Element,
-    anchor,
-    clean,
-    links,
-    normalized_text,
-    parse,
-    self_links,
-    to_html,
-)
+from kbkit.sources.html.cleaning import clean
+from kbkit.sources.html.dom import Element, links, normalized_text, parse, to_html
 from kbkit.sources.html.generators import generated_type
 from kbkit.sources.html.licenses import page_license
 from kbkit.sources.html.regions import (
     Region,
-    affix_keys,
     ancestry,
-    bare_title,
     block_keys,
     enclosing_element,
     find_region,
     key_of,
     landmark,
-    lead,
-    title_block,
     trim,
     widened,
     word_counts,
+)
+from kbkit.sources.html.titles import (
+    LONGEST,
+    affix_keys,
+    lead,
+    page_title,
+    same_heading,
+    title_block,
 )
 from kbkit.sources.html.writer import MarkdownWriter
 
 _BODY = re.compile("<body", re.IGNORECASE)
 _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
-_EDITION = re.compile(
-    r"\s+\([^()]*(?:version|edition|release|manual|reference|guide)[^()]*\)$", re.IGNORECASE
-)
 _DESCRIPTIONS = ("description", "og:description")
 _DESCRIPTION = 1_000  # characters of one that are kept
-_TITLE = 500  # characters of a title that are kept
 NOINDEX = "noindex"
 """How the reason begins where a page asks not to be indexed."""
 _DEEP = "nested too deeply to be read"
@@ -196,15 +188,15 @@ def _read(
                 region = widened(region, body, common)
     own_name = "" if key_of(named) in common else named
     if article:
-        heading, title = _title(body, region, own_name, common)
+        heading, title = page_title(body, region, own_name, common)
         articles.complete(tree, region, kept, own)
-        region, heading = tree, _same_heading(tree, title)
+        region, heading = tree, same_heading(tree, title)
     else:
         if found := title_block(body, region, own_name, common):
             lead(region, *found)
         trim(region, common)
-        heading, title = _title(body, region, own_name, common)
-    title = title or named[:_TITLE]
+        heading, title = page_title(body, region, own_name, common)
+    title = title or named[:LONGEST]
     content = MarkdownWriter(base, own).write(region).strip()
     if not re.search(r"\w", content):
         return ExtractedPage(title=title, **{"reason": "no text", **about})
@@ -309,51 +301,3 @@ def _joined(base: str, href: str) -> str:
         return urljoin(base, href)
     except ValueError:
         return ""
-
-
-def _title(
-    body: Element, region: Element, named: str, common: frozenset[int]
-) -> tuple[Element | None, str]:
-    """The heading that names the page, if there is one, and the page's title.
-
-    Args:
-        body: The page.
-        region: Its content.
-        named: What its head calls it, unless other pages are called the same.
-        common: Keys of texts that most pages of the site have.
-    """
-    for place in (region, body):
-        for heading in place.iter("h1"):
-            text = normalized_text(heading).rstrip("¶# ")
-            # outside of the content, a heading may as well be the name of the site
-            if text and key_of(text) not in common and (place is region or text in named):
-                return heading, _qualified(text, named)[:_TITLE]
-    if named:
-        title = bare_title(_EDITION.sub("", named), common) or named
-        return None, f"{title}{_letter(region)}"[:_TITLE]
-    for heading in region.iter("h2", "h3", "h4"):
-        text = normalized_text(heading).rstrip("¶# ")
-        if text and key_of(text) not in common:
-            return heading, text[:_TITLE]
-    return None, ""
-
-
-def _qualified(heading: str, named: str) -> str:
-    """A heading with what the head of its page sets right before it: a folder, a namespace."""
-    before, found, _ = named.rpartition(heading)
-    if not found or not before.endswith(("/", "::", ".", "\\")):
-        return heading
-    return before[re.search(r"\S*$", before).start() :] + heading
-
-
-def _letter(region: Element) -> str:
-    """The one letter whose part of an index a page is, to stand behind its title; or ``""``."""
-    heads = [normalized_text(head) for head in region.iter(*HEADINGS)]
-    letters = re.findall(r"\w+", heads[0]) if len(heads) == 1 else []
-    return f": {letters[0]}" if [len(one) for one in letters] == [1] else ""
-
-
-def _same_heading(tree: Element, title: str) -> Element | None:
-    """The first heading of a tree, if it is the page's title."""
-    first = next(tree.iter("h1", "h2"), None)
-    return first if first is not None and normalized_text(first) == title else None

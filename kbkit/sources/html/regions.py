@@ -36,16 +36,7 @@ _FEWEST = 3  # pages from which something is said of a small site
 _SHARED, _SHARED_PAGES = 0.5, 4  # share and number of pages that have a text of the template
 _CONTAINERS = frozenset({"div", "section", "article", "main", "header", "footer", "center", "form"})
 _SHORT = 600  # characters up to which a block may be one of the template
-_TITLE_CLASSES = frozenset({"title", "caption", "headertitle", "page-title", "pagetitle"})
-_TEXTS = frozenset({*HEADINGS, "p", "pre", "ul", "ol", "dl", "table", "blockquote"})
-_TITLE_WORDS, _BESIDE = 30, 80  # most words of a title, and of the block around it
-_BEHIND = re.compile(r"\s+(?:[—–|·•»]|::|-)\s+[^—–|·•»]{1,80}$")
-_AFFIXES = (
-    re.compile(r"\s+\([^()]{1,80}\)$"),
-    _BEHIND,
-    re.compile(r"^[^—–|·•»:]{1,80}?(?:\s+[—–|·•»-]|:)\s+"),
-)
-_LINKED = 0.5  # share of the words of a block that is no title block, but a menu
+_LINKED = 0.5  # share of the words of a menu that are links
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,29 +163,6 @@ def block_keys(body: Element) -> frozenset[int]:
     return frozenset(keys)
 
 
-def affix_keys(named: str) -> frozenset[int]:
-    """Keys of what a title begins and ends with, which may be the name of the site."""
-    found = (affix.search(named) for affix in _AFFIXES)
-    return frozenset(key_of(f"title {match[0]}") for match in found if match is not None)
-
-
-def bare_title(named: str, common: Collection[int]) -> str:
-    """A title without the name of the site.
-
-    Args:
-        named: What the head of a page calls it.
-        common: Keys of texts that most pages have, as `SiteTemplate.common`; where there are
-            none, what stands behind a last dash is taken for the name of the site.
-    """
-    if not common:
-        return _BEHIND.sub("", named)
-    for affix in _AFFIXES:
-        match = affix.search(named)
-        if match is not None and key_of(f"title {match[0]}") in common:
-            named = affix.sub("", named)
-    return named
-
-
 def key_of(text: str) -> int:
     """The key of a text, the same in every process."""
     return zlib.crc32(text.encode("utf-8", "replace"))
@@ -261,86 +229,6 @@ def _outermost(
         if tail:
             return element
     return element if last and (element.text or "").strip() else None
-
-
-def title_block(
-    body: Element, region: Element, named: str, common: Collection[int]
-) -> tuple[Element, Element] | None:
-    """What names a page that has no such heading in its region: the title, and the block around it.
-
-    It stands before the region, or at its begin.
-
-    Args:
-        body: The page, cleaned.
-        region: Its content element.
-        named: The text of its ``title`` element, unless other pages have the same.
-        common: Keys of texts of the template, as `SiteTemplate.common`.
-    """
-    headed = [text for head in region.iter("h1") if (text := normalized_text(head))]
-    if any(not named or _alike(text, named) for text in headed):
-        return None
-    inside = False
-    for element in body.iter():
-        inside = inside or element is region
-        if inside and element.tag in _TEXTS:
-            return None
-        titled = not _TITLE_CLASSES.isdisjoint((element.get("class") or "").split())
-        if element.tag != "h1" and not titled:
-            continue
-        text = _own_text(element)
-        if not text or len(text.split()) > _TITLE_WORDS or key_of(text) in common:
-            continue
-        # beside another heading, only what the page is called first
-        right = _folded(named).startswith(_folded(text)) if headed else _alike(text, named)
-        if (right or not named) and next(element.iterancestors("td", "th"), None) is None:
-            return element, element if inside else _around(element, region)
-    return None
-
-
-def lead(region: Element, title: Element, block: Element) -> None:
-    """Put the block that names the page at the begin of its content; in place."""
-    inner = [part for part in title if part.tag in BLOCKS]
-    for part in inner:
-        drop_tree(part)
-    title.tag = "h1"
-    if region not in block.iterancestors():
-        drop_tree(block)
-        block.tail, region.text = region.text, None
-        region.insert(0, block)
-    for part in reversed(inner):
-        title.addnext(part)
-
-
-def _own_text(element: Element) -> str:
-    """The text of an element, that of blocks inside it aside."""
-    pieces = [element.text or ""]
-    for child in element:
-        if isinstance(child.tag, str) and child.tag not in BLOCKS:
-            pieces += child.itertext()
-        pieces.append(child.tail or "")
-    return " ".join("".join(pieces).split())
-
-
-def _alike(text: str, named: str) -> bool:
-    """Whether a heading and the title of a page name the same."""
-    text, named = _folded(text), _folded(named)
-    return text in named or named in text
-
-
-def _folded(text: str) -> str:
-    return f" {' '.join(_WORD.findall(text.lower()))} "
-
-
-def _around(title: Element, region: Element) -> Element:
-    """The largest block around a title that is short, no menu, and does not hold the region."""
-    holders = set(region.iterancestors())
-    block = title
-    parent = title.getparent()
-    while parent is not None and parent not in holders:
-        if len(normalized_text(parent).split()) > _BESIDE or linked_share(parent) >= _LINKED:
-            break
-        block, parent = parent, parent.getparent()
-    return block
 
 
 def _signature(element: Element) -> Signature:

@@ -21,13 +21,13 @@ from kbkit.markdown.writing import (
     quote,
 )
 from kbkit.sources.html.admonitions import ADMONITIONS, admonition_title, only_child
+from kbkit.sources.html.anchors import anchor
 from kbkit.sources.html.code import broken_code, code_text, language, lines_of_code, pops_up
 from kbkit.sources.html.dom import (
     BLOCKS,
     HEADINGS,
     PREFORMATTED,
     Element,
-    anchor,
     classes,
     drop_tree,
     normalized_text,

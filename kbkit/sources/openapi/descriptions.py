@@ -110,7 +110,8 @@ def _without_html(text: str) -> str:
 
 
 def _from_html(text: str) -> str:
-    from kbkit.sources.html.dom import clean, parse
+    from kbkit.sources.html.cleaning import clean
+    from kbkit.sources.html.dom import parse
     from kbkit.sources.html.writer import MarkdownWriter
 
     root = parse(f"<html><body>{text}</body></html>")

@@ -1,0 +1,120 @@
+"""Which fragment leads to what: ids, links of headings to themselves, anchors beside them."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+from kbkit.sources.html.dom import HEADINGS, Element, classes, normalized_text
+
+SELF_LINKS = frozenset(
+    str.split("""
+        headerlink anchorjs-link hash-link header-anchor heading-anchor permalink anchor-link
+        """)
+)
+"""Class names of links that a heading or term carries to itself."""
+_SELF_LINK_TEXTS = frozenset(
+    {"", "#", "¶", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "∞"}
+)
+_LABEL_WORDS = 3  # of a mark beside a heading
+_NOT_IN_ANCHORS = re.compile("[{}<>\"'`]")
+
+
+def is_self_link(link: Element) -> bool:
+    """A link that a heading or term carries to itself (pilcrow, hash, chain)."""
+    names = {name.lower() for name in classes(link)}
+    if names & SELF_LINKS or link.get("aria-hidden") == "true":
+        return not names_place(link)
+    href = link.get("href")
+    if not href or "#" not in href or names_place(link):
+        return False
+    return is_mark(link)
+
+
+def is_mark(link: Element) -> bool:
+    """Whether a link says nothing but a sign, such as a pilcrow."""
+    return len(link) == 0 and (link.text or "").strip().lower() in _SELF_LINK_TEXTS
+
+
+def names_place(link: Element) -> bool:
+    """Whether a link is itself what addresses lead to."""
+    return bool(link.get("id") or link.get("name"))
+
+
+def self_links(body: Element) -> dict[Element, str]:
+    """Anchors that headings and terms name through their own link; asked before cleaning."""
+    anchors: dict[Element, str] = {}
+    for link in body.iter("a"):
+        href = link.get("href")
+        if href and href.startswith("#") and len(href) > 1 and is_self_link(link):
+            holder = link.getparent()
+            while holder is not None and holder.tag in ("span", "div", "a", "code"):
+                holder = holder.getparent()
+            if holder is not None and (holder.tag in HEADINGS or holder.tag == "dt"):
+                anchors.setdefault(holder, href[1:])
+    return anchors
+
+
+def anchor(element: Element, own: dict[Element, str]) -> str:
+    """The fragment that leads to a heading or term, or ``""``.
+
+    Its own id; the id of an element inside it; the target of its own link; an empty anchor
+    right before it; the id of the section that it opens.
+    """
+    found = element.get("id") or own.get(element, "")
+    if not found:
+        for inner in element.iter("a", "span"):
+            found = inner.get("id") or (inner.get("name") if inner.tag == "a" else "") or ""
+            if found:
+                break
+    return valid_anchor(found) or _around(element)
+
+
+def _around(element: Element) -> str:
+    nearest = ""
+    for _ in range(3):
+        previous = element.getprevious()
+        while previous is not None and (_is_empty_anchor(previous) or _is_label(previous)):
+            nearest = nearest or ("" if _is_label(previous) else _place(previous))
+            previous = previous.getprevious()
+        parent = element.getparent()
+        if previous is not None or parent is None or (parent.text or "").strip():
+            return nearest
+        if parent.tag not in ("section", "div", "article", "header", "hgroup", "main"):
+            return nearest
+        identity = valid_anchor(parent.get("id") or "")
+        if identity:
+            return identity
+        element = parent
+    return nearest
+
+
+def _is_empty_anchor(element: Element) -> bool:
+    return (
+        element.tag in ("a", "span", "p", "div", "i")
+        and not (element.tail or "").strip()
+        and bool(_place(element))
+        and not "".join(element.itertext()).strip()
+        and next(element.iter("img", "table", "hr"), None) is None
+    )
+
+
+def _is_label(element: Element) -> bool:
+    """Whether something before a heading is a mark beside it, as a link to the source is."""
+    words = normalized_text(element).split() if element.tag in ("a", "span", "button") else []
+    return 0 < len(words) <= _LABEL_WORDS and not (element.tail or "").strip()
+
+
+def _place(element: Element) -> str:
+    for inner in element.iter():
+        found = valid_anchor(inner.get("id") or inner.get("name") or "")
+        if found:
+            return found
+    return ""
+
+
+def valid_anchor(identity: str) -> str:
+    """An id as it stands in ``{#...}`` and in addresses, or ``""``."""
+    identity = identity.strip()
+    bad = not identity or len(identity) > 200 or re.search(r"\s", identity)
+    return "" if bad else _NOT_IN_ANCHORS.sub(lambda sign: quote(sign[0]), identity)

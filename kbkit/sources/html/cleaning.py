@@ -1,0 +1,253 @@
+"""Removes from a page what is never content: scripts, controls, navigation, hidden parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from lxml import etree
+
+from kbkit.sources.html.anchors import SELF_LINKS, is_mark, is_self_link, names_place
+from kbkit.sources.html.dom import (
+    BLOCKS,
+    HEADINGS,
+    Element,
+    drop_tree,
+    linked_share,
+    normalized_text,
+)
+
+_DROPPED_TAGS = str.split(
+    "script style noscript template nav button select textarea iframe frame object embed applet "
+    "svg canvas audio video input dialog link meta base title datalist map colgroup"
+)
+_SITE_LINKS = 3  # links from which a header or footer is that of the site
+_DROPPED_ROLES = frozenset({"navigation", "search", "banner", "menu", "menubar", "toolbar"})
+# class names and ids of controls, which are never content
+_CONTROLS = SELF_LINKS | frozenset(
+    str.split("""
+        copybtn copy-button btn-copy copy-btn clipboard-copy
+        zeroclipboard-container linenos linenodiv lineno gutter line-numbers-rows
+        blob-num sr-only visually-hidden screen-reader-text skip-link skip-to-content skipto
+        mw-editsection viewcode-link viewcode-back edit-page edit-this-page edit-page-link
+        md-feedback md-source-file theme-doc-version-badge rst-versions cookie-banner
+        share-buttons social-share printfooter source_code method-source-code method-click-advice
+        """)
+)
+# those of navigation, as far as it is nothing but links
+_NAVIGATION = frozenset(
+    str.split("""
+        sphinxsidebar related breadcrumb breadcrumbs theme-doc-breadcrumbs
+        theme-doc-toc-mobile theme-doc-footer pagination pagination-nav pager prev-next-area
+        prev-next-bottom rst-footer-buttons md-sidebar md-footer md-header toc tocnav
+        table-of-contents on-this-page local-toc toctitle navbar navheader navfooter nav-path
+        navpath navigation topnav bottomnav subnav sub-nav sidebar site-footer site-header
+        page-footer catlinks mainmenu submenu searchmenu search-results tablist menu
+        """)
+)
+_LINKED = 0.5  # share of the words of navigation that are links
+_LITTLE = 12  # words that navigation has without any link: its title, a note
+_STEP_RELATIONS = frozenset({"next", "prev", "previous", "up", "contents", "index", "start"})
+_NEIGHBOURS = frozenset({"next", "prev", "previous", "up"})
+_STEP_KEYS = frozenset("nput")
+_STEP_LINKED = 0.4  # share of the words of a line of steps that are links
+_STEP_WORDS, _STEP_LINKS = 40, 8  # most words and links of a line of steps
+_SOURCE_TEXTS = frozenset({"source", "src", "view source", "view on github"})
+_SOURCE = re.compile(r"\b(?:src|source|viewcode)", re.IGNORECASE)
+_LISTS_TITLES = frozenset({"menu", "table of contents", "contents", "on this page"})
+_UNFOLDING_WORDS = 3  # most words of a link that unfolds something
+_HIDDEN_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
+
+_MARKED = etree.XPath(
+    "descendant::*[not(self::a)][@class or @id or @role or @hidden or @aria-hidden or @style]"
+)
+
+
+def clean(body: Element) -> None:
+    """Remove what is never content: scripts, controls, navigation, hidden parts. In place."""
+    doomed = list(body.iter(*_DROPPED_TAGS))
+    doomed += (part for part in body.iter("header", "footer") if _leads_elsewhere(part))
+    for link in body.iter("a"):
+        if is_self_link(link) or (_is_named(link, _CONTROLS) and not names_place(link)):
+            doomed.append(link)
+        elif _leads_to_source(link):
+            doomed.append(_wrapping(link))
+        elif _leads_nowhere(link):
+            doomed.append(link)
+        elif names_place(link) and "#" in (link.get("href") or "") and is_mark(link):
+            # it says where the heading is, so it stays, but not its pilcrow
+            link.text = None
+    verdicts: dict[tuple[Any, ...], bool] = {}
+    navigation: list[Element] = []
+    for element in _MARKED(body):
+        key = (element.tag, *element.attrib.values(), *element.attrib)
+        furniture = verdicts.get(key)
+        if furniture is None:
+            furniture = verdicts[key] = _is_furniture(element, element.attrib)
+        if furniture:
+            doomed.append(element)
+        elif _is_named(element, _NAVIGATION):
+            navigation.append(element)
+    _drop(doomed, body)
+    _drop((part for part in navigation if _is_navigation(part)), body)
+    _drop(_steps(body), body)
+    _drop([head for head in body.iter("h1", "h2", "h3", "h4") if _heads_links(head)], body)
+
+
+def _drop(elements: Iterable[Element], body: Element) -> None:
+    for element in elements:
+        if element is not body and element.getparent() is not None:
+            if element.tag == "input" and element.get("type", "").lower() == "checkbox":
+                _keep_checkbox(element)
+            drop_tree(element)
+
+
+def _is_named(element: Element, names: frozenset[str]) -> bool:
+    """Whether an element has one of some names as its class or id."""
+    tag = element.tag
+    if not names.isdisjoint((element.get("class") or "").lower().split()):
+        # reStructuredText's sidebar is part of the text
+        return not (tag == "aside" and "sidebar" in element.get("class").lower().split())
+    identity = element.get("id")
+    return bool(identity) and identity.lower() in names and tag not in (*HEADINGS, "section")
+
+
+def _is_navigation(element: Element) -> bool:
+    """Whether an element that is named like navigation is that: mostly links, or hardly a word."""
+    if next(element.iter("h1"), None) is not None or element.tag in ("td", "th"):
+        return False
+    if element.tag == "table" and next(element.iter("th"), None) is not None:
+        return False
+    words = len(normalized_text(element).split())
+    return linked_share(element) >= _LINKED or (
+        words <= _LITTLE and next(element.iter("p", "pre", "dl", "code"), None) is None
+    )
+
+
+def _steps(body: Element) -> list[Element]:
+    """Lines of links to the pages around a page: its next, the one above, its translations."""
+    page = body.getparent() if body.getparent() is not None else body
+    around_page = {
+        link.get("href") for link in page.iter("a", "link")
+        if not _NEIGHBOURS.isdisjoint((link.get("rel") or "").lower().split())
+        or (link.tag == "a" and link.get("accesskey") in _STEP_KEYS)
+    }  # fmt: skip
+    found: list[Element] = []
+    for link in body.iter("a"):
+        if _is_step(link) or _is_translation(link) or link.get("href") in around_page:
+            line = link.getparent()
+            while line is not None and line.tag not in BLOCKS:
+                line = line.getparent()
+            around = line
+            while around is not None and around is not body:
+                if not _is_line_of_steps(around, around_page):
+                    break
+                line, around = around, around.getparent()
+            if line is not None and line is not around:
+                found.append(line)
+    return found
+
+
+def _is_translation(link: Element) -> bool:
+    """Whether a link leads to the page in another language, or to itself in this one."""
+    return bool(link.get("hreflang")) and "alternate" in (link.get("rel") or "").lower().split()
+
+
+def _is_step(link: Element) -> bool:
+    relations = (link.get("rel") or "").lower().split()
+    return not _STEP_RELATIONS.isdisjoint(relations) or link.get("accesskey") in _STEP_KEYS
+
+
+def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> bool:
+    """Whether an element is such a line.
+
+    Args:
+        element: Any block.
+        neighbours: Addresses that the page calls its next, its last, or the one above.
+    """
+    links = [link for link in element.iter("a") if link.get("href")]
+    if links and all(map(_is_translation, links)):
+        return len(normalized_text(element).split()) <= _STEP_WORDS + 2 * len(links)
+    # without a word of it, one link to a neighbour is a link like others
+    known = {link.get("href") for link in links} & set(neighbours)
+    steps = sum(_is_step(link) or (len(known) > 1 and link.get("href") in known) for link in links)
+    if steps == 0 or len(links) > _STEP_LINKS or 2 * steps < len(links):
+        return False
+    if next(element.iter(*HEADINGS), None) is not None:
+        return False
+    words = len(normalized_text(element).split())
+    return words <= _STEP_WORDS and linked_share(element) >= _STEP_LINKED
+
+
+def _leads_to_source(link: Element) -> bool:
+    """A link to the source of what is described, beside its name or at the end of its line."""
+    text = "".join(link.itertext()).strip(" \t\r\n\xa0[]()").lower()
+    if text not in _SOURCE_TEXTS or (link.tail or "").strip(" \t\r\n\xa0[]()|·"):
+        return False
+    return bool(_SOURCE.search(f"{link.get('class') or ''} {link.get('href') or ''}"))
+
+
+def _leads_nowhere(link: Element) -> bool:
+    """A link for a script to unfold what stands before it, or back to the top of the page."""
+    if link.get("href") != "#" or names_place(link) or (link.tail or "").strip():
+        return False
+    before = link.getprevious()
+    words = normalized_text(link).split()
+    return before is not None and before.tag in BLOCKS and len(words) <= _UNFOLDING_WORDS
+
+
+def _wrapping(link: Element) -> Element:
+    """The outermost element of a line that holds nothing but a link."""
+    parent = link.getparent()
+    while (
+        parent.tag in ("span", "small", "sup", "b")
+        and len(parent) == 1
+        and not (parent.text or "").strip(" \t\r\n\xa0[]()")
+        and not parent.get("id")
+    ):
+        link, parent = parent, parent.getparent()
+    return link
+
+
+def _heads_links(heading: Element) -> bool:
+    """Whether a heading names a list of what stands below or beside the page."""
+    if normalized_text(heading).lower() not in _LISTS_TITLES:
+        return False
+    following = heading.getnext()
+    return following is None and not (heading.tail or "").strip()
+
+
+def _leads_elsewhere(part: Element) -> bool:
+    """Whether a header or footer is that of the site, and not that of an article."""
+    if sum(1 for _ in part.iter("a")) < _SITE_LINKS:
+        return False
+    around = part.getparent()
+    while around is not None:
+        if around.tag in ("main", "article", "section") or around.get("role") == "main":
+            return False
+        around = around.getparent()
+    return True
+
+
+def _is_furniture(element: Element, attributes: Any) -> bool:
+    if _is_named(element, _CONTROLS):
+        return True
+    names = (attributes.get("class") or "").split()
+    if "contents" in names and "topic" in names:
+        return True
+    role = attributes.get("role")
+    if role and role in _DROPPED_ROLES:
+        return True
+    if "hidden" in attributes and role != "tabpanel":
+        return True
+    if attributes.get("aria-hidden") == "true":
+        return True
+    style = attributes.get("style")
+    return bool(style and _HIDDEN_STYLE.search(style))
+
+
+def _keep_checkbox(element: Element) -> None:
+    parent = element.getparent()
+    if parent.tag in ("li", "label", "p") and element.getprevious() is None:
+        element.tail = ("[x] " if "checked" in element.attrib else "[ ] ") + (element.tail or "")
