@@ -17,9 +17,11 @@ from kbkit.markdown.plain_text import inline_text
 LONGEST_TITLE = 200
 """Characters of a heading that a heading path keeps."""
 
-_PAGE_MARK = re.compile(r"\s*(<!--[ \t]*page[ \t]+(\d{1,9})[ \t]*-->)", re.IGNORECASE)
+PAGE_MARK = re.compile(r"\s*(<!--[ \t]*page[ \t]+(\d{1,9})[ \t]*-->)", re.IGNORECASE)
+"""A comment that says which page begins."""
 _ATTRIBUTES = re.compile(r"\{:?[ \t]*(?:[^{}#\s]+[ \t]+)*#([^\s{}\"'<>]+)[^{}\n]*\}")
 _ANCHOR = re.compile(r"[ \t]*\{[^{}\n]*\}[ \t\r]*$", re.MULTILINE)
+_LOGO = re.compile(r"\[?!\[([^\[\]\n]{1,200})\]\([^()\n]*\)(?:\]\([^()\n]*\))?")
 _TEXT = re.compile(r"\S")
 
 
@@ -54,7 +56,7 @@ def outline(content: str) -> Outline:
     found: list[Block] = []
     pages: list[tuple[int, int, int]] = []
     for block in blocks(content):
-        mark = _PAGE_MARK.match(content, block.start) if block.kind is Kind.HTML else None
+        mark = PAGE_MARK.match(content, block.start) if block.kind is Kind.HTML else None
         if mark:
             pages.append((*mark.span(1), int(mark[2])))
         else:
@@ -93,12 +95,20 @@ def _named(content: str, found: Sequence[Block]) -> list[Heading]:
     return named
 
 
-def first_heading(content: str) -> str:
-    """The text of the first heading of a document, or ``""``."""
-    for block in blocks(content):
-        if block.kind is Kind.HEADING and block.outermost:
-            return heading_text(split_anchor(block.title)[0])
-    return ""
+def document_title(content: str) -> str:
+    """What a document calls itself, or ``""``.
+
+    That is its first heading of level 1, or else the heading or the picture that it begins with.
+    """
+    begin = ""
+    for number, block in enumerate(blocks(content)):
+        if block.kind is Kind.HEADING and block.outermost and (number == 0 or block.level == 1):
+            begin = heading_text(split_anchor(block.title)[0])
+            if block.level == 1:
+                return begin
+        elif number == 0 and (logo := _LOGO.fullmatch(content[block.start : block.end].strip())):
+            begin = heading_text(logo[1])
+    return begin
 
 
 def heading_text(title: str) -> str:

@@ -76,14 +76,23 @@ def quote(block: str) -> str:
     return "\n".join(f"> {line}" if line else ">" for line in block.split("\n"))
 
 
-def safe_url(href: str, base: str) -> str:
-    """An absolute address that may stand in a link, or ``""``."""
+def safe_url(href: str, base: str, *, relative: bool = False) -> str:
+    """An address that may stand in a link, or ``""``.
+
+    Args:
+        href: The address.
+        base: What a relative one starts from.
+        relative: It may stay relative.
+    """
     try:
         url = urljoin(base, href.strip())
-        scheme = urlsplit(url).scheme.lower()
+        split = urlsplit(url)
     except ValueError:
         return ""
-    if scheme not in ("http", "https", "mailto"):
+    scheme = split.scheme.lower()
+    if scheme not in ("http", "https", "mailto") and not (
+        relative and not scheme and not split.netloc
+    ):
         return ""
     return re.sub(
         r"[\s()<>\\\"'`\[\]{}|\x00-\x1f]", lambda found: f"%{ord(found.group()):02X}", url

@@ -11,7 +11,8 @@ from typing import Any
 
 import yaml
 
-from kbkit.markdown.structure import first_heading
+from kbkit.markdown.structure import document_title
+from kbkit.sources.markdown import commonmark
 
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _MOST_FRONT = 20_000
@@ -34,12 +35,13 @@ class TextFile:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_text(text: str, name: str) -> TextFile:
+def read_text(text: str, name: str, *, markdown: bool = False) -> TextFile:
     """Read Markdown or plain text.
 
     Args:
         text: The whole file, decoded.
         name: Its path or address, which the title is made from in the last resort.
+        markdown: It is Markdown, of whatever dialect.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "").lstrip("\ufeff")
     front: dict[str, Any] = {}
@@ -48,6 +50,8 @@ def read_text(text: str, name: str) -> TextFile:
         if loaded is not None:
             front = loaded
             text = text[match.end() :]
+    if markdown:
+        text = commonmark(text, components=name.lower().endswith(".mdx"))
     content = text.strip("\n")
     title = front.pop("title", None)
     title = str(title).strip() if isinstance(title, (str, int, float)) else ""
@@ -56,15 +60,18 @@ def read_text(text: str, name: str) -> TextFile:
         tags = [tag.strip() for tag in tags.split(",")]
     labels = tuple(str(tag) for tag in tags if tag) if isinstance(tags, (list, tuple)) else ()
     return TextFile(
-        title=" ".join((title or first_heading(content) or _from_name(name)).split())[:500],
+        title=" ".join((title or document_title(content) or title_from_name(name)).split())[:500],
         content=content + "\n" if content.strip() else "",
         tags=labels,
         metadata={str(key): json_value(value) for key, value in front.items()},
     )
 
 
-def _from_name(name: str) -> str:
-    stem = PurePosixPath(name.rstrip("/").replace("\\", "/")).stem
+def title_from_name(name: str) -> str:
+    """A title made of a path or an address; that of its folder where it is the folder's page."""
+    path = PurePosixPath(name.rstrip("/").replace("\\", "/"))
+    own = path.stem.lower() in {"index", "readme"} and path.parent.name
+    stem = path.parent.name if own else path.stem
     return re.sub(r"[-_]+", " ", stem).strip() or name
 
 

@@ -183,9 +183,10 @@ def readers_agree(text: str) -> None:
     assert [level for _, level in shown] == [min(6, level + down) for _, level in headings]
     assert exported_code == code
 
-    first = (
-        structure.headings[0].path[-1] if structure.headings and structure.headings[0].path else ""
-    )
+    begins = structure.headings[:1] if structure.blocks[:1] and headings[:1] else []
+    begins = [one for one in begins if not text[: one.start].strip()]
+    tops = [one for one in structure.headings if one.level == 1]
+    first = next(("".join(one.path[-1:]) for one in [*tops, *begins]), "")
     assert read_text(text, "name.md").title == (first or "name")
 
 

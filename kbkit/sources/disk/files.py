@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -15,14 +16,20 @@ from kbkit.globs import matches, split_glob
 from kbkit.models import DocumentType, PageRecord, SourceDocument
 from kbkit.recipes import FilesSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.disk.navigation import nav_titles
 from kbkit.sources.disk.walk import walk
 from kbkit.sources.doctype import detect
 from kbkit.sources.formats import FORMATS, MULTIPLE, UnreadableError, format_of
 from kbkit.sources.formats.base import MOST_BYTES, Part
 from kbkit.sources.formats.file_parser import FileParser, ParsedFile
+from kbkit.sources.front_matter import title_from_name
 from kbkit.sources.places import DiskPlace
 
 _AHEAD = 8  # files in memory
+
+
+_Waiting = tuple[str, Future[ParsedFile] | SourceEvent, str]
+"""A file's URI, what becomes of it, and what the navigation calls it."""
 
 
 class FilesReader:
@@ -45,14 +52,16 @@ class FilesReader:
             SourceError: There is no such file or folder, or the glob matches nothing.
         """
         found, root = _found(self._spec, context.base)
+        titles = nav_titles(root) if root else {}
         place = context.place or DiskPlace.of(self._spec.path, context.base)
-        waiting: deque[tuple[str, Future[ParsedFile] | SourceEvent]] = deque()
+        waiting: deque[_Waiting] = deque()
         with FileParser(min(os.cpu_count() or 1, len(found))) as reader:
             for path in found[: self._spec.limit]:
                 if context.stop():
                     return
                 uri = place.uri(path)
-                waiting.append((uri, self._submit(reader, path, uri, root)))
+                title = titles.get(path.resolve(), "") if titles else ""
+                waiting.append((uri, self._submit(reader, path, uri, root), title))
                 while len(waiting) >= _AHEAD:
                     yield from self._next(waiting, context)
                     if context.stop():
@@ -84,11 +93,9 @@ class FilesReader:
             return SourceEvent(uri, Outcome.FAILED, reason=f"cannot be read ({reason})")
         return reader.submit(uri, data)
 
-    def _next(
-        self, waiting: deque[tuple[str, Future[ParsedFile] | SourceEvent]], context: SourceContext
-    ) -> Iterator[SourceEvent]:
+    def _next(self, waiting: deque[_Waiting], context: SourceContext) -> Iterator[SourceEvent]:
         """The events of the file in front."""
-        uri, result = waiting[0]
+        uri, result, title = waiting[0]
         if isinstance(result, SourceEvent):
             waiting.popleft()
             yield result
@@ -107,6 +114,11 @@ class FilesReader:
                 yield from self._kept(uri, parsed.reason, context)
             return
         documents = _documents(uri, parsed, self._spec.document_type, self._spec.tags)
+        if title:  # for those that have none of their own
+            documents = [
+                replace(found, title=title) if found.title == title_from_name(uri) else found
+                for found in documents
+            ]
         for document in documents:
             record = None
             if document.uri != uri:

@@ -52,7 +52,7 @@ _OLD = {
     ".doc": ".docx", ".xls": ".xlsx", ".ppt": ".pptx", ".rtf": ".docx", ".odt": ".docx",
     ".ods": ".xlsx", ".odp": ".pptx", ".mobi": ".epub",
 }  # fmt: skip
-_MODULES = {"markdown": "text", "csv": "sheet"}
+_MODULES = {"csv": "sheet"}
 _BINARY = frozenset({"pdf", "docx", "pptx", "sheet", "epub"})
 _MARKED = frozenset({"html", "code"})  # which say their charset themselves
 

@@ -48,19 +48,3 @@ class Part:
 def one_line(text: object) -> str:
     """Text with its white space folded, as titles are."""
     return " ".join(str(text or "").split())[:500]
-
-
-def markdown_of(html: str) -> str:
-    """A piece of HTML that holds content only, as Markdown."""
-    from kbkit.sources.html.anchors import self_links
-    from kbkit.sources.html.cleaning import clean
-    from kbkit.sources.html.dom import parse
-    from kbkit.sources.html.writer import MarkdownWriter
-
-    root = parse(html)
-    body = root.find("body") if root is not None else None
-    if body is None:
-        return ""
-    own = self_links(body)
-    clean(body)
-    return MarkdownWriter("", own).write(body).strip()

@@ -8,10 +8,11 @@ import re
 from pathlib import PurePosixPath
 
 from kbkit.extras import extra
-from kbkit.markdown.structure import first_heading
+from kbkit.markdown.structure import document_title
 from kbkit.models import License
 from kbkit.sources.formats.archive import Archive, is_media, office
-from kbkit.sources.formats.base import Part, UnreadableError, markdown_of, one_line
+from kbkit.sources.formats.base import Part, UnreadableError, one_line
+from kbkit.sources.html.fragments import markdown_of
 
 _CODE = (
     "Code", "Source Code", "Code Block", "CodeBlock", "Verbatim", "Listing", "Macro Text",
@@ -59,7 +60,7 @@ def read(data: bytes, name: str) -> list[Part]:
     ).value
     content = markdown_of(_HIDDEN_ANCHOR.sub("", html))
     about = properties(safe)
-    title = about.get("title") or one_line(first_heading(content))
+    title = about.get("title") or one_line(document_title(content))
     title = title or PurePosixPath(name.replace("\\", "/")).stem
     metadata = {"format": "docx"}
     if author := about.get("creator"):

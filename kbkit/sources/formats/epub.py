@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
-from kbkit.markdown.structure import first_heading
+from kbkit.markdown.structure import document_title
 from kbkit.models import License
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import Archive
@@ -16,9 +16,9 @@ from kbkit.sources.formats.base import (
     MOST_CHARACTERS,
     Part,
     UnreadableError,
-    markdown_of,
     one_line,
 )
+from kbkit.sources.html.fragments import markdown_of
 from kbkit.sources.html.licenses import rights_license
 
 _MOST_CHAPTERS = 5_000
@@ -67,7 +67,7 @@ def read(data: bytes, name: str) -> list[Part]:
         if not content:
             continue
         match = _TITLE.search(text[:5_000])
-        head = one_line(first_heading(content)) or (one_line(match.group(1)) if match else "")
+        head = one_line(document_title(content)) or (one_line(match.group(1)) if match else "")
         full = title if head in ("", title) else f"{title}: {head}"
         parts.append(
             Part(full, content + "\n", name=chapter, metadata={**metadata, "chapter": number})

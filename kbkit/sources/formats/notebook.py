@@ -7,10 +7,11 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
-from kbkit.markdown.structure import first_heading
+from kbkit.markdown.structure import document_title
 from kbkit.markdown.writing import fence
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.base import Part, UnreadableError, one_line
+from kbkit.sources.markdown import commonmark
 
 _MOST_CELLS = 20_000
 _MOST_OUTPUT = 5_000  # characters of each output
@@ -42,7 +43,7 @@ def read(data: bytes, name: str) -> list[Part]:
         if isinstance(cell, dict):
             blocks.extend(_cell(cell, language))
     content = "\n\n".join(blocks)
-    title = one_line(first_heading(content)) or PurePosixPath(name.replace("\\", "/")).stem
+    title = one_line(document_title(content)) or PurePosixPath(name.replace("\\", "/")).stem
     metadata: dict[str, Any] = {"format": "notebook"}
     if language:
         metadata["language"] = language
@@ -53,7 +54,7 @@ def _cell(cell: dict[str, Any], language: str) -> list[str]:
     kind = cell.get("cell_type")
     source = _text(cell.get("source", cell.get("input", ""))).strip("\n")
     if kind == "markdown":
-        return [source] if source.strip() else []
+        return [commonmark(source)] if source.strip() else []
     if kind == "heading":
         level = cell.get("level")
         level = level if isinstance(level, int) and 1 <= level <= 6 else 1

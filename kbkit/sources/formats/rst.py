@@ -17,9 +17,10 @@ from docutils.languages import get_language
 from docutils.parsers.rst import Directive, directives, roles
 from docutils.writers.html5_polyglot import HTMLTranslator, Writer
 
-from kbkit.markdown.structure import first_heading
+from kbkit.markdown.structure import document_title
 from kbkit.sources.decode import decode
-from kbkit.sources.formats.base import Part, markdown_of, one_line
+from kbkit.sources.formats.base import Part, one_line
+from kbkit.sources.html.fragments import markdown_of
 
 _DIRECTIVE = re.compile(r"^[ \t]*\.\.[ \t]+(?:\|[^|\n]{1,80}\|[ \t]+)?([\w.+:-]{1,80}?)::", re.M)
 _ROLE = re.compile(r":([A-Za-z][\w.+:-]{0,60}):`")
@@ -87,7 +88,7 @@ def read(data: bytes, name: str) -> list[Part]:
     writer.translator_class = _Translator
     parts = publish_parts(text, writer=writer, settings_overrides=_SETTINGS)
     content = markdown_of(f"<body>{parts['html_body']}</body>")
-    title = one_line(first_heading(content))
+    title = one_line(document_title(content))
     title = title or PurePosixPath(name.replace("\\", "/")).stem
     metadata = {"format": "rst"}
     return [Part(title, content + "\n" if content else "", metadata=metadata)]

@@ -1,4 +1,4 @@
-"""Markdown and plain text, with their front matter."""
+"""Plain text, with its front matter."""
 
 from __future__ import annotations
 

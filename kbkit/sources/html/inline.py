@@ -25,10 +25,12 @@ class InlineWriter:
 
     Args:
         base: Address that relative links start from.
+        relative: They may stay relative; pictures without words are kept then.
     """
 
-    def __init__(self, base: str) -> None:
+    def __init__(self, base: str, *, relative: bool = False) -> None:
         self._base = base
+        self._relative = relative
         self._urls: dict[str, str] = {}
         self._plain = False  # inside a heading or term: no emphasis
         self._linkless = False  # nor links
@@ -77,11 +79,11 @@ class InlineWriter:
     def image(self, element: Element) -> str:
         """A picture by its alternative text, ``""`` where it has none."""
         alt = SPACE.sub(" ", element.get("alt") or "").strip()
-        if not alt:
+        if not alt and not self._relative:
             return ""
         alt = re.sub(r"(?<!\\)([\[\]])", r"\\\1", escape(alt))
         url = self._safe(element.get("src") or "")
-        if not url or self._plain or self._in_link:
+        if not url or self._plain or (self._in_link and not self._relative):
             return alt
         return f"![{alt}]({url})"
 
@@ -142,7 +144,9 @@ class InlineWriter:
     def _safe(self, href: str) -> str:
         url = self._urls.get(href)
         if url is None:
-            url = self._urls[href] = safe_url(href, self._base) if href else ""
+            url = self._urls[href] = (
+                safe_url(href, self._base, relative=self._relative) if href else ""
+            )
         return url
 
     def _emphasised(self, element: Element, mark: str) -> str:

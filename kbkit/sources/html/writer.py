@@ -51,14 +51,17 @@ class MarkdownWriter:
     Args:
         base: Address that relative links start from.
         own_anchors: Anchors that headings name through their own links.
+        relative: Addresses may stay relative; pictures without words are kept then.
     """
 
     def __init__(
         self,
         base: str,
         own_anchors: dict[Element, str] | None = None,
+        *,
+        relative: bool = False,
     ) -> None:
-        self._spans = InlineWriter(base)
+        self._spans = InlineWriter(base, relative=relative)
         self._own = own_anchors or {}
         self._level = 0
         self._holders: set[Element] = set()

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from kbkit.models.plain import plain
 from kbkit.recipes import CrawlSource, PageSource
@@ -27,7 +28,8 @@ from kbkit.sources.web.page_events import Validators
 from kbkit.sources.web.robots import Robots, directives
 from kbkit.sources.web.urls import canonical
 
-_TEXTS = frozenset({"text/plain", "text/markdown", "text/x-markdown"})
+_MARKDOWN = frozenset({"text/markdown", "text/x-markdown"})
+_TEXTS = _MARKDOWN | {"text/plain"}
 
 
 class Crawler(Protocol):
@@ -179,7 +181,9 @@ class LocalCrawler:
 def _read(response: Response, uri: str) -> ExtractedPage:
     if response.media_type in _TEXTS:
         found = decoded(response.body, response.charset, markup=False)
-        text = read_text(found.text, uri)
+        named = urlsplit(uri).path.lower().endswith((".md", ".markdown", ".mdx"))
+        markdown = named or response.media_type in _MARKDOWN
+        text = read_text(found.text, uri, markdown=markdown)
         said = text.metadata.get("description")
         described = plain(said[:1_000]) if isinstance(said, str) else ""
         return ExtractedPage(text.title, text.content, description=described, note=found.note)

@@ -41,7 +41,7 @@ def test_a_folder_is_read_whole(folder: Path) -> None:
     assert document.metadata == {"owner": "me"}
     assert found["docs/deep/b-c.txt"].document.title == "b c"
     assert found["docs/page.html"].document.content == "# Page\n\nSome words here.\n"
-    assert found["docs/code.md"].document.title == "Real one"
+    assert found["docs/code.md"].document.title == "code"
     assert found["docs/empty.md"].reason == "no text"
     assert found["docs/binary.txt"].reason == "binary data, not text"
     assert "Grüße" in found["docs/latin.txt"].document.content

@@ -1,0 +1,29 @@
+"""Markdown as documentation is written -> the Markdown that kbkit keeps.
+
+What is kept is CommonMark with tables and anchors of headings, as it is written of HTML pages too:
+search reads no markup, offsets of chunks are those of what is kept, and every interface shows the
+same. Dialects are turned into it where they are read:
+
+* `containers`: what spans lines. Admonitions, tabs, details and directives of MkDocs, GitHub,
+  MyST, Docusaurus and VitePress, footnotes, definition lists, abbreviations;
+* `inline`: what stands in lines, and raw HTML. Emoji codes, roles, attribute lists, tasks, tags.
+
+Code is never touched.
+"""
+
+from __future__ import annotations
+
+from kbkit.sources.markdown.containers import labels, unfold
+from kbkit.sources.markdown.inline import plain_markup
+
+
+def commonmark(text: str, *, components: bool = False) -> str:
+    """A text in whatever dialect of Markdown as the Markdown that kbkit keeps.
+
+    Args:
+        text: Markdown with line feeds only, without front matter.
+        components: It is MDX: tags that begin with a capital are components, ``import`` and
+            ``export`` are code.
+    """
+    unfolded = unfold(text, components=components)
+    return plain_markup(unfolded, notes=frozenset(labels(text)), components=components)

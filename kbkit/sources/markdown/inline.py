@@ -1,0 +1,303 @@
+"""What stands in lines of Markdown, and raw HTML -> the Markdown that kbkit keeps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from html import unescape
+
+from kbkit.markdown.blocks import Block, Kind, blocks
+from kbkit.markdown.structure import PAGE_MARK, split_anchor
+from kbkit.markdown.writing import code_span, safe_url
+
+_ACTIVE = re.compile(r"[\\`<:{=+\[]")
+_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
+_TICKS = re.compile(r"`+")
+_TAG = re.compile(
+    r"<(?P<end>/?)(?P<name>[A-Za-z][A-Za-z0-9-]*)"
+    r"(?P<rest>(?:\s+(?:[^<>\"']|\"[^\"]*\"|'[^']*')*|\s*/)?)>"
+)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_ATTRIBUTE = re.compile(
+    r"""\b(?P<name>href|src|alt|title)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))"""
+)
+_ROLE = re.compile(
+    r"\{(?P<role>[\w:.+-]{1,40})\}(?P<ticks>`+)(?!`)(?P<text>.+?)(?<!`)(?P=ticks)(?!`)", re.DOTALL
+)
+_ATTRIBUTES = re.compile(
+    r"""\{:?[ ]*(?:[.#][\w:-]+|[\w:@-]+=(?:"[^"\n]*"|'[^'\n]*'|[^\s{}"']+))
+    (?:[ ]+(?:[.#][\w:-]+|[\w:@-]+(?:=(?:"[^"\n]*"|'[^'\n]*'|[^\s{}"']+))?))*[ ]*\}""",
+    re.VERBOSE,
+)
+_HEADING_ATTRIBUTES = re.compile(r"[ \t]*\{[^{}\n]*\}[ \t]*$")
+_CLOSING_HASHES = re.compile(r"[ \t]+#+[ \t]*$")
+_EMOJI = re.compile(r"(?<![\w:]):(?P<name>[a-z0-9_+-]{1,60}):(?![\w:])")
+_ICON = re.compile(r"(?:material|fontawesome|octicons|simple)-[a-z0-9-]+")
+_MARKED = re.compile(r"(?<![=\w])==(?=[^\s=])([^=\n]{1,300})(?<=\S)==(?![=\w])")
+_KEYS = re.compile(
+    r"""(?<![\w+])\+\+((?:[\w-]+|"[^"\n]{1,20}")(?:\+(?:[\w-]+|"[^"\n]{1,20}")){0,5})\+\+(?![\w+])"""
+)
+_FORMULA = re.compile(r"\\(?:\((?P<inline>.{1,2000}?)\\\)|\[(?P<block>.{1,4000}?)\\\])", re.DOTALL)
+_TEX = re.compile(r"[\\^_=]")
+_NOTE = re.compile(r"\[\^([^\]\s]{1,80})\]")
+_TASK = re.compile(r"(?P<lead>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)+)\[(?P<done>[ xX])\](?=[ \t])")
+_TITLED = re.compile(r"(?P<title>.*\S)\s*<(?P<goal>[^<>]+)>", re.DOTALL)
+_LEAD = re.compile(r"[ \t]*")
+
+_EMPHASIS = {"b": "**", "strong": "**", "i": "*", "em": "*", "cite": "*", "var": "*", "dfn": "*",
+             "s": "~~", "del": "~~", "strike": "~~", "mark": "**"}  # fmt: skip
+_CODE = frozenset({"code", "tt", "samp", "kbd"})
+_SILENT = frozenset({"script", "style", "svg", "math", "iframe", "object", "video", "audio",
+                     "textarea", "select", "noscript", "template", "canvas"})  # fmt: skip
+_TAGS = frozenset(
+    str.split("""
+        a abbr acronym address article aside b bdi bdo big blockquote body br button caption center
+        cite code col colgroup dd del details dfn dialog dir div dl dt em embed fieldset figcaption
+        figure font footer form h1 h2 h3 h4 h5 h6 head header hr html i iframe img input ins kbd
+        label legend li link main map mark menu meta nav noscript object ol option p param picture
+        pre q rp rt ruby s samp script section select small source span strike strong style sub
+        summary sup svg table tbody td template textarea tfoot th thead tr tt u ul var video audio
+        wbr canvas math
+        """)
+)
+_CODE_ROLES = re.compile(
+    r"(?:(?:py|c|cpp|js|rst|std|sh)(?::\w+)*:)?(?:code|func|class|mod|meth|attr|data|exc|obj|const"
+    r"|literal|file|command|program|envvar|option|samp|confval|token|type|kbd|regexp|mimetype)(?:-\w+)?"
+)
+_DEEPEST = 6
+_REACH = 4_000  # characters up to the end of an element
+
+
+def plain_markup(
+    text: str, *, notes: frozenset[str] = frozenset(), components: bool = False
+) -> str:
+    """Markdown whose blocks are CommonMark's, without any markup that is not.
+
+    Args:
+        text: The Markdown.
+        notes: Labels of its footnotes.
+        components: Tags that begin with a capital are components, not text.
+    """
+    writer = _LineWriter(notes, components)
+    out: list[str] = []
+    at = 0
+    for block in blocks(text):
+        gap, piece = text[at : block.start], text[block.start : block.end]
+        out.append(gap)
+        at = block.end
+        if block.kind is Kind.HTML and not PAGE_MARK.match(piece):
+            apart = "\n" if text[at : at + 2].strip("\n") else ""
+            out.append(writer.html(block, piece) + apart)
+        elif block.kind is Kind.HEADING:
+            out.append(writer.heading(block, piece))
+        elif block.kind in {Kind.TEXT, Kind.TABLE}:
+            if block.item and (task := _TASK.match(piece)):
+                mark = "☐" if task["done"] == " " else "☑"
+                piece = task["lead"] + mark + piece[task.end() :]
+            out.append(writer.text(piece, in_line=block.kind is Kind.TABLE))
+        else:
+            out.append(piece)
+    return "".join([*out, text[at:]])
+
+
+class _LineWriter:
+    """Writes the lines of one document.
+
+    Args:
+        notes: Labels of its footnotes.
+        components: Tags that begin with a capital are components, not text.
+    """
+
+    def __init__(self, notes: frozenset[str], components: bool) -> None:
+        self._notes = notes
+        self._components = components
+
+    def heading(self, block: Block, piece: str) -> str:
+        """A heading, which keeps its anchor."""
+        bare, anchor = split_anchor(block.title)
+        if not block.outermost or block.markup[0] != "#":
+            return self.text(piece, in_line=True)
+        bare = _HEADING_ATTRIBUTES.sub("", bare) if _ATTRIBUTES.search(bare) else bare
+        text = " ".join(self.text(_CLOSING_HASHES.sub("", bare), in_line=True).split())
+        lead = piece[: piece.index("#")]
+        return f"{lead}{block.markup} {text}" + (f" {{#{anchor}}}" if anchor else "")
+
+    def html(self, block: Block, piece: str) -> str:
+        """Raw HTML as Markdown."""
+        if not block.outermost:
+            kept = [self.text(line, in_line=True).rstrip() for line in piece.split("\n")]
+            return "\n".join(kept)
+        if re.match(r"[ \t]*<[A-Za-z]+[^<>]*\bmarkdown\b", piece):
+            return self.text("\n".join(line.strip() for line in piece.split("\n")))
+        from kbkit.sources.html.fragments import markdown_of  # most texts need none
+
+        return markdown_of(piece, relative=True)
+
+    def text(self, text: str, *, in_line: bool = False, depth: int = 0) -> str:
+        """A stretch of text; code stays as it is.
+
+        Args:
+            text: The stretch.
+            in_line: It has to stay on its line.
+            depth: How deep it is in elements.
+        """
+        if not _ACTIVE.search(text):
+            return text
+        out: list[str] = []
+        at = 0
+        while found := _ACTIVE.search(text, at):
+            out.append(text[at : found.start()])
+            at = found.start()
+            written, end = self._piece(text, at, in_line, depth, out)
+            out.append(written)
+            at = end
+        return "".join(out) + text[at:]
+
+    def _piece(
+        self, text: str, at: int, in_line: bool, depth: int, out: list[str]
+    ) -> tuple[str, int]:
+        """What begins at a mark, as it is written, and where it ends."""
+        char = text[at]
+        if char == "`":
+            span = _SPAN.match(text, at) or _TICKS.match(text, at)
+            assert span is not None
+            return span[0], span.end()
+        if char == "<":
+            return self._tag(text, at, in_line, depth)
+        if char == "\\":
+            formula = _FORMULA.match(text, at)
+            if formula and _TEX.search(inner := (formula["inline"] or formula["block"])):
+                marks = "$" if formula["inline"] else "$$"
+                return f"{marks}{inner.strip()}{marks}", formula.end()
+            return text[at : at + 2], min(at + 2, len(text))
+        for mark, pattern, write in _MARKS:
+            if char == mark and (found := pattern.match(text, at)):
+                written = write(found, self._notes)
+                if written is not None:
+                    return written, found.end()
+        if char == "{" and (found := _ATTRIBUTES.match(text, at)):
+            before = text[at - 1] if at else ""
+            alone = not text[found.end() :].strip() or text[found.end()] == "\n"
+            if (before in ")`*_]:" and before) or (before == " " and (alone or out[-1:] == [""])):
+                while out and out[-1].endswith(" ") and alone:
+                    out[-1] = out[-1].rstrip(" ")
+                return "", found.end()
+        return char, at + 1
+
+    def _tag(self, text: str, at: int, in_line: bool, depth: int) -> tuple[str, int]:
+        """A tag and what is in its element."""
+        if comment := _COMMENT.match(text, at):
+            return "", comment.end()
+        tag = _TAG.match(text, at)
+        if tag is None:
+            return "<", at + 1
+        name, end = tag["name"].lower(), tag.end()
+        if name not in _TAGS:
+            component = self._components and tag["name"][0].isupper()
+            return ("" if component else tag[0]), end
+        if name == "br":
+            rest = _LEAD.match(text, end)
+            assert rest is not None
+            broken = text[rest.end() : rest.end() + 1] == "\n"
+            return (" " if in_line else "  " if broken else "  \n"), rest.end()
+        if name == "img":
+            return _picture(_attributes(tag["rest"])), end
+        if tag["end"] or depth > _DEEPEST or tag["rest"].endswith("/"):
+            return "", end
+        closing = _closing(name).search(text, end, end + _REACH)
+        if closing is None:
+            return "", end
+        inner = text[end : closing.start()]
+        if name in _SILENT:
+            return "", closing.end()
+        if name in _CODE:
+            return code_span(unescape(_tagless(inner))), closing.end()
+        written = self.text(inner, in_line=in_line, depth=depth + 1)
+        bare = written.strip()
+        if name == "a":
+            url = safe_url(_attributes(tag["rest"]).get("href", ""), "", relative=True)
+            return (f"[{bare}]({url})" if url and bare else written), closing.end()
+        if name in _EMPHASIS and bare:
+            mark = _EMPHASIS[name]
+            return written.replace(bare, f"{mark}{bare}{mark}", 1), closing.end()
+        if name == "sup" and re.fullmatch(r"[-+]?\w{1,3}", bare):
+            return f"^{bare}", closing.end()
+        return written, closing.end()
+
+
+@cache
+def _closing(name: str) -> re.Pattern[str]:
+    return re.compile(rf"</{name}\s*>", re.IGNORECASE)
+
+
+def _tagless(text: str) -> str:
+    return _TAG.sub("", text)
+
+
+def _attributes(rest: str) -> dict[str, str]:
+    return {
+        found["name"].lower(): unescape(next(filter(None, found.groups()[1:]), ""))
+        for found in _ATTRIBUTE.finditer(rest)
+    }
+
+
+def _picture(attributes: dict[str, str]) -> str:
+    alt = re.sub(r"([\[\]\\])", r"\\\1", " ".join(attributes.get("alt", "").split()))
+    url = safe_url(attributes.get("src", ""), "", relative=True)
+    return f"![{alt}]({url})" if url else alt
+
+
+@cache
+def _emoji() -> dict[str, str]:
+    from pymdownx import gemoji_db
+
+    aliases = {alias: gemoji_db.emoji[name] for alias, name in gemoji_db.aliases.items()}
+    found = {**gemoji_db.emoji, **aliases}
+    return {
+        name.strip(":"): "".join(chr(int(code, 16)) for code in entry["unicode"].split("-"))
+        for name, entry in found.items()
+        if entry.get("unicode")
+    }
+
+
+def _emoji_text(found: re.Match[str], _: frozenset[str]) -> str | None:
+    if _ICON.fullmatch(found["name"]):
+        return ""
+    return _emoji().get(found["name"])
+
+
+def _role(found: re.Match[str], _: frozenset[str]) -> str:
+    role, text = found["role"], " ".join(found["text"].split())
+    titled = _TITLED.fullmatch(text)
+    if role == "math":
+        return f"${text}$"
+    if role == "doc" and titled:
+        goal = titled["goal"]
+        return f"[{titled['title']}]({goal}{'' if goal.endswith('.md') else '.md'})"
+    said = titled["title"] if titled else text
+    if _CODE_ROLES.fullmatch(role):
+        return code_span(said.removeprefix("~") if titled else said.lstrip("~!"))
+    if role in {"doc", "download"} and not titled:
+        name = said.rpartition("/")[2]
+        return f"[{name.removesuffix('.md')}]({said}{'' if '.' in name else '.md'})"
+    return said
+
+
+def _keys(found: re.Match[str], _: frozenset[str]) -> str:
+    keys = [key.strip('"') for key in found[1].split("+")]
+    return code_span("+".join(key if len(key) == 1 else key.capitalize() for key in keys))
+
+
+def _reference(found: re.Match[str], notes: frozenset[str]) -> str | None:
+    return f"\\[{found[1]}\\]" if found[1] in notes else None
+
+
+_Write = Callable[[re.Match[str], frozenset[str]], str | None]
+_MARKS: tuple[tuple[str, re.Pattern[str], _Write], ...] = (
+    (":", _EMOJI, _emoji_text),
+    ("{", _ROLE, _role),
+    ("=", _MARKED, lambda found, _: f"**{found[1]}**"),
+    ("+", _KEYS, _keys),
+    ("[", _NOTE, _reference),
+)

@@ -1,0 +1,249 @@
+"""What documentation in Markdown uses beyond CommonMark, as kbkit keeps it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kbkit.ingest.chunking import chunk
+from kbkit.markdown.disarming import prepare
+from kbkit.markdown.plain_text import plain_text
+from kbkit.markdown.rendering import render
+from kbkit.models import DocumentType
+from kbkit.recipes import ChunkingSpec, FilesSource
+from kbkit.sources import open_reader
+from kbkit.sources.base import SourceContext
+from kbkit.sources.formats import parse
+from kbkit.sources.markdown import commonmark
+
+CASES = {
+    "mkdocs admonition": (
+        "!!! warning\n    Mind the **gap**.\n\n    ```py\n    x  # note\n    ```\n\nAfter.",
+        "> **Warning**\n>\n> Mind the **gap**.\n>\n> ```py\n> x  # note\n> ```\n\nAfter.",
+    ),
+    "admonition with a title": ('!!! note "Own title"\n    Text', "> **Own title**\n>\n> Text"),
+    "admonition without a title": ('!!! note ""\n    Text', "> Text"),
+    "folded admonition": ('??? tip "Open"\n    In', "> **Open**\n>\n> In"),
+    "admonition in a list": (
+        "- one\n\n    !!! tip inline end\n        In",
+        "- one\n\n    > **Tip**\n    >\n    > In",
+    ),
+    "github alert": ("> [!NOTE]\n> Text", "> **Note**\n>\n> Text"),
+    "obsidian alert": ("> [!tip]- Own\n> Text", "> **Own**\n>\n> Text"),
+    "nested alert": ("> > [!tip]\n> > Text", "> > **Tip**\n> >\n> > Text"),
+    "myst admonition": (
+        "```{seealso}\n:class: wide\nThe {doc}`guide <a/b>`\n```",
+        "> **See also**\n>\n> The [guide](a/b.md)",
+    ),
+    "myst colons": (":::{admonition} Own\nText\n:::", "> **Own**\n>\n> Text"),
+    "docusaurus": (
+        ":::tip[Own]\nA\n\n:::note\nB\n:::\n\n:::",
+        "> **Own**\n>\n> A\n>\n> > **Note**\n> >\n> > B",
+    ),
+    "vitepress": ("::: details Click\nHidden\n:::", "> **Click**\n>\n> Hidden"),
+    "mkdocs tabs": (
+        '=== "pip"\n\n    ``` sh title="shell"\n    pip install x\n    ```\n\n=== "uv"\n\n    uv',
+        "**pip**\n\n**shell**\n\n```sh\npip install x\n```\n\n**uv**\n\nuv",
+    ),
+    "code group": (
+        "::: code-group\n```sh [npm]\nnpm i\n```\n```sh [yarn]\nyarn\n```\n:::",
+        "**npm**\n\n```sh\nnpm i\n```\n\n**yarn**\n\n```sh\nyarn\n```",
+    ),
+    "myst tabs": (
+        "::::{tab-set}\n:::{tab-item} One\n1\n:::\n:::{tab-item} Two\n2\n:::\n::::",
+        "**One**\n\n1\n\n**Two**\n\n2",
+    ),
+    "details": (
+        "<details><summary>More</summary>\n\nInner **text**\n\n</details>\n\nAfter",
+        "**More**\n\nInner **text**\n\nAfter",
+    ),
+    "definitions": (
+        "Term\n:   One\n    two\n\n    second\n\n`--all`\n:   Every one",
+        "-   **Term**: One\n    two\n\n    second\n\n-   `--all`: Every one",
+    ),
+    "footnotes": (
+        "A[^1] and [^none].\n\n[^1]: Note\n\n    more",
+        "A\\[1\\] and [^none].\n\n-   \\[1\\]: Note\n\n    more",
+    ),
+    "tasks": ("- [ ] open\n- [x] done", "- ☐ open\n- ☑ done"),
+    "abbreviations": ("*[HTML]: Hyper Text", "-   **HTML**: Hyper Text"),
+    "emoji": (
+        ":rocket: 10:30:45 `:rocket:` :no_such: :material-home:{ .lg } x",
+        "🚀 10:30:45 `:rocket:` :no_such:  x",
+    ),
+    "attribute lists": (
+        '![A](a.png){ width="3" } [b](c.md){ .md-button }\n{: .x }\n\n# H { data-toc-label="x" }',
+        "![A](a.png) [b](c.md)\n\n# H",
+    ),
+    "anchors": (
+        "(my-place)=\n## Title\n\n## Two ## {#two .x}",
+        "## Title {#my-place}\n\n## Two {#two}",
+    ),
+    "inline html": (
+        'A<br>b <kbd>Ctrl</kbd> <b>bold</b> <a href="x.md">link</a> H<sub>2</sub>O x<sup>2</sup> '
+        "<span onclick=f()>s</span>",
+        "A  \nb `Ctrl` **bold** [link](x.md) H2O x^2 s",
+    ),
+    "placeholders": ("Use <your-name> and `List<b>`.", "Use <your-name> and `List<b>`."),
+    "html block": (
+        '<h1 align="center"><img src="logo.png" alt="HTTPX"></h1>\n<p align="center">\n'
+        '<a href="https://x.example"><img src="a.svg" alt="Build"></a></p>',
+        "# HTTPX\n\n[![Build](a.svg)](https://x.example)",
+    ),
+    "html table": (
+        "<table><tr><th>H</th></tr><tr><td>c</td></tr></table>",
+        "| H |\n| --- |\n| c |",
+    ),
+    "formulas": ("\\(a_1 = 2\\) \\(not\\) \\[x^2\\]", "$a_1 = 2$ \\(not\\) $$x^2$$"),
+    "roles": ("{py:class}`~a.b.C` {ref}`The place <here>` {math}`x_1`", "`a.b.C` The place $x_1$"),
+    "keys and marks": (
+        "++ctrl+c++ ==new== a == b and i++ or j++",
+        "`Ctrl+c` **new** a == b and i++ or j++",
+    ),
+    "mkdocstrings": ("::: httpx.Client\n    :members: get\n\nText", "`httpx.Client`\n\nText"),
+    "snippets": ('--8<-- "file.md"', '--8<-- "file.md"'),
+    "mermaid": ("```mermaid\ngraph TD\n```", "```mermaid\ngraph TD\n```"),
+    "directives that say nothing": ("```{contents}\n:depth: 2\n```\n\n[TOC]\n\nText", "Text"),
+    "page marks": ("<!-- page 2 -->\n\nText <!-- no -->", "<!-- page 2 -->\n\nText "),
+}  # fmt: skip
+
+
+def squeezed(text: str) -> str:
+    """Without blank lines beyond one, which mean nothing outside of code."""
+    while "\n\n\n" in text:
+        text = text.replace("\n\n\n", "\n\n")
+    return text.strip("\n")
+
+
+@pytest.mark.parametrize(("source", "kept"), CASES.values(), ids=CASES)
+def test_dialects_become_commonmark(source: str, kept: str) -> None:
+    assert squeezed(commonmark(source)) == kept
+
+
+@pytest.mark.parametrize("kept", [kept for _, kept in CASES.values()], ids=CASES)
+def test_what_is_kept_stays(kept: str) -> None:
+    assert squeezed(commonmark(kept)) == kept
+
+
+PLAIN = """# Title
+
+Text with *emphasis*, `code <b>`, [a link](x.md#y "t") and <https://x.example>.
+
+- one
+    - two
+
+1. a
+2. b
+
+```python title
+!!! note
+
+
+    x = "<b>"   # :rocket: {: .x }
+```
+
+| a | b |
+| --- | --- |
+| 1 | 2 |
+
+> A quotation.
+
+    <b>indented</b>
+"""
+
+
+def test_plain_markdown_is_kept_to_the_letter() -> None:
+    assert commonmark(PLAIN) == PLAIN
+
+
+def test_chunks_are_of_what_is_kept_and_search_reads_no_markup() -> None:
+    source = "\n\n".join(source for source, _ in CASES.values())
+    (part,) = parse("all.md", f"# All\n\n{source}\n".encode())
+    spans = chunk(part.content, DocumentType.MANUAL, ChunkingSpec(size=300))
+    texts = [part.content[span.start : span.end] for span in spans]
+    assert len(texts) > 3
+    read = " ".join(plain_text(text) for text in texts)
+    for mark in (
+        "!!!",
+        "???",
+        ":::",
+        "[!NOTE",
+        "{note}",
+        "<p ",
+        "<details",
+        "{ .",
+        "onclick",
+        "[^1]",
+    ):
+        assert mark not in read, mark
+    assert "Mind the gap" in read
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ('<h1 align="center"><img src="l.png" alt="HTTPX"></h1>\n\n## Features\n', "HTTPX"),
+        (
+            '<p align="center"><a href="/"><img src="l.png" alt="FastAPI"></a></p>\n\n## Use',
+            "FastAPI",
+        ),
+        ("Text first.\n\n# Late but level one\n", "Late but level one"),
+        ("Text first.\n\n## Never a later one\n", "the file"),
+        ("## The first thing\n\nText", "The first thing"),
+        ("---\ntitle: Front\n---\n# Heading\n", "Front"),
+    ],
+)
+def test_titles_are_what_pages_are_called(text: str, title: str) -> None:
+    assert parse("docs/the-file.md", text.encode())[0].title == title
+
+
+def test_the_navigation_of_mkdocs_names_pages_without_a_title(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "index.md").write_text("Just text.\n")
+    (docs / "a.md").write_text("# Own\n")
+    (tmp_path / "mkdocs.yml").write_text(
+        "site_name: X\nx: !ENV [A, b]\nnav:\n  - Welcome: index.md\n  - Part:\n    - Nav: a.md\n"
+        "markdown_extensions:\n  - x: !!python/name:os.system\n"
+    )
+    reader = open_reader(FilesSource(path="docs"))
+    found = [event.document for event in reader.events(SourceContext(base=tmp_path))]
+    assert {document.uri: document.title for document in found if document} == {
+        "docs/index.md": "Welcome", "docs/a.md": "Own",
+    }  # fmt: skip
+
+
+HOSTILE = """<script>alert(1)</script>
+
+<p onclick="x()"><a href="javascript:alert(1)">bad</a><img src=x onerror=alert(1)></p>
+
+!!! note "<img src=x onerror=alert(2)>"
+    <iframe src="https://evil.example"></iframe> <svg onload=alert(3)><script>x</script></svg>
+
+Text <a href="JaVaScRiPt:alert(4)">one</a> <a href="data:text/html,x">two</a> [three](javascript:x)
+<img src="file:///etc/passwd" onerror="x"> {: onclick=alert(5) }
+"""
+
+
+def test_hostile_markdown_is_harmless() -> None:
+    kept = commonmark(HOSTILE)
+    page = render(prepare(kept, title="-", rewrite=lambda href: href).text, lambda href: href).html
+    for mark in ("<script", "onclick=", "onerror=", "onload=", "<iframe", "<svg", "<img"):
+        assert mark not in page.lower(), page
+    assert 'href="javascript' not in page.lower()
+    assert 'href="data' not in page.lower()
+    assert "file:" not in page.lower()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n", "!!! note\n", ":::note\n", ":::note\nx\n:::\n", "<b>", '<a href="', "<", "{", "[^",
+        "x\n:   y\n\n", ":a", "==", "++a", "[^1]: x\n", "\\(", "{a}`", "x{.a ", '<b a="', "<!--",
+        '=== "x"\n', "<table>", "(a)=\n", "*[a]: b\n", "> [!NOTE]\n",
+    ],
+)  # fmt: skip
+@pytest.mark.timeout(60)
+def test_hostile_repetition_ends(text: str) -> None:
+    assert isinstance(commonmark(text * 5_000), str)
