@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,10 +13,10 @@ from typing import Any, cast
 from typing_extensions import TypedDict
 
 from kbkit.feedback.evaluate import Evaluation
-from kbkit.frames import pairs_html
 from kbkit.ingest.expansion import open_llm
 from kbkit.models import Expansion, IngestReport, KnowledgeBaseInfo, Progress
-from kbkit.models.reports import by_reason
+from kbkit.models.reports import seconds_line
+from kbkit.models.values import pairs_html
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import Question, Recipe, golden_questions, load_recipe
 from kbkit.workspace import Workspace
@@ -80,25 +80,12 @@ class BuildReport:
 
     def lines(self) -> list[tuple[str, str]]:
         """The report as labels and values for a person."""
-        ingest = self.ingest
+        (_, documents), (_, chunks), *rest = self.ingest.lines()
         lines = [
-            ("documents", f"{self.info.documents:,} ({ingest.new:,} new, {ingest.changed:,} "
-             f"changed, {ingest.same:,} same, {ingest.gone:,} gone)"),
-            ("chunks", f"{self.info.chunks:,} ({ingest.chunks_embedded:,} embedded, "
-             f"{ingest.chunks_removed:,} removed)"),
-            ("fetched", f"{ingest.fetched:,}"),
-        ]  # fmt: skip
-        told = (("failed", ingest.failed), ("skipped", ingest.skipped), ("note", ingest.notes))
-        for label, problems in told:
-            lines += ((label, line) for line in by_reason(problems))
-        if ingest.fidelity:
-            lines.append(("read", _fidelity_line(ingest.fidelity)))
-        for warning in ingest.warnings:
-            lines.append(("warning", f"poorly read: {warning.uri}: {warning.reason}"))
-        for page in ingest.poorly_read[:_POOR_SHOWN]:
-            lines.append(("poorly read", f"{page.uri}: {page.reason}"))
-        if (others := len(ingest.poorly_read) - _POOR_SHOWN) > 0:
-            lines.append(("poorly read", f"and {others:,} more pages"))
+            ("documents", f"{self.info.documents:,} ({documents})"),
+            ("chunks", f"{self.info.chunks:,} ({chunks})"),
+            *(line for line in rest if line[0] != "seconds"),
+        ]
         if self.expansion:
             lines += _expansion_lines(self.expansion, self.info.name)
         if self.evaluation:
@@ -106,8 +93,7 @@ class BuildReport:
             scores = f"nDCG@10 {figures.ndcg:.3f}, Recall@10 {figures.recall:.3f}"
             hits = f"Hit@1 {figures.hit_at_1:.3f}"
             lines.append(("questions", f"{len(figures.results)}: {scores}, {hits}"))
-        stages = ", ".join(f"{stage} {value:.1f}" for stage, value in self.seconds.items())
-        lines.append(("seconds", stages))
+        lines.append(("seconds", seconds_line(self.seconds)))
         if self.site:
             lines.append(("site", str(self.site / "index.html")))
         return lines
@@ -119,23 +105,10 @@ class BuildReport:
 def _expansion_lines(expansion: Expansion, name: str) -> list[tuple[str, str]]:
     """What a language model wrote, and what it was not asked about."""
     lines = [("expanded", f"{expansion.written:,} documents by {expansion.model}")]
-    lines += [("failed", f"{each.reason}: {each.uri}") for each in expansion.failed[:_POOR_SHOWN]]
+    lines += [("failed", str(each)) for each in expansion.failed[:_POOR_SHOWN]]
     if expansion.documents > len(expansion.failed):
         lines.append(("not expanded", f"{expansion}; `kbkit expand {name}` or `--yes` sends them"))
     return lines
-
-
-def _fidelity_line(fidelity: Mapping[str, tuple[int, int]]) -> str:
-    """What the measured pages kept, in one line."""
-    shares = ", ".join(
-        f"{kind} {100 * kept / wanted:.1f} %"
-        for kind, (kept, wanted) in fidelity.items()
-        if wanted and kind in ("words", "code", "headings", "rows")
-    )
-    kept, written = fidelity.get("surplus", (0, 0))
-    surplus = f", {1 - kept / written:.1%} of the text is not content" if kept < written else ""
-    measured = f"{fidelity['pages'][1]:,} pages measured"
-    return measured + (f": kept {shares}" if shares else "") + surplus
 
 
 def build(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -240,29 +239,3 @@ def rows_html(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]
         f"<p>{html.escape(caption)}</p>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
-
-
-def info_html(info: KnowledgeBaseInfo) -> str:
-    """The figures of a knowledge base as an HTML table."""
-    age = datetime.now(UTC) - info.updated_at
-    rows = {
-        "documents": f"{info.documents:,}",
-        "chunks": f"{info.chunks:,}",
-        "types": ", ".join(f"{name} {count:,}" for name, count in info.document_types.items()),
-        "sources": ", ".join(info.source_types),
-        "embedder": info.embedder,
-        "waiting": str(info.waiting) if info.waiting else "",
-        "updated": f"{info.updated_at:%Y-%m-%d %H:%M} UTC ({age.days} days ago)",
-    }
-    about = f"<p><b>{html.escape(info.name)}</b> {html.escape(info.description)}</p>"
-    return about + pairs_html((key, value) for key, value in rows.items() if value)
-
-
-def pairs_html(pairs: Iterable[tuple[str, str]]) -> str:
-    """Labels and values as an HTML table."""
-    rows = (
-        f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
-        f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
-        for label, value in pairs
-    )
-    return f"<table>{''.join(rows)}</table>"

@@ -3,37 +3,56 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kbkit.models.plain import plain
-from kbkit.models.reports import by_reason
+from kbkit.models.plain import plain, plain_lines
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
     from kbkit.feedback.evaluate import Evaluation
     from kbkit.feedback.tune import TuneReport
-    from kbkit.models import Hits, Improvement, IngestReport, KnowledgeBaseInfo
+    from kbkit.models import Hits, Improvement, IngestReport, Progress
     from kbkit.progress import OnProgress
+
+
+_PIPED_WIDTH = 10_000
+"""Columns where a program reads: nothing is wrapped or cut."""
+
+
+class _Verbosity:
+    """How much is told: -1 errors only, 0 what matters, 1 every step."""
+
+    level = 0
+
+
+def set_verbosity(level: int) -> None:
+    """Choose how much the person is told: -1 errors only, 0 what matters, 1 every step."""
+    _Verbosity.level = level
 
 
 @contextmanager
 def progress() -> Iterator[OnProgress | None]:
-    """A line on the terminal that tells how far the work is; nothing where nobody looks."""
-    if not sys.stderr.isatty():
+    """A line on the terminal that tells how far the work is; nothing where nobody looks.
+
+    Who asked for every step gets a line for each, wherever it goes.
+    """
+    if _Verbosity.level > 0:
+        yield _tell_step
+        return
+    if _Verbosity.level < 0 or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
     from rich.markup import escape
 
-    from kbkit.models import Progress
-
-    with Console(stderr=True).status("starting") as status:
+    with console(stderr=True).status("starting") as status:
 
         def tell(progress: Progress) -> None:
             total = f" of {progress.total:,}" if progress.total else ""
@@ -44,15 +63,46 @@ def progress() -> Iterator[OnProgress | None]:
         yield tell
 
 
-def console() -> Console:
-    """A console that colours only what it is told to."""
+def _tell_step(progress: Progress) -> None:
+    total = f" of {progress.total:,}" if progress.total else ""
+    say(f"{progress.stage} {progress.done:,}{total} {plain(progress.message)}".rstrip())
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console that colours only what it is told to.
+
+    With ``NO_COLOR`` that is nothing; where a program reads, nothing is wrapped.
+    """
     from rich.console import Console
 
-    return Console(highlight=False)
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(
+        stderr=stderr,
+        highlight=False,
+        color_system=None if os.environ.get("NO_COLOR") else "auto",
+        width=None if stream.isatty() else _PIPED_WIDTH,
+    )
+
+
+def print_table(renderable: RenderableType) -> None:
+    """Print a result for a person to read: as wide as the terminal, or a row a line in a pipe."""
+    terminal = console()
+    if terminal.is_terminal:
+        terminal.print(renderable)
+        return
+    with terminal.capture() as captured:
+        terminal.print(renderable)
+    typer.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def say(text: str) -> None:
     """Tell the person something; standard output is for results."""
+    if _Verbosity.level >= 0:
+        complain(text)
+
+
+def complain(text: str) -> None:
+    """Tell the person what went wrong, however little they want to hear."""
     typer.echo(text, err=True)
 
 
@@ -88,27 +138,25 @@ def print_pairs(pairs: list[tuple[str, str]]) -> None:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for label, value in pairs:
         table.add_row(Text(label, style="bold"), Text(value, overflow="fold"))
-    console().print(table)
+    print_table(table)
 
 
 def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
     """Print what an ingest did: JSON as a result, or words for a person."""
     if as_json:
         print_json(report.to_dict())
-    else:
-        say(
-            f"{report.new:,} new, {report.changed:,} changed, {report.same:,} same, "
-            f"{report.gone:,} gone; {report.chunks_embedded:,} chunks embedded"
-        )
-        if report.improvement:
-            say_improvement(report.improvement, name)
-        for label, problems in (("failed", report.failed), ("skipped", report.skipped)):
-            for problem in problems:
-                say(f"{label}: {problem.uri}: {problem.reason}")
-        for note in by_reason(report.notes):
-            say(f"note: {note}")
-        for warning in report.warnings:
-            say(f"poorly read: {warning.uri}: {warning.reason}")
+        return
+    say(
+        f"{report.new:,} new, {report.changed:,} changed, {report.same:,} same, "
+        f"{report.gone:,} gone; {report.chunks_embedded:,} chunks embedded"
+    )
+    if report.improvement:
+        say_improvement(report.improvement, name)
+    for label, text in report.lines():
+        if label == "failed":
+            complain(f"failed: {to_options(text)}")
+        elif label in ("skipped", "note", "warning"):
+            say(f"{label}: {to_options(text)}")
 
 
 def say_improvement(left: Improvement, name: str) -> None:
@@ -141,7 +189,7 @@ def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
             ends = f"{found.low:+.3f} to {found.high:+.3f}"
             row += [f"{other_means[name]:.3f}", f"{found.mean:+.3f}", ends, f"{found.p_value:.4f}"]
         table.add_row(*row)
-    console().print(table)
+    print_table(table)
     say(f"{len(evaluation.results):,} questions, by {evaluation.unit}")
     if evaluation.left_out:
         say(f"left out: {len(evaluation.left_out):,} questions that nothing judged answers")
@@ -157,7 +205,7 @@ def print_tuning(report: TuneReport) -> None:
         table.add_row(name, f"{present:.2f}", f"{values['proposed'][name]:.2f}")
     ndcg = (f"{values[key]:.3f}" for key in ("present_ndcg@10", "tuned_ndcg@10"))
     table.add_row("nDCG@10", *ndcg)
-    console().print(table)
+    print_table(table)
     say(f"{report.queries:,} questions, {report.tried:,} settings tried")
     say(report.reason)
 
@@ -179,31 +227,7 @@ def _print_queries(evaluation: Evaluation) -> None:
         table.add_row(
             f"{result.ndcg:.3f}", *other, f"{result.recall:.3f}", first, Text(result.query)
         )
-    console().print(table)
-
-
-def info_lines(info: KnowledgeBaseInfo) -> list[tuple[str, str]]:
-    """The figures of a knowledge base as labels and values."""
-
-    def counts(values: Any) -> str:
-        return ", ".join(f"{count:,} {name}" for name, count in values.items() if count)
-
-    left = info.waiting
-    return [
-        ("name", info.name),
-        ("description", info.description),
-        ("documents", f"{info.documents:,}"),
-        ("chunks", f"{info.chunks:,}"),
-        ("types", counts(info.document_types)),
-        ("states", counts(info.states)),
-        ("sources", ", ".join(info.source_types)),
-        ("embedder", f"{info.embedder} ({info.dimensions} dimensions)"),
-        ("cards", info.card_embedder),
-        *([("waiting", str(left))] if left else []),
-        ("collection", info.collection),
-        ("created", f"{info.created_at:%Y-%m-%d %H:%M} UTC"),
-        ("updated", f"{info.updated_at:%Y-%m-%d %H:%M} UTC"),
-    ]
+    print_table(table)
 
 
 def say_notes(notes: Iterable[str]) -> None:
@@ -214,20 +238,61 @@ def say_notes(notes: Iterable[str]) -> None:
 
 def print_hits(hits: Hits) -> None:
     """Print hits for a person to read."""
+    from rich.padding import Padding
     from rich.text import Text
 
     terminal = console()
     for rank, hit in enumerate(hits, 1):
-        head = Text(f"{rank:>2}. ", style="dim")
-        head.append(plain(hit.title), style="bold")
+        head = Text().append(f"{rank:>2}. ", style="dim")
+        head.append(plain(hit.title or hit.uri), style="bold")
         if hit.headings:
             head.append(f"  {plain(' › '.join(hit.headings))}")
         head.append(f"  {hit.score:.3f}  {hit.kb}", style="dim")
         terminal.print(head)
-        terminal.print(Text("    " + plain(hit.url), style="cyan", overflow="fold"))
+        terminal.print(Text("    " + plain(hit.url), style="cyan"), soft_wrap=True)
         if hit.description:
             line = Text("    " + plain(hit.description), style="dim")
             terminal.print(line, no_wrap=True, overflow="ellipsis")
-        terminal.print(Text("    " + plain(hit.snippet)))
+        for shown in plain_lines(hit.snippet):
+            terminal.print(Padding(Text(shown), (0, 0, 0, 4)))
     say_notes(hits.notes)
     say(f"{len(hits)} hits in {hits.seconds * 1000:.0f} ms")
+
+
+def print_figures(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table whose first column holds names: on lines of their own where there is no room.
+
+    Args:
+        header: Names of the columns.
+        rows: A name and figures each.
+    """
+    lines = [tuple(map(plain, row)) for row in (header, *rows)]
+    told = [row for row in lines if any(row[2:])]  # others say in words why they have no figures
+    widths = [len(max(column, key=len)) for column in zip(*told, strict=True)]
+    widths[0] = max(len(row[0]) for row in lines)
+    figures = [
+        "".join(f"  {cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        if row in told
+        else f"  {row[1]}"
+        for row in lines
+    ]
+    if widths[0] + len(figures[0]) <= console().width:
+        figures = [f"{row[0]:{widths[0]}}{rest}" for row, rest in zip(lines, figures, strict=True)]
+    else:
+        figures[1:] = [
+            f"{row[0]}\n{rest}" for row, rest in zip(lines[1:], figures[1:], strict=True)
+        ]
+    typer.echo("\n".join(line.rstrip() for line in figures))
+
+
+_ARGUMENT = re.compile(r"\b(allow_private)\b|^([a-z_]+)=")
+
+
+def to_options(message: str) -> str:
+    """A message of Python's interface with its arguments as the command line spells them."""
+
+    def spell(match: re.Match[str]) -> str:
+        name, ending = (match[1], "") if match[1] else (match[2], " ")
+        return f"--{name.replace('_', '-')}{ending}"
+
+    return _ARGUMENT.sub(spell, message)

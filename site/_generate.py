@@ -219,7 +219,7 @@ def _parameters(function: Any) -> list[Parameter]:
         ]  # fmt: skip
         option = "--" + name.replace("_", "-")
         if argument:
-            spelled = [name.upper()]
+            spelled = [info.metavar or name.upper()]
         elif not spelled:
             spelled = [option, option.replace("--", "--no-", 1)] if value is bool else [option]
         required = parameter.default is inspect.Parameter.empty
@@ -229,14 +229,11 @@ def _parameters(function: Any) -> list[Parameter]:
         note = f" Environment: `{info.envvar}`." if info.envvar else ""
         found.append(
             Parameter(
-                argument, tuple(spelled), UNITS[value], repeated, required, str(shown),
+                argument, tuple(spelled), info.metavar or "", repeated, required, str(shown),
                 (info.help or "") + note,
             )
         )  # fmt: skip
     return found
-
-
-UNITS = {str: "TEXT", int: "NUMBER", float: "NUMBER", Path: "PATH", bool: ""}
 
 
 def _table(function: Any) -> list[str]:

@@ -223,8 +223,8 @@ def test_sync_takes_one_source_or_several(kb, tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"type": "fils", "path": "x"}, "fils"),
-        ({"type": "files"}, "path: Field required"),
+        ({"type": "fils", "path": "x"}, "type: 'fils' is unknown; did you mean 'files'"),
+        ({"type": "files"}, "path: is missing"),
         ({}, "describes no source"),
         ({"path": "docs"}, "describes no source"),
         ("docs", "give sources, such as FilesSource"),

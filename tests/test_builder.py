@@ -253,7 +253,7 @@ def test_many_equal_reasons_become_one_line(house):
     report = house.build()
     problems = tuple(Problem(f"http://x/{n}", "not found") for n in range(1500))
     report = replace(report, ingest=IngestReport(failed=problems))
-    assert dict(report.lines())["failed"] == "not found: http://x/0 and 1,499 more"
+    assert dict(report.lines())["failed"] == "http://x/0 and 1,499 more: not found"
 
 
 def test_hostile_text_stays_text_in_a_notebook(house):

@@ -604,7 +604,7 @@ def test_wrong_usage_is_2_and_makes_nothing(here, tmp_path, arguments):
         (["eval", "none.yaml"], "none.yaml: No such file"),
         (["new", "x", "--crawl", "ftp://x.org"], "http://"),
         (["new", "x", "--mirror", "folder", "--base-url", "x.org"], "http://"),
-        (["new", "x", "--package", "a b"], "package.name"),
+        (["new", "x", "--package", "a b"], "name: 'a b' has characters that cannot stand here"),
         (["export", "taken", "--folder", "/proc/nothing"], "/proc/nothing"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -627,19 +627,22 @@ def closed_port():
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        (["--crawl", "http://127.0.0.1:{port}/"], "allow_private"),
-        (["--page", "http://[::1]:{port}/"], "allow_private"),
+        (["--crawl", "http://127.0.0.1:{port}/"], "; --allow-private permits private networks"),
+        (["--page", "http://[::1]:{port}/"], "; --allow-private permits private networks"),
         (["--crawl", "http://127.0.0.1:{port}/", "--allow-private"], "cannot connect"),
         (["--page", "http://no-such-host.invalid/"], "cannot resolve"),
-        (["--files", "none/*.md"], "none/*.md"),
-        (["--jsonl", "none.jsonl"], "none.jsonl"),
+        (["--files", "none/*.md"], "failed: none/*.md: no such file"),
+        (["--files", "empty"], "skipped: empty: there is nothing to read"),
+        (["--mirror", "empty", "--base-url", "http://x.org/"], "empty: "),
+        (["--jsonl", "none.jsonl"], "failed: none.jsonl: "),
         (["--package", "no_such_package"], "no_such_package"),
         (["--mirror", "none", "--base-url", "http://x.org/"], "none"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_nothing_readable_is_3_and_says_why(here, source, says):
+def test_nothing_readable_is_3_and_says_why(here, tmp_path, source, says):
     port = closed_port()
+    (tmp_path / "empty").mkdir()
     source = [part.format(port=port) for part in source]
     outcome = here("new", "notes", *source)
     assert outcome.code == cli.EXIT_NOTHING_READ == 3
@@ -647,7 +650,55 @@ def test_nothing_readable_is_3_and_says_why(here, source, says):
     outcome = here("refresh", "notes", "--json")
     assert outcome.code == 3
     report = outcome.json
-    assert says in " ".join(problem["reason"] for problem in report["failed"] + report["skipped"])
+    problems = report["failed"] + report["skipped"]
+    assert problems
+    for problem in problems:
+        assert not problem["reason"].startswith(problem["uri"])
+        assert f": {problem['uri']}: {problem['uri']}" not in outcome.err
+
+
+def test_help_names_values_by_what_they_are(here):
+    outcome = here("--help")
+    section = outcome.out.partition("Commands:")[2]
+    commands = re.findall(r"^  ([a-z][a-z-]*) ", section, re.MULTILINE)
+    assert len(commands) > 15
+    for command in commands:
+        shown = here(command, "--help").out
+        assert not re.search(r"<\w|\[str\]|int range", shown), shown
+    shown = here("new", "--help").out
+    assert "--crawl URL" in shown
+    assert "1,000 pages of a crawl" in " ".join(shown.split())
+    assert "--kb TEXT" in here("search", "--help").out
+
+
+def test_quiet_says_results_and_errors_and_verbose_every_step(here, tmp_path):
+    (tmp_path / "a.md").write_text("# Plums\n\nPlums are blue.\n")
+    outcome = here("--quiet", "new", "fruit", "--files", "a.md")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "", "")
+    outcome = here("--quiet", "add", "fruit", "--files", "none.md")
+    assert outcome.err.startswith("failed: none.md: ")
+    assert here("-q", "search", "plums").out
+    assert here("-q", "show", "none").err.startswith("kbkit: no knowledge base named 'none'")
+    (tmp_path / "a.md").write_text("# Plums\n\nPlums are red.\n")
+    steps = here("--verbose", "refresh", "fruit").err.splitlines()
+    assert "crawl 1 a.md" in steps
+    assert here("-v", "-q", "list").code == 2
+
+
+def test_nothing_is_wrapped_where_a_program_reads(here, tmp_path):
+    name = f"{'a-long-name-' * 12}.html"
+    (tmp_path / "pages").mkdir()
+    page = PAGE.format(title="Tea", text="Black tea steeps for four minutes.", link="x.html")
+    (tmp_path / "pages" / name).write_text(page)
+    about = "What people drink in the afternoon, " * 5
+    lines = here("fidelity", "pages").out.splitlines()
+    assert lines[1].split()[0] == name
+    here("new", "drinks", "--description", about)
+    lines = here("list").out.splitlines()
+    assert len(lines) == 2
+    assert lines[1].endswith(about.strip())
+    here("add", "drinks", "--files", "pages")
+    assert f"    pages/{name}#tea" in here("search", "tea").out.splitlines()
 
 
 def test_version_and_help(here):

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -125,10 +126,46 @@ def test_an_interrupt_is_130_and_keeps_what_was_read(tmp_path):
         while not stored(tmp_path) and time.monotonic() < deadline:
             time.sleep(0.1)
         process.send_signal(signal.SIGINT)
-        assert finished(process)[0] == 130
+        code, _, err = finished(process)
+        assert code == 130
+        assert "`kbkit refresh slow` goes on from there" in err
     with kbkit.open(tmp_path) as workspace:
         assert workspace["slow"].info().documents >= 1
         assert len(workspace.search("some words")) > 0
+
+
+def on_a_terminal(*arguments, width=80, **variables):
+    """What a command writes to a terminal."""
+    controller, terminal = os.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": str(width), **variables}
+    process = start(*arguments, stdout=terminal, stderr=subprocess.PIPE, env=environment)
+    os.close(terminal)
+    shown = b""
+    with contextlib.suppress(OSError):  # what Linux says when nobody writes any more
+        while part := os.read(controller, 65_536):
+            shown += part
+    os.close(controller)
+    assert finished(process)[0] == 0
+    return shown.decode()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a terminal of POSIX")
+def test_on_a_terminal_titles_stand_out_and_no_color_has_no_codes(made):
+    search = ("--workspace", made, "search", "bread")
+    assert "\x1b[1mBread\x1b[0m" in on_a_terminal(*search)
+    for arguments in (search, ("--workspace", made, "show", "food")):
+        assert "\x1b" in on_a_terminal(*arguments)
+        assert "\x1b" not in on_a_terminal(*arguments, NO_COLOR="1")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a terminal of POSIX")
+def test_names_of_pages_keep_their_width_on_a_narrow_terminal(tmp_path):
+    name = "a-rather-long-name-of-a-page.html"
+    (tmp_path / name).write_text(PAGE.format(1, 2))
+    narrow = on_a_terminal("fidelity", tmp_path).split()
+    wide = on_a_terminal("fidelity", tmp_path, width=160)
+    assert name in narrow
+    assert re.search(rf"^{re.escape(name)} +\d", wide, re.MULTILINE)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends an interrupt to one process")

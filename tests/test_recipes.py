@@ -1,7 +1,14 @@
 import pytest
 
-from kbkit.errors import RecipeError
-from kbkit.recipes import KnowledgeBaseSpec, golden_questions, load_questions, load_recipe
+from kbkit.errors import ConfigError, RecipeError
+from kbkit.recipes import (
+    CrawlSource,
+    KnowledgeBaseSpec,
+    Recipe,
+    golden_questions,
+    load_questions,
+    load_recipe,
+)
 
 GOOD = """\
 name: docs
@@ -32,7 +39,7 @@ def test_a_recipe_says_where_it_stands(tmp_path):
     [
         (("name:", "nmae:"), 1, "nmae", "did you mean 'name'"),
         (("    path:", "    pth:"), 4, "sources[0].pth", "did you mean 'path'"),
-        (("type: files", "type: fils"), 3, "sources[0]", "'files'"),
+        (("type: files", "type: fils"), 3, "sources[0].type", "did you mean 'files'"),
         (("name: docs", "name: My Docs"), 1, "name", "not a slug"),
         (('path: "*.md"', "path: 3"), 4, "sources[0].path", "string"),
         (("name: docs", "name: docs\nname: more"), 2, "name", "twice"),
@@ -44,6 +51,46 @@ def test_a_problem_is_named_with_line_and_field(tmp_path, change, line, field, s
         load_recipe(path)
     problem = next(p for p in caught.value.problems if says in p)
     assert problem.startswith(f"{path}:{line}: {field}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "sources: [{type: craw}]",
+            ["1: sources[0].type: 'craw' is unknown; did you mean 'crawl'?"],
+        ),
+        ("sources: [{path: x}]", ["1: sources[0].type: is missing; give one of crawl, page, "]),
+        ("sources: []", ["1: sources: is empty; give at least 1"]),
+        ("# empty", ["2: sources: is missing"]),
+        (
+            "sources: [{type: crawl, url: x.org}]\nchunking: {strategy: heading}",
+            ["2: chunking.strategy: 'heading' is unknown; did you mean 'headings'?",
+             "1: sources[0].url: not a web address; begin it with http:// or https://"],
+        ),
+        (
+            "sources: [{type: page, url: http://x.org}]\nembedding: {type: onx}\nquestions: [3]",
+            ["2: embedding.type: 'onx' is unknown; did you mean 'onnx'?",
+             "3: questions[0]: 3 is no mapping; give keys and their values"],
+        ),
+    ],
+)  # fmt: skip
+def test_a_problem_is_told_once_and_says_what_was_meant(tmp_path, text, said):
+    path = write(tmp_path, f"{text}\nname: docs\n")
+    with pytest.raises(RecipeError) as caught:
+        load_recipe(path)
+    problems = [problem.removeprefix(f"{path}:") for problem in caught.value.problems]
+    assert [found[: len(want)] for found, want in zip(problems, said, strict=True)] == said
+
+
+def test_wrong_keys_in_python_are_errors_of_kbkit():
+    with pytest.raises(ConfigError, match=r"^CrawlSource: limitt: unknown key; did you mean '"):
+        CrawlSource(url="http://x.org", limitt=3)
+    with pytest.raises(ConfigError) as caught:
+        Recipe(name="A B", sources=[{"type": "crawl", "url": "x.org"}, {"type": "fils"}])
+    assert [line.split(":")[1] for line in str(caught.value).splitlines()] == [
+        " name", " sources[0].url", " sources[1].type",
+    ]  # fmt: skip
 
 
 def test_all_problems_are_told_at_once(tmp_path):

@@ -12,9 +12,9 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from kbkit.cli import manage, models, publish, query
-from kbkit.cli.app import EXIT_BELOW_FLOOR, EXIT_ERROR, EXIT_NOTHING_READ, app
+from kbkit.cli.app import EXIT_BELOW_FLOOR, EXIT_ERROR, EXIT_NOTHING_READ, app, name_values
 from kbkit.errors import KbkitError
-from kbkit.terminal import say
+from kbkit.terminal import complain, to_options
 
 __all__ = [
     "EXIT_BELOW_FLOOR",
@@ -28,6 +28,8 @@ __all__ = [
     "query",
 ]  # modules bring the commands
 
+name_values(app)
+
 
 def main() -> NoReturn:
     """Run the command line; an error becomes one clear message."""
@@ -37,12 +39,12 @@ def main() -> NoReturn:
     try:
         app()
     except KbkitError as error:
-        say(f"kbkit: {error}")
+        complain(f"kbkit: {to_options(str(error))}")
         sys.exit(EXIT_ERROR)
     except BrokenPipeError:  # the reader of a pipe went away, as `head` does
         sys.stderr.close()
         sys.exit(EXIT_ERROR)
     except OSError as error:  # a full disk, say
-        say(f"kbkit: {error}")
+        complain(f"kbkit: {error}")
         sys.exit(EXIT_ERROR)
     sys.exit(0)

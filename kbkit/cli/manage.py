@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kbkit.cli.app import AsJson, Name, app, finish, nothing_read, open_workspace
+from kbkit.cli.app import AsJson, Name, app, finish, nothing_read, open_workspace, resumable
 from kbkit.cli.sources import takes_sources
 from kbkit.terminal import (
-    console,
-    info_lines,
     print_json,
     print_pairs,
     print_row,
+    print_table,
     progress,
     say,
     say_improvement,
@@ -43,7 +42,7 @@ def new(
                 print_json(IngestReport().to_dict())
             say(f"made {name}; add documents with `kbkit add {name}`")
             return
-        with progress() as on_progress:
+        with resumable(f"kbkit refresh {name}"), progress() as on_progress:
             report = kb.ingest(*specs, on_progress=on_progress)
         if nothing_read(report):
             say(f"{name} is empty: read another source with `kbkit add {name}`, or delete it")
@@ -61,7 +60,8 @@ def add(
     """Read more sources into a knowledge base."""
     if not specs:
         raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
-    with open_workspace(context) as workspace, progress() as on_progress:
+    going_on = resumable(f"kbkit refresh {name}")
+    with open_workspace(context) as workspace, going_on, progress() as on_progress:
         report = workspace[name].ingest(*specs, on_progress=on_progress)
     finish(report, as_json, name)
 
@@ -85,7 +85,7 @@ def list_(context: typer.Context, as_json: AsJson = False) -> None:
             info.name, f"{info.documents:,}", f"{info.chunks:,}",
             f"{info.updated_at:%Y-%m-%d %H:%M}", info.description,
         )  # fmt: skip
-    console().print(table)
+    print_table(table)
 
 
 @app.command()
@@ -96,7 +96,7 @@ def show(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
     if as_json:
         print_json(info.to_dict())
     else:
-        print_pairs(info_lines(info))
+        print_pairs(info.lines())
 
 
 @app.command()
@@ -125,7 +125,8 @@ def documents(
 @app.command()
 def refresh(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
     """Read all sources of a knowledge base again, and take over what changed."""
-    with open_workspace(context) as workspace, progress() as on_progress:
+    going_on = resumable(f"kbkit refresh {name}")
+    with open_workspace(context) as workspace, going_on, progress() as on_progress:
         report = workspace[name].refresh(on_progress=on_progress)
     finish(report, as_json, name)
 
@@ -149,7 +150,8 @@ def improve(
     as_json: AsJson = False,
 ) -> None:
     """Have models embed the cards, and the chunks where chosen, that static vectors serve."""
-    with open_workspace(context) as workspace, progress() as on_progress:
+    going_on = resumable(f"kbkit improve {name}")
+    with open_workspace(context) as workspace, going_on, progress() as on_progress:
         left = workspace[name].improve(
             embedding=embedding,
             background=background,
@@ -204,7 +206,7 @@ def expand(
         if report.documents and not estimate:
             if not yes:
                 typer.confirm("Send them?", abort=True, err=True)
-            with progress() as on_progress:
+            with resumable(f"kbkit expand {name}"), progress() as on_progress:
                 report = documents_.expand(llm, questions=questions, on_progress=on_progress)
             say(f"{report.model} wrote of {report.written:,} documents")
             for problem in report.failed:

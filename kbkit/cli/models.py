@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from kbkit.cli.app import AllowPrivate, AsJson, app
-from kbkit.terminal import console, print_json, progress, say
+from kbkit.cli.app import AllowPrivate, AsJson, app, resumable
+from kbkit.terminal import print_json, print_table, progress, say
 
 models = typer.Typer(help="List, fetch and remove embedding models.", no_args_is_help=True)
 app.add_typer(models, name="models")
@@ -37,7 +37,7 @@ def list_(as_json: AsJson = False) -> None:
             model.languages, model.license, model.good_for,
             "yes" if model.installed else model.where,
         )  # fmt: skip
-    console().print(table)
+    print_table(table)
     say("cost: time of a chunk, static vectors as 1, about")
 
 
@@ -52,7 +52,7 @@ def fetch(
     """Fetch a model by name; goes on where a fetch was interrupted."""
     from kbkit.embedding_models import fetch_model
 
-    with progress() as on_progress:
+    with resumable(f"kbkit models fetch {name}"), progress() as on_progress:
         folder = fetch_model(
             name, revision=revision, file=file, sha256=sha256, allow_private=allow_private,
             on_progress=on_progress,

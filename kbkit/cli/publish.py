@@ -14,6 +14,7 @@ from kbkit.cli.app import (
     app,
     nothing_read,
     open_workspace,
+    resumable,
 )
 from kbkit.terminal import (
     print_json,
@@ -48,7 +49,8 @@ def build(
     from kbkit.recipes import load_recipe
 
     loaded = load_recipe(recipe)
-    with open_workspace(context) as workspace, progress() as on_progress:
+    going_on = resumable(f"kbkit build {recipe}")
+    with open_workspace(context) as workspace, going_on, progress() as on_progress:
         report = build_recipe(loaded, workspace, site=site, expand_all=yes, on_progress=on_progress)
     if as_json:
         print_json(report.to_dict())
@@ -145,17 +147,21 @@ def export(
 def serve_site(
     context: typer.Context,
     site: Annotated[
-        str, typer.Argument(help="A knowledge base that was exported, or a folder of HTML.")
+        str,
+        typer.Argument(
+            help="A knowledge base that was exported, a folder of HTML, or a project with one."
+        ),
     ],
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on loopback.")] = 8000,
 ) -> None:
     """Serve an exported site on this machine until interrupted."""
     import time
 
+    from kbkit.export import find_site
     from kbkit.export import serve_site as serve
     from kbkit.knowledge_base import handle_of
 
-    folder = Path(site)
+    folder = find_site(Path(site)) or Path(site)
     if not (folder / "index.html").is_file():  # a folder may happen to be named as one is
         with open_workspace(context) as workspace:
             if site in workspace or not folder.is_dir():

@@ -16,8 +16,8 @@ from kbkit.cli.app import (
 )
 from kbkit.errors import ConfigError, NotFoundError, SourceError
 from kbkit.terminal import (
-    console,
     print_evaluation,
+    print_figures,
     print_hits,
     print_json,
     print_tuning,
@@ -224,16 +224,8 @@ def fidelity(
     if as_json:
         print_json(report.to_dict())
         return
-    from rich.table import Table
-
-    (page, *kinds), *rows = report.rows()
-    table = Table(box=None)
-    table.add_column(page, overflow="fold")
-    for kind in kinds:
-        table.add_column(kind, no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    console().print(table)
+    header, *rows = report.rows()
+    print_figures(header, rows)
     say(f"{report.titles:.1%} of the titles tell their page from all others")
     if report.warning:
         say(f"poorly read: {report.warning}")

@@ -9,23 +9,30 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from kbkit.cli.app import AllowPrivate
-from kbkit.errors import ConfigError
 
 if TYPE_CHECKING:
     from kbkit.recipes import AnySource
 
-Crawl = Annotated[list[str] | None, typer.Option(help="Crawl a site from this address.")]
-Page = Annotated[list[str] | None, typer.Option(help="Read one page.")]
+Crawl = Annotated[
+    list[str] | None, typer.Option(metavar="URL", help="Crawl a site from this address.")
+]
+Page = Annotated[list[str] | None, typer.Option(metavar="URL", help="Read one page.")]
 Mirror = Annotated[
     str | None,
     typer.Option(
-        help="Read HTML kept on disk: a folder, an archive (both need --base-url) or a WARC."
+        metavar="PATH",
+        help="Read HTML kept on disk: a folder, an archive (both need --base-url) or a WARC.",
     ),
 ]
-BaseUrl = Annotated[str | None, typer.Option(help="Address that the mirror stands for.")]
-Files = Annotated[list[str] | None, typer.Option(help="Read files: a glob, a file or a folder.")]
+BaseUrl = Annotated[
+    str | None, typer.Option(metavar="URL", help="Address that the mirror stands for.")
+]
+Files = Annotated[
+    list[str] | None, typer.Option(metavar="GLOB", help="Read files: a glob, a file or a folder.")
+]
 Package = Annotated[
-    list[str] | None, typer.Option(help="Read the API of an installed Python package.")
+    list[str] | None,
+    typer.Option(metavar="NAME", help="Read the API of an installed Python package."),
 ]
 Introspect = Annotated[
     bool,
@@ -35,16 +42,25 @@ Introspect = Annotated[
     ),
 ]
 OpenApi = Annotated[
-    list[str] | None, typer.Option("--openapi", help="Read an API description: a file or a URL.")
+    list[str] | None,
+    typer.Option("--openapi", metavar="PATH", help="Read an API description: a file or a URL."),
 ]
 Jsonl = Annotated[
     list[str] | None,
-    typer.Option(help="Read JSON lines with uri, title, text, and optional document_type, "
-                 "tags, metadata."),
+    typer.Option(metavar="PATH", help="Read JSON lines with uri, title, text, and optional "
+                 "document_type, tags, metadata."),
 ]  # fmt: skip
-Limit = Annotated[int | None, typer.Option(min=1, help="Most documents of each source.")]
-Include = Annotated[list[str] | None, typer.Option(help="Glob of paths to read.")]
-Exclude = Annotated[list[str] | None, typer.Option(help="Glob of paths to leave out.")]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Most documents of each source (default: 1,000 pages of a crawl, 100,000 of others).",
+    ),
+]
+Include = Annotated[list[str] | None, typer.Option(metavar="GLOB", help="Glob of paths to read.")]
+Exclude = Annotated[
+    list[str] | None, typer.Option(metavar="GLOB", help="Glob of paths to leave out.")
+]
 Depth = Annotated[
     int | None, typer.Option(min=0, help="Crawl: most links away from the start (default: any).")
 ]
@@ -61,7 +77,12 @@ Provider = Annotated[
     str | None, typer.Option(help="Web: who fetches pages (trafilatura, browser or firecrawl).")
 ]
 Type = Annotated[
-    str | None, typer.Option("--type", help="Type of the documents (default: detected).")
+    str | None,
+    typer.Option(
+        "--type",
+        help="Type of the documents: manual, tutorial, api_spec, faq, policy, reference or "
+        "other (default: detected).",
+    ),
 ]
 Tag = Annotated[list[str] | None, typer.Option(help="Tag of the documents.")]
 License = Annotated[
@@ -103,6 +124,8 @@ def named_sources(
         BadParameter: An option goes with a source that is not named.
         ConfigError: An option's value cannot work.
     """
+    from kbkit.recipes import parse_source
+
     crawling = _given(depth=depth, concurrency=concurrency, sitemap=None if sitemap else False)
     fetching = _given(delay=delay)
     asked = _given(provider=provider)
@@ -134,7 +157,7 @@ def named_sources(
     ]  # fmt: skip
     if mirror is not None:
         wanted.append({"type": "mirror", "path": mirror, "base_url": base_url, **narrowed, **most})
-    return [_source({**values, **shared}) for values in wanted]
+    return [parse_source({**values, **shared}) for values in wanted]
 
 
 def takes_sources(command: Callable[..., None]) -> Callable[..., None]:
@@ -177,25 +200,3 @@ def _check_used(goes_with: str, options: dict[str, Any], *sources: list[str] | N
     if options and not any(sources):
         name = "no-sitemap" if "sitemap" in options else next(iter(options))
         raise typer.BadParameter(f"--{name} goes with {goes_with}")
-
-
-def _source(values: dict[str, Any]) -> AnySource:
-    """A source as a recipe would describe it.
-
-    Raises:
-        ConfigError: A value cannot work.
-    """
-    from pydantic import ValidationError
-
-    from kbkit.recipes import parse_source
-
-    try:
-        return parse_source(values)
-    except ValidationError as error:
-        found = error.errors()[0]
-        field = ".".join(str(part) for part in found["loc"])
-        message = found["msg"].removeprefix("Value error, ")
-        if field.endswith("url") and found["type"] == "string_pattern_mismatch":
-            message = "not a web address; begin it with http:// or https://"
-        given = f" (given: {found['input']})" if isinstance(found["input"], str) else ""
-        raise ConfigError(f"{field}: {message}{given}") from None

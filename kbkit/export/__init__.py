@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from kbkit.export.facts import Facts
-from kbkit.export.mkdocs.build import build_site, serve_site
+from kbkit.export.mkdocs.build import build_site, find_site, serve_site
 from kbkit.export.mkdocs.project import write_project
 from kbkit.export.mkdocs.standalone import write_standalone
 from kbkit.export.pages.writer import export_pages
@@ -24,6 +24,7 @@ __all__ = [
     "Facts",
     "build_site",
     "export_pages",
+    "find_site",
     "serve_site",
     "write_project",
     "write_standalone",

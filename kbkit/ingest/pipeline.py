@@ -182,6 +182,8 @@ class Pipeline:
         if run.stop():
             counters.interrupted = True
             return
+        if not done:
+            counters.skipped.append(Problem(row.location, "there is nothing to read"))
         if source.exhaustive:
             self._retire_unseen(row, run_id, counters)
         with self.stores.database.write() as transaction:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
 from kbkit.errors import ConfigError
-from kbkit.frames import info_html
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base.chunks import Chunks
 from kbkit.knowledge_base.documents import Documents
@@ -487,7 +486,7 @@ class KnowledgeBase:
         return f"<KnowledgeBase {self.name!r} in {str(self.path)!r}>"
 
     def _repr_html_(self) -> str:
-        return info_html(self.info())
+        return self.info()._repr_html_()
 
 
 def handle_of(kb: KnowledgeBase) -> Handle:

@@ -14,6 +14,13 @@ def plain(text: str) -> str:
     return " ".join(_CONTROL.sub(" ", _TURNING.sub("", text)).split())
 
 
+def plain_lines(text: str, most: int = 8) -> list[str]:
+    """The first lines of a text, each as `plain` has it, with its indentation."""
+    lines = [line.rstrip() for line in text.split("\n")]
+    shown = [" " * (len(line) - len(line.lstrip(" "))) + plain(line) for line in lines if line]
+    return shown if len(shown) <= most else [*shown[: most - 1], f"{shown[most - 1]} …"]
+
+
 def quotation_mark() -> str:
     """A mark that no document can have foreseen, so that none can end its quotation.
 

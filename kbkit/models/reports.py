@@ -10,6 +10,9 @@ from typing import Any
 from kbkit.models.targets import Target
 from kbkit.models.values import Value
 
+_POOR_SHOWN = 10
+"""Poorly read pages that a report names."""
+
 
 @dataclass(frozen=True, slots=True)
 class Improvement(Value):
@@ -124,6 +127,29 @@ class KnowledgeBaseInfo(Value):
         """What models have still to embed."""
         return Improvement(self.cards_waiting, self.chunks_waiting)
 
+    def lines(self) -> list[tuple[str, str]]:
+        """The figures as labels and values for a person."""
+
+        def counts(values: Mapping[str, int]) -> str:
+            return ", ".join(f"{count:,} {name}" for name, count in values.items() if count)
+
+        pairs = [
+            ("name", self.name),
+            ("description", self.description),
+            ("documents", f"{self.documents:,}"),
+            ("chunks", f"{self.chunks:,}"),
+            ("types", counts(self.document_types)),
+            ("states", counts(self.states)),
+            ("sources", ", ".join(self.source_types)),
+            ("embedder", f"{self.embedder} ({self.dimensions} dimensions)"),
+            ("cards", self.card_embedder),
+            ("waiting", str(self.waiting) if self.waiting else ""),
+            ("collection", self.collection),
+            ("created", f"{self.created_at:%Y-%m-%d %H:%M} UTC"),
+            ("updated", f"{self.updated_at:%Y-%m-%d %H:%M} UTC"),
+        ]
+        return [(label, text) for label, text in pairs if text]
+
 
 @dataclass(frozen=True, slots=True)
 class SourceInfo(Value):
@@ -164,20 +190,26 @@ class Rating(Value):
 
 @dataclass(frozen=True, slots=True)
 class Problem(Value):
-    """Something that was skipped or failed, and why."""
+    """Something that was skipped or failed, and why; the reason does not name it again."""
 
     uri: str
     reason: str
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reason", self.reason.removeprefix(f"{self.uri}: "))
+
+    def __str__(self) -> str:
+        return f"{self.uri}: {self.reason}"
+
 
 def by_reason(problems: Iterable[Problem]) -> list[str]:
-    """A line for each reason: the reason, and what it concerns: ``too large: a.md and 2 more``."""
+    """A line for each reason: what it concerns, and the reason: ``a.md and 2 more: too large``."""
     reasons: dict[str, list[str]] = {}
     for problem in problems:
         reasons.setdefault(problem.reason, []).append(problem.uri)
     return [
-        f"{reason}: {uris[0]}" + (f" and {len(uris) - 1:,} more" if len(uris) > 1 else "")
-        for reason, uris in reasons.items()
+        first + (f" and {len(others):,} more" if others else "") + f": {reason}"
+        for reason, (first, *others) in reasons.items()
     ]
 
 
@@ -236,3 +268,46 @@ class IngestReport(Value):
     notes: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
     improvement: Improvement | None = None
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The report as labels and values for a person."""
+        lines = [
+            ("documents", f"{self.new:,} new, {self.changed:,} changed, {self.same:,} same, "
+             f"{self.gone:,} gone"),
+            ("chunks", f"{self.chunks_embedded:,} embedded, {self.chunks_removed:,} removed"),
+            ("fetched", f"{self.fetched:,}"),
+        ]  # fmt: skip
+        told = (("failed", self.failed), ("skipped", self.skipped), ("note", self.notes))
+        for label, problems in told:
+            lines += ((label, line) for line in by_reason(problems))
+        if self.fidelity:
+            lines.append(("read", _fidelity_line(self.fidelity)))
+        lines += [("warning", f"poorly read: {warning}") for warning in self.warnings]
+        lines += [("poorly read", str(page)) for page in self.poorly_read[:_POOR_SHOWN]]
+        if (others := len(self.poorly_read) - _POOR_SHOWN) > 0:
+            lines.append(("poorly read", f"and {others:,} more pages"))
+        if self.improvement:
+            lines.append(("left for a model", str(self.improvement)))
+        if self.interrupted:
+            lines.append(("stopped", "before its end; the next run goes on from here"))
+        if self.seconds:
+            lines.append(("seconds", seconds_line(self.seconds)))
+        return lines
+
+
+def seconds_line(seconds: Mapping[str, float]) -> str:
+    """The time by stage in one line."""
+    return ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())
+
+
+def _fidelity_line(fidelity: Mapping[str, tuple[int, int]]) -> str:
+    """What the measured pages kept, in one line."""
+    shares = ", ".join(
+        f"{kind} {100 * kept / wanted:.1f} %"
+        for kind, (kept, wanted) in fidelity.items()
+        if wanted and kind in ("words", "code", "headings", "rows")
+    )
+    kept, written = fidelity.get("surplus", (0, 0))
+    surplus = f", {1 - kept / written:.1%} of the text is not content" if kept < written else ""
+    measured = f"{fidelity['pages'][1]:,} pages measured"
+    return measured + (f": kept {shares}" if shares else "") + surplus

@@ -5,19 +5,23 @@ Whatever an interface shows (command line, REST, MCP) is one of these.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import html
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import fields, is_dataclass
-from datetime import date
+from datetime import date, datetime
 from enum import Enum
 from os import PathLike
 from typing import Any, get_type_hints
 
+_LONGEST = 300
+"""Characters of a field that a person is shown."""
+
 
 class Value:
-    """A dataclass whose fields are what it says as JSON.
+    """A dataclass whose fields are what it says as JSON, and what notebooks show in a table.
 
     One that says something else overrides `to_dict` and names its shape, a ``TypedDict``, as what
-    that returns.
+    that returns; `lines` likewise, for people.
     """
 
     __slots__ = ()
@@ -28,6 +32,50 @@ class Value:
             field.name: to_json(getattr(self, field.name))
             for field in fields(self)  # type: ignore[arg-type]  # every subclass is a dataclass
         }
+
+    def lines(self) -> list[tuple[str, str]]:
+        """It as labels and values for a person; what says nothing is left out."""
+        pairs = (
+            (field.name.replace("_", " "), _shown(getattr(self, field.name)))
+            for field in fields(self)  # type: ignore[arg-type]
+        )
+        return [(label, text) for label, text in pairs if text]
+
+    def _repr_html_(self) -> str:
+        return pairs_html(self.lines())
+
+
+def pairs_html(pairs: Iterable[tuple[str, str]]) -> str:
+    """Labels and values as an HTML table."""
+    rows = (
+        f"<tr><th style='text-align:left'>{html.escape(label)}</th>"
+        f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+        for label, value in pairs
+    )
+    return f"<table>{''.join(rows)}</table>"
+
+
+def _shown(value: Any) -> str:
+    """A field's value as a person reads it; ``""`` where it says nothing."""
+    if value is None or (isinstance(value, Sized) and not value):
+        return ""
+    if isinstance(value, Enum):
+        text = str(value.value)
+    elif isinstance(value, bool):
+        text = "yes" if value else "no"
+    elif isinstance(value, int):
+        text = f"{value:,}"
+    elif isinstance(value, float):
+        text = f"{value:,.4g}"
+    elif isinstance(value, datetime):
+        text = f"{value:%Y-%m-%d %H:%M} {value:%Z}".rstrip()
+    elif isinstance(value, Mapping):
+        text = ", ".join(f"{name} {_shown(item)}" for name, item in value.items())
+    elif isinstance(value, tuple | list | set | frozenset):
+        text = ", ".join(map(_shown, value))
+    else:
+        text = str(value)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
 def to_json(value: Any) -> Any:

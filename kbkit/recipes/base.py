@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from kbkit.errors import ConfigError
 from kbkit.globs import compile_glob
 from kbkit.models import License
 from kbkit.models.licenses import NAME_LENGTH
+from kbkit.recipes.problems import find_problems
 
 HttpUrl = Annotated[str, Field(pattern=r"^https?://[^\s/?#]+")]
 
@@ -30,6 +31,22 @@ class Spec(BaseModel):
     """Base of all parts of a recipe: unknown keys are errors, values do not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    def __init__(self, /, **values: Any) -> None:
+        """Make a part of a recipe.
+
+        Raises:
+            ConfigError: A key is unknown, or a value cannot be; the message says what may be.
+        """
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            kind = type(self)
+            lines = [f"{kind.__name__}: {problem}" for problem in find_problems(error, kind)]
+            raise ConfigError("\n".join(lines)) from None
+
+    # pydantic need not call it for the parts of a part, whose problems it collects
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
 
 def check_license(stated: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,33 +10,28 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from kbkit.errors import ConfigError, RecipeError
-from kbkit.recipes.base import Spec
+from kbkit.recipes.problems import Problem, find_problems
 from kbkit.recipes.schema import (
     AnyEmbedding,
-    LlamaIndexEmbedding,
     MultilingualEmbedding,
     OnnxEmbedding,
-    PluginEmbedding,
     Question,
     Recipe,
     StaticEmbedding,
 )
-from kbkit.recipes.sources import (
-    AnySource,
-    CrawlSource,
-    FilesSource,
-    JsonlSource,
-    MirrorSource,
-    OpenApiSource,
-    PackageSource,
-    PageSource,
-    PluginSource,
-)
+from kbkit.recipes.sources import AnySource
 
 
 def parse_source(values: Mapping[str, Any]) -> AnySource:
-    """A source part of a recipe out of JSON values that it was written as."""
-    source: AnySource = TypeAdapter(AnySource).validate_python(values)
+    """A source part of a recipe out of JSON values that it was written as.
+
+    Raises:
+        ConfigError: They describe none; the message begins with the key that is wrong.
+    """
+    try:
+        source: AnySource = TypeAdapter(AnySource).validate_python(values)
+    except ValidationError as error:
+        raise ConfigError("\n".join(map(str, find_problems(error, AnySource)))) from None
     return source
 
 
@@ -86,8 +80,8 @@ def load_recipe(path: str | Path) -> Recipe:
     try:
         recipe = Recipe.model_validate(values)
     except ValidationError as error:
-        problems = [_problem(path, root, item) for item in error.errors()]
-        raise RecipeError(problems) from error
+        problems = find_problems(error, Recipe)
+        raise RecipeError([_line(path, root, problem) for problem in problems]) from None
     recipe._path = path
     return recipe
 
@@ -157,59 +151,16 @@ def _repeated_keys(root: yaml.Node) -> list[yaml.Node]:
     return repeated
 
 
-def _problem(path: Path, root: yaml.Node, item: Any) -> str:
-    """One line on one of pydantic's findings: file, line, field, what is wrong."""
-    node, field = root, []
-    line = root.start_mark.line + 1
-    for part in item["loc"]:
+def _line(path: Path, root: yaml.Node, problem: Problem) -> str:
+    """One line on a problem: file, line, field, what is wrong."""
+    node, line = root, root.start_mark.line + 1
+    for part in problem.location:
         if isinstance(node, yaml.SequenceNode) and isinstance(part, int):
             node = node.value[part]
             line = node.start_mark.line + 1
-            field.append(f"[{part}]")
         elif isinstance(node, yaml.MappingNode):
             for key, value in node.value:
                 if key.value == part:
                     node, line = value, key.start_mark.line + 1
-                    field.append(f".{part}")
                     break
-            else:
-                if item["type"] == "missing" and part == item["loc"][-1]:
-                    field.append(f".{part}")
-    message = item["msg"].removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
-    if item["type"] == "extra_forbidden":
-        message = "unknown key" + _nearest_key(item["loc"])
-    return f"{path}:{line}: {''.join(field).lstrip('.') or 'recipe'}: {message}"
-
-
-def _nearest_key(loc: tuple[Any, ...]) -> str:
-    """Which keys may stand where an unknown one stood, the likeliest first."""
-    model = _model_at(loc[:-1])
-    keys = list(model.model_fields) if model else []
-    close = difflib.get_close_matches(str(loc[-1]), keys, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return f"; there are {', '.join(keys)}" if keys else ""
-
-
-def _model_at(loc: tuple[Any, ...]) -> type[Spec] | None:
-    """The part of the schema that pydantic's location names."""
-    models: tuple[type[Spec], ...] = (
-        CrawlSource, PageSource, MirrorSource, FilesSource, JsonlSource, OpenApiSource,
-        PackageSource, PluginSource,
-    )  # fmt: skip
-    if loc[:1] == ("embedding",):
-        models = (
-            StaticEmbedding, MultilingualEmbedding, OnnxEmbedding, LlamaIndexEmbedding,
-            PluginEmbedding,
-        )  # fmt: skip
-    tagged = {model.model_fields["type"].default: model for model in models}
-    model: type[Spec] | None = Recipe
-    for part in loc:
-        if part in tagged:
-            model = tagged[part]
-        elif model is not None and isinstance(part, str) and part in model.model_fields:
-            annotation: Any = model.model_fields[part].annotation
-            is_model = isinstance(annotation, type) and issubclass(annotation, Spec)
-            model = annotation if is_model else None
-    return model
+    return f"{path}:{line}: {problem.field or 'recipe'}: {problem.message}"

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, cast
 
-from pydantic import ValidationError
-
 from kbkit.errors import ConfigError
 from kbkit.models import DocumentType, SourceDocument
 from kbkit.recipes import AnySource, SourceSpec, parse_source
@@ -98,12 +96,8 @@ def _described(values: Mapping[str, Any]) -> AnySource:
     """
     try:
         return parse_source(values)
-    except ValidationError as error:
-        wrong = "; ".join(
-            f"{'.'.join(map(str, one['loc'][1:])) or 'type'}: {one['msg']}"
-            for one in error.errors()
-        )
-        raise ConfigError(f"{dict(values)!r:.80} describes no source: {wrong}") from None
+    except ConfigError as error:
+        raise ConfigError(f"{dict(values)!r:.80} describes no source: {error}") from None
 
 
 def document_events(items: Iterable[Any], base: Path) -> Iterator[SourceEvent]:

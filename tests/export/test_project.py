@@ -188,6 +188,16 @@ def test_the_server_serves_the_site_to_this_machine_only(built):
     assert address.startswith("http://127.0.0.1:")
 
 
+def test_a_project_s_site_is_served_with_its_own_page_for_what_is_not_there(built):
+    with serve_site(built) as address:
+        with urllib.request.urlopen(address) as answer:
+            assert b"<h1" in answer.read()
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(f"{address}no/such/page")
+    assert caught.value.code == 404
+    assert caught.value.read() == (built / "site" / "404.html").read_bytes()
+
+
 def test_a_server_without_a_site_or_a_port_is_an_error(built, tmp_path):
     with pytest.raises(ExportError, match="no site here"), serve_site(tmp_path):
         pass

@@ -127,9 +127,9 @@ def test_refresh(scratch, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "values", "says"),
     [
-        ("crawl", {}, "URL: Field required"),
-        ("crawl", {"url": "ftp://x"}, "URL: String should match"),
-        ("crawl", {"url": "https://x.example", "limit": "many"}, "Limit: Input should be a valid"),
+        ("crawl", {}, "URL: is missing"),
+        ("crawl", {"url": "ftp://x"}, "URL: not a web address"),
+        ("crawl", {"url": "https://x.example", "limit": "many"}, "Limit: input should be a valid"),
         ("openapi", {}, "give either url or path"),
         ("mirror", {"path": "site"}, "base_url is needed"),
     ],

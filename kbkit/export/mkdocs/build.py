@@ -54,7 +54,7 @@ def serve_site(site: Path, port: int = 0) -> Iterator[str]:
     """Serve a built site to this machine while the block runs.
 
     Args:
-        site: Its folder.
+        site: Its folder, or that of the MkDocs project which it was built from.
         port: Port on 127.0.0.1; 0 takes a free one.
 
     Yields:
@@ -64,10 +64,17 @@ def serve_site(site: Path, port: int = 0) -> Iterator[str]:
         ExportError: There is no site in the folder.
         ConfigError: The port is taken.
     """
-    if not (site / "index.html").is_file():
+    folder = find_site(site)
+    if folder is None:
         raise ExportError(f"{site}: no site here (index.html is missing); export one first")
-    with serve_folder(site, port) as address:
+    with serve_folder(folder, port) as address:
         yield address
+
+
+def find_site(folder: Path) -> Path | None:
+    """The folder of a built site: the one that is given, or the one in a project of that name."""
+    places = (folder, folder / HTML)
+    return next((place for place in places if (place / "index.html").is_file()), None)
 
 
 def _state(project: Path) -> str:

@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Any, Literal, Union, get_args, get_origin
 
 import ipywidgets as widgets
-from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from traitlets import Bunch
 
@@ -86,12 +85,11 @@ class SourceForm(widgets.VBox):  # type: ignore[misc]
             values[name] = value
         try:
             return parse_source(values)
-        except ValidationError as error:
-            found = error.errors()[0]
-            name = next((str(part) for part in reversed(found["loc"]) if part in values or
-                         part in self.controls), "")  # fmt: skip
-            message = found["msg"].removeprefix("Value error, ")
-            raise ConfigError(f"{_label(name)}: {message}" if name else message) from None
+        except ConfigError as error:
+            name, _, message = str(error).partition(": ")
+            if name not in self.controls:
+                raise
+            raise ConfigError(f"{_label(name)}: {message}") from None
 
     def enable(self, enabled: bool) -> None:
         """Let the controls be changed, or not."""

@@ -10,11 +10,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
-from kbkit.errors import SourceError
+from kbkit.errors import ConfigError, SourceError
 from kbkit.recipes import MirrorSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext
@@ -230,5 +229,5 @@ def test_a_warc_of_other_things_has_no_pages(tmp_path) -> None:
 
 def test_only_a_warc_may_leave_its_address_out() -> None:
     MirrorSource(path="x.warc.gz")
-    with pytest.raises(ValidationError, match="base_url is needed"):
+    with pytest.raises(ConfigError, match="base_url is needed"):
         MirrorSource(path="site")

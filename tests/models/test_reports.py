@@ -1,0 +1,50 @@
+"""What reports and figures show to a person."""
+
+import re
+from datetime import UTC, datetime
+
+from kbkit.export import ExportReport
+from kbkit.models import IngestReport, Problem, Rating, Target, TargetKind
+
+REPORT = IngestReport(
+    new=1200,
+    failed=(Problem("a.md", "a.md: is locked"), Problem("b.md", "b.md: is locked")),
+    skipped=(Problem("<b>c</b>", "is empty"),),
+    seconds={"crawl": 1.23},
+    interrupted=True,
+)
+
+
+def test_a_reason_does_not_name_again_what_it_is_about():
+    problem = Problem("a.md", "a.md: is locked")
+    assert (problem.reason, str(problem)) == ("is locked", "a.md: is locked")
+
+
+def test_a_report_says_every_reason_once():
+    assert REPORT.lines() == [
+        ("documents", "1,200 new, 0 changed, 0 same, 0 gone"),
+        ("chunks", "0 embedded, 0 removed"),
+        ("fetched", "0"),
+        ("failed", "a.md and 1 more: is locked"),
+        ("skipped", "<b>c</b>: is empty"),
+        ("stopped", "before its end; the next run goes on from here"),
+        ("seconds", "crawl 1.2"),
+    ]
+
+
+def test_notebooks_show_a_table_and_not_a_constructor(tmp_path):
+    rating = Rating(
+        1,
+        "kb",
+        Target(TargetKind.CHUNK, "c"),
+        4,
+        "<i>How?</i>",
+        "ann",
+        "",
+        datetime(2026, 1, 1, tzinfo=UTC),
+    )
+    for value in (REPORT, rating, ExportReport(tmp_path, documents=3)):
+        shown = value._repr_html_()
+        assert shown.startswith("<table>")
+        assert type(value).__name__ not in shown
+        assert not re.search("<[bi]>", shown)
