@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from html import unescape
+from textwrap import dedent
 
 from kbkit.markdown.blocks import Kind, blocks
 from kbkit.markdown.links import without_link_targets
@@ -33,10 +34,15 @@ _EMPHASIS = re.compile(
 
 
 @lru_cache(maxsize=4_096)
-def plain_text(markdown: str) -> str:
-    """Markdown as one line of text: no marks and no link targets, code as it stands.
+def plain_text(markdown: str, *, lines: bool = False) -> str:
+    """Markdown as text: no marks and no link targets, code as it stands.
 
     Headings are left out, since a hit shows its heading path, unless there is nothing else.
+
+    Args:
+        markdown: What to read.
+        lines: Keep the lines of code, with their indentation, and begin a line with each
+            paragraph, item of a list and row of a table; else all is one line.
     """
     markdown = markdown.replace("\0", "")
     text: list[str] = []
@@ -46,19 +52,33 @@ def plain_text(markdown: str) -> str:
         if block.kind is Kind.HEADING:
             headings.append(inline_text(_ANCHOR.sub("", block.title)))
         elif block.kind is Kind.FENCE:
-            lines = piece.splitlines()
-            closed = len(lines) > 1 and lines[-1].lstrip(" \t>").startswith(block.markup)
-            text += lines[1 : -1 if closed else None]
+            code = piece.splitlines()
+            closed = len(code) > 1 and code[-1].lstrip(" \t>").startswith(block.markup)
+            text += _dedented(code[1 : -1 if closed else None])
         elif block.kind is Kind.TABLE:
             head, _, *rows = piece.splitlines()
-            text += (inline_text(_CELL_END.sub(" ", row.lstrip(" >"))) for row in (head, *rows))
+            text += (
+                _one_line(inline_text(_CELL_END.sub(" ", row.lstrip(" >"))))
+                for row in (head, *rows)
+            )
         elif block.kind is Kind.TEXT:
             if block.item or not block.outermost:
                 piece = " ".join(_MARKS.sub("", line) for line in piece.splitlines())
-            text.append(inline_text(" ".join(piece.splitlines())))
+            text.append(_one_line(inline_text(" ".join(piece.splitlines()))))
         elif block.kind is not Kind.RULE:
-            text.append(piece)
-    return " ".join(" ".join(text or headings).split())
+            text += _dedented(piece.splitlines())
+    text = text or headings
+    return "\n".join(filter(None, text)) if lines else _one_line(" ".join(text))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _dedented(code: list[str]) -> list[str]:
+    """Lines of code without the indentation that all have, and without spaces behind them."""
+    text = dedent("\n".join(line.expandtabs(4).rstrip() for line in code))
+    return text.replace("\r", " ").split("\n")
 
 
 def inline_text(markup: str, *, tags: bool = True) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from kbkit.models.hits import Hit, HitDict, Hits, linked
-from kbkit.models.plain import plain
+from kbkit.models.plain import plain, plain_lines
 
 _NUMBERS = re.compile(r"\[(\d{1,3}(?:\s*,\s*\d{1,3})*)\]")
 
@@ -66,7 +66,7 @@ class Answer:
         for number, hit in enumerate(self.hits, 1):
             lines.append(f"[{number}] {_name(hit)} <{plain(hit.url)}>")
             if not self.text:
-                lines.append(f"    {plain(hit.snippet)}")
+                lines += [f"    {line}" for line in plain_lines(hit.snippet)]
         return "\n".join(lines).rstrip()
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from typing_extensions import TypedDict
 
 from kbkit.models.documents import Chunk, DocumentState, DocumentType
-from kbkit.models.plain import plain
+from kbkit.models.plain import plain, plain_lines
 from kbkit.models.typed import TIME, typed_frame
 from kbkit.models.values import Value
 
@@ -146,7 +146,7 @@ class Hit:
 
     @property
     def snippet(self) -> str:
-        """The part of the chunk that shows why it was found, on one line of plain text."""
+        """The part of the chunk that shows why it was found, as plain text with its lines."""
         return self.cut()
 
     @property
@@ -283,8 +283,8 @@ class Hits(Sequence[Hit]):
         lines = [f"{len(self)} hits for {self.query!r}", *self.notes]
         for rank, hit in enumerate(self.hits, 1):
             names = plain(" › ".join([hit.title or hit.uri, *hit.headings]))
-            lines += [f"{rank:3}  {hit.score:.3f}  {names}", f"     {plain(hit.url)}",
-                      f"     {plain(hit.snippet)}"]  # fmt: skip
+            lines += [f"{rank:3}  {hit.score:.3f}  {names}", f"     {plain(hit.url)}"]
+            lines += [f"     {line}" for line in plain_lines(hit.snippet)]
         printer.text("\n".join(lines))
 
     def _repr_html_(self) -> str:
@@ -294,7 +294,7 @@ class Hits(Sequence[Hit]):
             f"<td style='text-align:right'>{hit.score:.3f}</td>"
             f"<td style='text-align:left'>{linked(hit)}<br>"
             f"<small>{html.escape(' › '.join(hit.headings))}</small>{_described(hit)}</td>"
-            f"<td style='text-align:left'>{html.escape(hit.snippet)}</td>"
+            f"<td style='text-align:left;white-space:pre-wrap'>{html.escape(hit.snippet)}</td>"
             "</tr>"
             for rank, hit in enumerate(self.hits, 1)
         )

@@ -207,4 +207,4 @@ def _document(
 
 def _chunk(chunk: Chunk, title: str) -> IndexedChunk:
     heading = heading_text(title, chunk.heading_path)
-    return IndexedChunk(plain_text(chunk.text), one_line(heading), chunk.anchor)
+    return IndexedChunk(plain_text(chunk.text, lines=True), one_line(heading), chunk.anchor)

@@ -46,16 +46,17 @@ def _terms_of(word: str, analyzer: Analyzer) -> tuple[str, ...]:
 
 
 def snippet(markdown: str, matches: TermMatcher, length: int = 240) -> str:
-    """The window of a chunk that holds most of the query's distinct terms.
+    """The window of a chunk that holds most of the query's distinct terms, in its lines.
 
     Args:
         markdown: The chunk.
         matches: Tells which words hold them.
         length: Most characters, apart from the ellipses.
     """
-    text = plain_text(markdown)
-    if len(text) <= length:
-        return text
+    lines = plain_text(markdown, lines=True)
+    if len(lines) <= length:
+        return lines
+    text = lines.replace("\n", " ")
     first, last = _best_window(_found(text, matches, length // 3), length)
     start = max(0, first - length // 6)
     if start > 0:  # at a word, or inside one that is longer than the room for it
@@ -64,7 +65,8 @@ def snippet(markdown: str, matches: TermMatcher, length: int = 240) -> str:
     if end < len(text):
         space = text.rfind(" ", max(start + 1, last), end + 1)
         end = space if space > 0 else end
-    return ("… " if start else "") + text[start:end] + (" …" if end < len(text) else "")
+    shown = lines[start:end].strip() if start else lines[start:end].rstrip()
+    return ("… " if start else "") + shown + (" …" if end < len(text) else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def _found(text: str, matches: TermMatcher, long: int) -> list[tuple[int, frozen
     for sign in matches.signs.finditer(text):
         if sign.start() < end:
             continue
-        start = text.rfind(" ", 0, sign.start()) + 1  # `plain_text` leaves single spaces
+        start = text.rfind(" ", 0, sign.start()) + 1
         end = text.find(" ", sign.end())
         end = end if end >= 0 else len(text)
         word = text[start:end]

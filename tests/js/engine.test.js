@@ -108,6 +108,14 @@ test("a near duplicate of a better hit gives way", () => {
   );
 });
 
+test("a snippet keeps the lines of its text", () => {
+  const matches = new Matches(["git", "merge"], words);
+  const code = "git merge --abort\nif x; then\n    git reset";
+  assert.equal(snippet(code, matches), code);
+  const cut = snippet(`${"nothing at all ".repeat(30)}\n${code}`, matches, 90);
+  assert.ok(cut.includes(`\n${code}`), cut);
+});
+
 test("a snippet is the window with most terms, and marks them without their marks", () => {
   const text = `${"filler ".repeat(60)}here is (green) tea ${"filler ".repeat(60)}`.trim();
   const matches = new Matches(["green", "tea"], words);
@@ -180,7 +188,7 @@ test("a word of a hit is suggested for the one that is typed", () => {
 /** An engine of one small index. @param {boolean} directories */
 function engine(directories) {
   const core = {
-    format: 3,
+    format: 4,
     language: "english",
     stop: "the of",
     settings: pool([], []).settings,

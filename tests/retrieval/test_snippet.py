@@ -145,10 +145,26 @@ def test_hostile_text_takes_no_time(hostile):
     st.text(alphabet="ab tea\n`*_[]()!#|>-\\", max_size=400),
     st.integers(10, 60),
 )
-def test_a_snippet_is_one_line_within_bounds(markdown, length):
+def test_a_snippet_has_no_empty_lines_and_keeps_its_bounds(markdown, length):
     shown = cut(markdown, "tea", length)
     assert len(bare(shown)) <= length
-    assert "\n" not in shown
+    lines = shown.split("\n") if shown else []
+    assert all(line.strip() and line == line.rstrip() for line in lines)
+
+
+def test_code_and_lists_keep_their_lines():
+    text = (
+        "To give up:\n\n```sh\ngit merge --abort\nif x; then\n    git reset\n```\n\n"
+        "Or, if you've\nbegun:\n\n- **Stop** it\n- Wait\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    )
+    lines = [
+        "To give up:", "git merge --abort", "if x; then", "    git reset", "Or, if you've begun:",
+        "Stop it", "Wait", "a b", "1 2",
+    ]  # fmt: skip
+    assert cut(text, "merge abort").split("\n") == lines
+    assert plain_text(text) == " ".join(" ".join(lines).split())
+    shown = cut(FILLER * 9 + "\n\n" + text, "git reset merge abort", 90)
+    assert "\ngit merge --abort\nif x; then\n    git reset" in shown
 
 
 def test_one_query_s_matches_serve_all_its_hits():

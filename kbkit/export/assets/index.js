@@ -6,7 +6,7 @@ import { nibbles, scaled, varints } from "./packing.js";
 import { B, K1, byScore, idf, impact } from "./ranking.js";
 import { UNIT, Vectors } from "./vectors.js";
 
-const FORMAT = 3;
+const FORMAT = 4;
 const CHUNK_CLUSTERS = { near: 4, further: 6 };
 const CARD_CLUSTERS = { near: 2, further: 1 };
 const ASKED = 64; // terms of a query that count in its vector

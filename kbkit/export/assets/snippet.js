@@ -45,12 +45,13 @@ class Matches {
 /**
  * The window of a text that holds most of the query's distinct terms.
  *
- * @param {string} text  with single spaces
+ * @param {string} lines  of the text
  * @param {Matches} matches
  * @param {number} [length]  most characters, apart from the ellipses
  */
-function snippet(text, matches, length = LENGTH) {
-  if (text.length <= length) return text;
+function snippet(lines, matches, length = LENGTH) {
+  if (lines.length <= length) return lines;
+  const text = lines.replaceAll("\n", " ");
   const [first, last] = bestWindow(found(text, matches, Math.floor(length / 3)), length);
   let start = Math.max(0, first - Math.floor(length / 6));
   if (start > 0) {
@@ -62,7 +63,8 @@ function snippet(text, matches, length = LENGTH) {
     const space = text.lastIndexOf(" ", end);
     if (space >= Math.max(start + 1, last) && space > 0) end = space;
   }
-  return (start ? "… " : "") + text.slice(start, end) + (end < text.length ? " …" : "");
+  const shown = lines.slice(start, end);
+  return (start ? `… ${shown.trim()}` : shown.trimEnd()) + (end < text.length ? " …" : "");
 }
 
 /**

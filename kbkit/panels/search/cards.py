@@ -94,7 +94,7 @@ def card(
             "exact": f"Fetched {hit.fetched_at:%Y-%m-%d %H:%M} UTC",
         },
         "score": score(hit),
-        "snippet": highlight(render.plain(snippet, render.SNIPPET_LENGTH)),
+        "snippet": highlight(render.lines(snippet, render.SNIPPET_LENGTH)),
         "stars": ratings.score or 0,
         "rated": _rated(ratings),
         "undo": undo,
@@ -107,7 +107,7 @@ def card(
 def _about(hit: Hit, snippet: str) -> str:
     """What its document is, unless the snippet begins with just that."""
     line = render.plain(hit.description, render.ABOUT_LENGTH)
-    return "" if snippet.startswith(line[:60].rstrip("…")) else line
+    return "" if " ".join(snippet.split()).startswith(line[:60].rstrip("…")) else line
 
 
 def card_id(hit: Hit) -> str:
