@@ -24,6 +24,7 @@ from kbkit.embedding.files import (
     quieten_forks,
     sha256,
 )
+from kbkit.embedding.integer_products import products_overflow, with_integer_products
 from kbkit.embedding.model_config import DenseLayer, ModelConfig, read_config
 from kbkit.embedding.presets import PRESETS, fetched_model
 from kbkit.errors import EmbedderError
@@ -55,6 +56,11 @@ class _Files:
     model: Path
     tokenizer: Path
     config: ModelConfig = field(default_factory=ModelConfig)
+
+    @property
+    def integer(self) -> bool:
+        """Whether it is the packaged MiniLM, whose bytes are multiplied as they are."""
+        return sha256(self.model) == MINILM_MODEL_SHA256
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +105,7 @@ class OnnxEmbedder:
         self._options = _Options.of(spec, files.config)
         self._dense = files.config.dense
         with _opening:  # else two threads would load the same files twice
-            self._session = _session(files.model, file_version(files.model))
+            self._session = _session(files.model, file_version(files.model), files.integer)
             self._tokenizer = _tokenizer(
                 files.tokenizer, file_version(files.tokenizer), self._options.max_length
             )
@@ -292,7 +298,7 @@ def _check_vocabulary(files: _Files, tokens: int) -> None:
 
 
 @lru_cache(maxsize=4)
-def _session(model: Path, _version: tuple[int, int]) -> Any:
+def _session(model: Path, _version: tuple[int, int], integer: bool) -> Any:
     """A session of a model; one a process for the same file, since it holds the weights."""
     try:
         import onnxruntime
@@ -306,9 +312,12 @@ def _session(model: Path, _version: tuple[int, int]) -> Any:
     # the processor for the same vectors
     options.intra_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if products_overflow():
+        options.add_session_config_entry("session.x64quantprecision", "1")
     try:
+        content = with_integer_products(model.read_bytes()) if integer else str(model)
         return onnxruntime.InferenceSession(
-            str(model), sess_options=options, providers=["CPUExecutionProvider"]
+            content, sess_options=options, providers=["CPUExecutionProvider"]
         )
     except Exception as error:  # onnxruntime raises classes of its own extension module
         raise EmbedderError(

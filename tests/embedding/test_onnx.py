@@ -11,6 +11,7 @@ import pytest
 
 from kbkit.embedding import files, onnx, open_embedder
 from kbkit.embedding.files import distribution_file, sha256
+from kbkit.embedding.integer_products import _message, products_overflow, with_integer_products
 from kbkit.errors import ConfigError, EmbedderError
 from kbkit.recipes import OnnxEmbedding
 
@@ -154,3 +155,50 @@ def test_threads_change_no_vector(minilm, monkeypatch, threads):
 def test_preset_and_model_exclude_each_other():
     with pytest.raises(ConfigError, match="either preset or model"):
         OnnxEmbedding(preset="minilm", model="x")
+
+
+def test_integer_products_say_what_the_unpacked_weights_say(minilm):
+    """Against the model as it was packaged, run by onnxruntime itself."""
+    texts = ["How do I delete a file?", "Remove it with os.remove.", "word " * 200, "Schlüssel"]
+    packaged = onnx._session.__wrapped__(MODEL, (0, 0), False)
+    encoded = [minilm._tokenizer.encode(text) for text in texts]
+    for text, tokens in zip(texts, encoded, strict=True):
+        row = np.array([tokens.ids], np.int64)
+        feed = {"input_ids": row, "attention_mask": row * 0 + 1, "token_type_ids": row * 0}
+        (expected,) = packaged.run(None, feed)[:1]
+        expected = expected[0].mean(axis=0) if expected.ndim == 3 else expected[0]
+        assert minilm.embed_query(text) @ expected / np.linalg.norm(expected) > 0.99999
+
+
+def test_texts_of_a_batch_do_not_change_each_other(minilm):
+    text = "How do I delete a file?"
+    alone = minilm.embed_query(text)
+    together = minilm.embed_passages([text, "word " * 240, "$ % &"])[0]
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+def test_no_product_of_unpacked_weights_is_left(minilm):
+    ran = with_integer_products(MODEL.read_bytes())
+    products = [node.op_type for node in _message("Model").FromString(ran).graph.node]
+    assert products.count("MatMulInteger") == 36
+    assert products.count("MatMul") == 12  # of activations with each other, in 6 layers
+    assert len(ran) < MODEL.stat().st_size * 1.01
+
+
+def test_products_are_exact_whatever_the_processor(minilm, monkeypatch):
+    """The way for processors without VNNI gives the same as the other."""
+    monkeypatch.setattr(onnx, "products_overflow", lambda: not products_overflow())
+    other = onnx._session.__wrapped__(MODEL, (0, 0), True)
+    tokens = np.array([minilm._tokenizer.encode("How do I delete a file?").ids], np.int64)
+    feed = {"input_ids": tokens, "attention_mask": tokens * 0 + 1, "token_type_ids": tokens * 0}
+    found, expected = (session.run(None, feed)[0] for session in (other, minilm._session))
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_two_readings_of_onnx_files_do_not_meet():
+    """Another package may bring the schema of ONNX too; messages here have a pool of their own."""
+    from google.protobuf import descriptor_pool
+
+    _message("Model")
+    with pytest.raises(KeyError):
+        descriptor_pool.Default().FindMessageTypeByName("kbkit.Model")
