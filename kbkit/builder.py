@@ -169,6 +169,9 @@ def _build(
 ) -> BuildReport:
     start = time.perf_counter()
     config = recipe.spec
+    if questions and not config.site.questions:
+        site_spec = config.site.model_copy(update={"questions": questions})
+        config = config.model_copy(update={"site": site_spec})
     renewed = IngestReport()
     if recipe.name in workspace:
         kb = workspace[recipe.name]

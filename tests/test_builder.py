@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -314,7 +315,10 @@ def test_the_site_is_built_and_built_again(house):
     report = house.build(site=True)
     assert report.folder == house.folder / "out"
     assert (report.site / "index.html").is_file()
-    assert "The House" in (report.site / "index.html").read_text()
+    home = (report.site / "index.html").read_text()
+    assert "The House" in home
+    assert 'action="search/index.html"' in home
+    assert re.search(r"<li>what colour are plums → <a href=\"[^\"]*plums.html\">Plums</a>", home)
     assert "Black tea steeps for four minutes" in found(report.site)
     assert report.seconds["site"] > 0
     assert dict(report.lines())["site"] == str(report.site / "index.html")

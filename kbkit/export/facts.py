@@ -39,6 +39,19 @@ class SourceFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class ExampleQuestion:
+    """A question that the home page shows.
+
+    Attributes:
+        question: What is asked.
+        uris: The documents that answer it, the best first.
+    """
+
+    question: str
+    uris: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """All of it; what is not known is left empty.
 
@@ -48,6 +61,7 @@ class Facts:
         scores: How often each score from 1 to 5 was given.
         lengths: Length of each chunk in characters.
         sources: Where the documents come from.
+        questions: Examples of what can be asked, with what answers them.
     """
 
     related: Mapping[str, Sequence[Related]] = field(default_factory=dict)
@@ -55,3 +69,4 @@ class Facts:
     scores: Mapping[int, int] = field(default_factory=dict)
     lengths: Sequence[int] = ()
     sources: Sequence[SourceFacts] = ()
+    questions: Sequence[ExampleQuestion] = ()

@@ -15,6 +15,7 @@ MANIFEST = ".kbkit-export.json"
 """Name of the manifest; MkDocs does not publish files that begin with a dot."""
 
 _FORMAT = 1
+_FIRST, _ABOUT = 20, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Manifest:
         title: Its title on the site.
         documents: Path of the page of each document's URI.
         files: Every page that the export wrote.
-        nav: Navigation: ``title``, ``path`` and optionally ``children``.
+        nav: Navigation, the tree of all documents included; see `kbkit.export.pages.navigation`.
         history: From when each document's text is what it is, by URI; see
             `kbkit.export.pages.revisions`.
         fingerprints: What each page of a document was made of, and what it became, by path; see
@@ -91,17 +92,13 @@ class Manifest:
         if not ((directory / MANIFEST).is_file() and (directory / MANIFEST).read_bytes() == data):
             write_file(directory / MANIFEST, data)
 
-    def nav_titles(self) -> dict[str, str]:
-        """The pages that the navigation names, and their names there."""
-        titles: dict[str, str] = {}
-        pending = list(self.nav)
-        while pending:
-            item = pending.pop()
-            children = item.get("children", ())
-            # A section's own page stands below its name, as the first of its entries
-            titles[str(item["path"])] = "Overview" if children else str(item["title"])
-            pending += children
-        return titles
+    def top(self) -> list[dict[str, Any]]:
+        """What a theme's own navigation names of it: how it begins, and what is about it.
+
+        A theme renders all of its navigation anew in every page.
+        """
+        first, last = self.nav[:_FIRST], self.nav[-_ABOUT:]
+        return [*first, *(item for item in last if item not in first)]
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:

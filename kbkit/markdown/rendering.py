@@ -64,6 +64,10 @@ _DAY = '<span class="kb-fetched"></span>'
 _PICTURE = re.compile(r'<span class="kb-picture-(\d+)"></span>')
 _ONWARDS = '<nav class="kb-onwards" aria-label="Related passages and neighbours"%s>\n'
 _UNSEARCHED = ' data-search-exclude="1"'
+_BREADCRUMBS = f'<nav class="kb-breadcrumbs" aria-label="Breadcrumbs"{_UNSEARCHED}>'
+PREVIOUS, NEXT = "Previous: ", "Next: "
+"""How the paragraphs of a document's page begin that lead to the documents around it."""
+_STEPS = {PREVIOUS: "prev", NEXT: "next"}
 
 ResolvePage = Callable[[str], str | None]
 """Turns a relative link to a Markdown file into the address of its page, ``None`` if unknown."""
@@ -116,7 +120,8 @@ def render(
         resolve: Finds the pages that relative links mean.
         document: It is the page of a document: the paragraph after the title tells where that
             comes from, and what follows the last rule leads on. Both are set small and left out
-            of the search. `dated` tells when it was fetched.
+            of the search, as are breadcrumbs, a paragraph before the title of any page. `dated`
+            tells when it was fetched.
         picture: Finds pictures of the export, which stand in the page; all others become links.
     """
     parser = _parser()
@@ -134,6 +139,7 @@ def render(
     if document:
         _mark_meta_line(tokens)
         _mark_onwards(tokens)
+    _mark_breadcrumbs(tokens)
     dirty = parser.renderer.render(tokens, parser.options, env)
     plain = nh3.clean(
         dirty,
@@ -281,8 +287,17 @@ def _unique(anchor: str, used: set[str]) -> str:
     return found
 
 
+def _mark_breadcrumbs(tokens: list[Token]) -> None:
+    """Put the paragraph before the title into an element of its own."""
+    kinds = [token.type for token in tokens[:4]]
+    if kinds == ["paragraph_open", "inline", "paragraph_close", "heading_open"]:
+        tokens[0] = Token("html_block", "", 0, content=_BREADCRUMBS)
+        tokens[2] = Token("html_block", "", 0, content="</nav>\n")
+
+
 def _mark_meta_line(tokens: list[Token]) -> None:
-    for number, token in enumerate(tokens):
+    title = next((n for n, token in enumerate(tokens) if token.type == "heading_open"), 0)
+    for number, token in enumerate(tokens[title:], title):
         if token.type == "paragraph_open":
             token.attrSet("class", "kb-meta")
             token.attrSet("data-search-exclude", "1")
@@ -308,6 +323,13 @@ def _mark_onwards(tokens: list[Token]) -> None:
     """Put what follows the last rule into an element of its own, in place of the rule."""
     rules = [n for n, token in enumerate(tokens) if token.type == "hr" and token.level == 0]
     if rules:
+        for opened, inline in pairwise(tokens[rules[-1] :]):
+            step = _STEPS.get((inline.children or [inline])[0].content)
+            if opened.type == "paragraph_open" and step:
+                opened.attrSet("class", f"kb-{step}")
+                for link in inline.children or []:
+                    if link.type == "link_open":
+                        link.attrSet("rel", step)
         begin = Token("html_block", "", 0, content=_ONWARDS % _UNSEARCHED)
         tokens[rules[-1]] = begin
         tokens.append(Token("html_block", "", 0, content="</nav>\n"))

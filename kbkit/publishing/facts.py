@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.export.facts import Facts, Related, SourceFacts
+from kbkit.export.facts import ExampleQuestion, Facts, Related, SourceFacts
+from kbkit.feedback.evaluation_set import is_page
 from kbkit.models import Document
+from kbkit.recipes import Question
 from kbkit.stores.catalog import ratings, reading, runs
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.snapshots.snapshot import Snapshot
@@ -22,13 +24,16 @@ _ROWS = 256
 """Documents that are compared with all others at once, so that the products stay small."""
 
 
-def gather_facts(transaction: Transaction, kb_id: str, snapshot: Snapshot) -> Facts:
+def gather_facts(
+    transaction: Transaction, kb_id: str, snapshot: Snapshot, questions: Sequence[Question] = ()
+) -> Facts:
     """Gather all of it in one reading transaction.
 
     Args:
         transaction: The transaction.
         kb_id: Of the knowledge base.
         snapshot: Of the version that the transaction sees.
+        questions: What the home page shows that can be asked.
     """
     scores = {(r.target.id, r.rater, r.query): r.score for r in ratings.listed(transaction, kb_id)}
     return Facts(
@@ -37,7 +42,24 @@ def gather_facts(transaction: Transaction, kb_id: str, snapshot: Snapshot) -> Fa
         scores=Counter(scores.values()),
         lengths=reading.chunk_lengths(transaction, kb_id),
         sources=[_source(transaction, row) for row in runs.list_sources(transaction, kb_id)],
+        questions=_examples(transaction, snapshot, questions),
     )
+
+
+def _examples(
+    transaction: Transaction, snapshot: Snapshot, questions: Sequence[Question]
+) -> list[ExampleQuestion]:
+    """Questions with the documents that answer them, which they name by ends of URIs."""
+    if not questions:
+        return []
+    uris = sorted(reading.uris_of(transaction, snapshot.document_ids).values())
+    return [
+        ExampleQuestion(
+            question.question,
+            tuple(uri for suffix in question.relevant for uri in uris if is_page(uri, suffix)),
+        )
+        for question in questions
+    ]
 
 
 class StoredDocuments:

@@ -105,7 +105,10 @@ class Publisher:
                 site,
                 on_progress,
                 facts=gather_facts(
-                    transaction, self.kb_id, self.stores.snapshots.made(transaction, row)
+                    transaction,
+                    self.kb_id,
+                    self.stores.snapshots.made(transaction, row),
+                    site.questions,
                 ),
             )
         _tell(on_progress, "index", 0, "search index")

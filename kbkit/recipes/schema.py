@@ -218,6 +218,15 @@ class StorageSpec(Spec):
     Adding is then about three times slower."""
 
 
+class Question(Spec):
+    """A golden question: what somebody asks, and the pages that answer it."""
+
+    question: str = Field(min_length=1)
+    """The question."""
+    relevant: tuple[str, ...] = Field(min_length=1)
+    """URI suffixes of pages that answer it; the first is the best."""
+
+
 class SiteSpec(Spec):
     """What the exported site says."""
 
@@ -227,15 +236,9 @@ class SiteSpec(Spec):
     """Address it will be published at (canonical links, sitemap)."""
     directory: str = ""
     """Folder of the exported MkDocs project; by default `export/NAME` in the workspace."""
-
-
-class Question(Spec):
-    """A golden question: what somebody asks, and the pages that answer it."""
-
-    question: str = Field(min_length=1)
-    """The question."""
-    relevant: tuple[str, ...] = Field(min_length=1)
-    """URI suffixes of pages that answer it; the first is the best."""
+    questions: tuple[Question, ...] = ()
+    """Questions that its home page shows with what answers them; by default a recipe's golden
+    ones."""
 
 
 class KnowledgeBaseSpec(Spec):

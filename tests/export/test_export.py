@@ -11,7 +11,7 @@ from filelock import FileLock
 
 from kbkit.errors import ConflictError, ExportError
 from kbkit.export import Facts, export_pages
-from kbkit.export.facts import Related
+from kbkit.export.facts import ExampleQuestion, Related
 from kbkit.export.manifest import MANIFEST, Manifest
 from kbkit.models import DocumentState
 from kbkit.recipes import SiteSpec
@@ -45,7 +45,7 @@ def test_a_document_becomes_a_page(tmp_path, document, info):
         "tags": ["a", "b"],
     }
     text = body(path)
-    assert text.startswith("\n# Start {#start}\n")
+    assert text.startswith("\n[notes](../../../index.md)\n\n# Start {#start}\n\nSource: ")
     assert "[https://example.org/guide/start.html](https://example.org/guide/start.html)" in text
     assert "[reference](../../../types/reference.md) · text of 2026-11-21 · " in text
     assert "[\\#a](../../../tags/a-" in text
@@ -54,15 +54,41 @@ def test_a_document_becomes_a_page(tmp_path, document, info):
     assert report.written == len(Manifest.read(tmp_path).files) - 1  # the long text counts apart
 
 
-def test_the_home_page_has_the_figures(tmp_path, document, info):
+def test_the_figures_have_a_page_of_their_own(tmp_path, document, info):
     pages = [document(f"https://h/{part}/{n}", title=f"{part} {n}") for part in "ab"
              for n in range(4)]  # fmt: skip
     export_pages(info(description="All of it", documents=8), pages, tmp_path, SITE)
+    figures = (tmp_path / "figures.md").read_text("utf-8")
+    for shown in ("| Documents | [8]", "3,210", "| Sections | 2 |", "8 [reference]",
+                  "crawl, package", "| Fetched | 2026-11-21 |", ".svg)"):  # fmt: skip
+        assert shown in figures
     home = (tmp_path / "index.md").read_text("utf-8")
-    for shown in ("All of it", "| Documents | [8]", "3,210", "| Sections | 2 |", "8 [reference]",
-                  "crawl, package", "| Fetched | 2026-11-21 |"):  # fmt: skip
-        assert shown in home
-    assert home.count("(4 documents)") == 2
+    assert "All of it" in home
+    assert "[figures](figures.md)" in home
+    assert not {"3,210", "| Chunks", ".svg"} & set(home.split())
+
+
+def test_the_home_page_shows_questions_and_what_sections_begin_with(tmp_path, document, info):
+    pages = [document(f"https://h/{part}/{n}", title=f"{part} {n}") for part in "ab"
+             for n in range(7)]  # fmt: skip
+    pages[0] = replace(pages[0], description="How it begins. " + "word " * 40)
+    front = replace(document("https://h/index.html", title="Front"), description="What it is")
+    asked = [
+        ExampleQuestion("Where *is* it?\n", ("https://h/none", "https://h/b/1", "https://h/b/2")),
+        ExampleQuestion("Who knows?", ("https://h/none",)),
+    ]
+    export_pages(info(), [*pages, front], tmp_path, SITE, facts=Facts(questions=asked))
+    home = (tmp_path / "index.md").read_text("utf-8")
+    assert "\n\nWhat it is\n" in home  # where nobody said what the knowledge base is
+    question = "- Where \\*is\\* it? → [b 1](pages/h/b/1.md), [b 2](pages/h/b/2.md)\n"
+    assert f"## Questions that it answers\n\n{question}\n## " in home
+    assert "Who knows" not in home
+    begins = home.split("## [a](sections/a-")[1].split("## ")[0]
+    assert "- [a 0](pages/h/a/0.md): How it begins. word word" in begins
+    assert "a 4" in begins
+    assert "a 5" not in begins
+    assert "[All 7 documents](sections/a-" in begins
+    assert "## More documents\n\n- [Front](pages/h/index.md): What it is\n" in home
 
 
 def test_exporting_again_touches_nothing(tmp_path, document, info):
@@ -70,7 +96,7 @@ def test_exporting_again_touches_nothing(tmp_path, document, info):
     export_pages(info(), pages, tmp_path, SITE)
     times = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("[!.]*")}
     report = export_pages(info(), pages, tmp_path, SITE)
-    assert (report.written, report.unchanged, report.removed) == (0, 11, 0)
+    assert (report.written, report.unchanged, report.removed) == (0, 12, 0)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("[!.]*")} == times
 
 
@@ -83,7 +109,7 @@ def test_fetching_again_what_has_not_changed_rewrites_no_page_of_a_document(
     later = [replace(page, fetched_at=page.fetched_at + timedelta(days=9)) for page in pages]
     export_pages(info(), later, tmp_path, SITE)
     changed = {path.name for path, time in times.items() if path.stat().st_mtime_ns != time}
-    assert changed == {"index.md", "about.md", "documents.json", "documents-by-type.svg"}
+    assert changed == {"figures.md", "about.md", "documents.json", "documents-by-type.svg"}
     known = json.loads((tmp_path / "documents.json").read_text())["documents"]
     assert {(each["fetched"], each["since"]) for each in known} == {("2026-11-30", "2026-11-21")}
     last = [*later[1:], replace(later[0], content="other")]
@@ -108,14 +134,17 @@ def test_only_what_changed_is_written_and_what_vanished_is_removed(tmp_path, doc
     assert not (tmp_path / "pages/h/a/4.md").exists()
     export_pages(info(documents=0), [], tmp_path, SITE)
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.md")}
-    assert left == {"index.md", "browse.md", "about.md", "own.md", "pages/h/mine.md"}
+    assert left == {
+        *("index.md", "browse.md", "figures.md", "about.md"),
+        *("own.md", "pages/h/mine.md"),
+    }
     assert not (tmp_path / "pages/h/a").exists()
 
 
 def test_a_page_that_somebody_changed_is_put_right(tmp_path, document, info):
     pages = [document("https://h/a", "text")]
     export_pages(info(), pages, tmp_path, SITE)
-    path = tmp_path / "pages/h/a.md"
+    path = tmp_path / "pages/h/a/index.md"
     text = path.read_text("utf-8")
     path.write_text("spoilt")
     assert export_pages(info(), pages, tmp_path, SITE).written == 1
@@ -143,7 +172,8 @@ def test_what_others_rate_and_what_is_near_stands_on_the_page(tmp_path, document
     assert "none" not in text
     assert "rated 4.2 of 5 by 3 people" in text
     assert front_matter(tmp_path / "pages/h/one.md")["rating"] == 4.25
-    assert "· [Two](two.md) →\n" in text
+    assert "\n\nNext: [Two](two.md)\n\n" in text
+    assert "\n\nPrevious: [https://h/one](one.md)\n\n" in body(tmp_path / "pages/h/two.md")
 
 
 def test_files_of_others_are_never_overwritten(tmp_path, document, info):
@@ -176,7 +206,7 @@ def test_documents_that_are_gone_have_no_page_and_stale_ones_say_so(tmp_path, do
 def test_a_title_cannot_break_out(tmp_path, document, info):
     title = "x\n---\ntemplate: evil.html\n# y {#z onclick=alert(1)} <script> [a](b) | `c` {{ d }}"
     export_pages(info(), [document("https://h/a", "text", title=title)], tmp_path, SITE)
-    path = tmp_path / "pages/h/a.md"
+    path = tmp_path / "pages/h/a/index.md"
     meta = front_matter(path)
     assert set(meta) == {"title", "source", "document_type", "since"}
     assert "<" not in meta["title"]
@@ -201,26 +231,34 @@ def test_long_lists_are_divided(tmp_path, document, info):
     assert "Page [1](" in second.read_text("utf-8")
 
 
-def test_the_navigation_stays_small(tmp_path, document, info):
+def test_a_themes_navigation_stays_small(tmp_path, document, info):
     pages = [document(f"https://h/s{part}/{n}") for part in range(40) for n in range(3)]
     export_pages(info(), pages, tmp_path, SITE)
-    assert len(Manifest.read(tmp_path).nav_titles()) <= 25
-    assert (tmp_path / "index.md").read_text("utf-8").count("(3 documents)") == 40
+    assert len(Manifest.read(tmp_path).top()) <= 25
+    assert (tmp_path / "index.md").read_text("utf-8").count("/1](pages/") == 12
+    assert (tmp_path / "index.md").read_text("utf-8").count("(3 documents)") == 28
 
 
-def test_the_navigation_names_all_documents_of_a_short_manual(tmp_path, document, info):
+def test_the_navigation_is_the_whole_tree(tmp_path, document, info):
     pages = [document(f"https://h/{part}/{n}", title=f"{part}{n}") for part in "ab" for n in "123"]
-    export_pages(info(), [*pages, document("https://h/", title="<b>Home")], tmp_path, SITE)
-    titles = list(Manifest.read(tmp_path).nav_titles().values())
-    assert {"a1", "a2", "a3", "b1", "b2", "b3", "<b>Home"} < set(titles)
-    assert titles.count("Overview") == 2
+    guide = document("https://h/a/", title="The a")
+    export_pages(info(), [*pages, guide, document("https://h/", title="<b>Home")], tmp_path, SITE)
+    nav = Manifest.read(tmp_path).nav
+    assert [item["title"] for item in nav] == [
+        "Home", "<b>Home", "The a", "b", "By type and tag", "Figures", "Where this comes from"
+    ]  # fmt: skip
+    assert nav[2]["path"] == "pages/h/a/index.md"
+    assert nav[2]["list"].startswith("sections/a-")
+    assert nav[3]["path"].startswith("sections/b-")
+    for item, names in zip(nav[2:4], (("a1", "a2", "a3"), ("b1", "b2", "b3")), strict=True):
+        assert tuple(child["title"] for child in item["children"]) == names
 
 
 def test_progress_is_reported(tmp_path, document, info):
     seen = []
     export_pages(info(), [document("https://h/a")], tmp_path, SITE, seen.append)
-    assert [(step.stage, step.done) for step in seen] == [("export", n + 1) for n in range(7)]
-    assert {step.total for step in seen} == {7}
+    assert [(step.stage, step.done) for step in seen] == [("export", n + 1) for n in range(8)]
+    assert {step.total for step in seen} == {8}
 
 
 def test_an_export_that_was_killed_is_resumed(tmp_path, document, info):

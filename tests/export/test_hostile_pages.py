@@ -139,7 +139,7 @@ def test_programs_get_what_was_said_as_data(site):
 
 
 def test_pictures_of_the_export_stand_on_its_own_pages_only(site):
-    home = (site / "site/index.html").read_text("utf-8")
+    home = (site / "site/figures.html").read_text("utf-8")
     assert home.count('<svg xmlns="http://www.w3.org/2000/svg" width="640"') == 3
     for picture in (site / "docs/plots").iterdir():
         assert set(re.findall(r"<(\w+)", picture.read_text())) <= {"svg", "text", "rect", "title"}

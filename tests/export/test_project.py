@@ -52,6 +52,9 @@ def built(tmp_path_factory, document, info, hostile) -> Path:
     return directory
 
 
+STEPS = ("prev", "next")
+
+
 def page(built: Path, stem: str) -> Path:
     return next((built / "site" / "pages").rglob(f"{stem}.html"))
 
@@ -62,8 +65,11 @@ def hostile_page(built: Path) -> Path:
 
 def test_the_built_page_of_a_hostile_document_holds_nothing_active(built):
     path = hostile_page(built)
-    elements = Page(path).elements
-    ordinary = Page(page(built, "install")).elements
+    elements, ordinary = (
+        # the first page and the last have fewer of those that lead to their neighbours
+        [(tag, attrs) for tag, attrs in Page(each).elements if attrs.get("rel") not in STEPS]
+        for each in (path, page(built, "install"))
+    )
     count = lambda found, tag: sum(name == tag for name, _ in found)  # noqa: E731
     for tag in ("script", "style", "iframe", "base", "form", "input", "img", "meta", "link"):
         assert count(elements, tag) == count(ordinary, tag), tag

@@ -1,11 +1,24 @@
 from __future__ import annotations
 
-from kbkit.export.pages.reading_order import contents_links
-from kbkit.export.pages.sections import natural_key, section_tree
+from kbkit.export.pages.contents import ContentsLink, contents_links
+from kbkit.export.pages.sections import Section, natural_key, section_tree
+from kbkit.models.navigation import Crumb, Navigation
 
 
 def names(section):
     return {inner.label: names(inner) for inner in section.sections}
+
+
+def shape(section):
+    """Names of documents and, of sections, their page and what is in them."""
+    return [
+        item.rpartition("/")[2] if isinstance(item, str) else (item.label, shape(item))
+        for item in section.items
+    ]
+
+
+def listed(*addresses, under=()):
+    return [ContentsLink(address, tuple((name, "") for name in under)) for address in addresses]
 
 
 def test_folders_above_all_documents_are_skipped():
@@ -27,25 +40,32 @@ def test_small_folders_belong_to_their_parents():
     assert root.documents == ["https://h/small/x", "https://h/y"]
 
 
-def test_dotted_names_make_sections():
+def test_what_is_called_as_a_folder_introduces_it():
     uris = [f"python:p.{cls}.m{n}" for cls in ("DataFrame", "Series") for n in range(4)]
-    root = section_tree([*uris, "python:p.DataFrame", "python:p.read_csv"])
+    root = section_tree([*uris, "python:p.DataFrame", "python:p.read_csv", "python:p"])
     assert names(root) == {"DataFrame": {}, "Series": {}}
-    assert root.documents == ["python:p.DataFrame", "python:p.read_csv"]
+    assert root.documents == ["python:p", "python:p.read_csv"]
+    assert [section.page for section in root.sections] == ["python:p.DataFrame", ""]
+    assert [section.size for section in root.sections] == [5, 4]
 
 
 def test_every_document_is_in_exactly_one_section():
     uris = [f"https://h/{a}/{b}/{c}/{d}/{e}/x" for a in "12" for b in "123" for c in "12"
             for d in "12" for e in "1234"]  # fmt: skip
     root = section_tree(uris)
-    listed = root.documents + [uri for _, section in root.walk() for uri in section.documents]
-    assert sorted(listed) == sorted(uris)
+    assert sorted(root.reading()) == sorted(uris)
     assert root.size == len(uris)
 
 
 def test_folders_that_lead_to_one_other_are_joined():
     uris = [f"https://h/a/{n}" for n in range(3)] + [f"https://h/b/c/d/{n}" for n in range(3)]
     assert names(section_tree(uris)) == {"a": {}, "b / c / d": {}}
+
+
+def test_an_address_of_a_thousand_folders_is_no_deeper_than_others():
+    deep = [f"https://h/{'d/' * 2_000}{n}" for n in range(3)]
+    root = section_tree([*deep, "https://h/a"])
+    assert sorted(root.reading()) == sorted([*deep, "https://h/a"])
 
 
 def test_an_empty_knowledge_base_has_a_root():
@@ -62,19 +82,110 @@ def test_contents_pages_say_in_which_order_a_site_reads():
     root = section_tree(
         uris,
         {
-            "https://h/index.html": ["https://h/guide", "https://h/api/1.html"],
-            "https://h/guide/": ["https://h/guide/3.html", "https://h/guide/1.html"],
+            "https://h/index.html": listed("https://h/guide", "https://h/api/1.html"),
+            "https://h/guide/": listed("https://h/guide/3.html", "https://h/guide/1.html"),
         },
+        labels={"https://h/guide/": "The guide"},
     )
-    assert [section.label for section in root.sections] == ["guide", "api"]
-    guide, api = (section.documents for section in root.sections)
-    assert guide == [f"https://h/guide/{name}" for name in ("", "3.html", "1.html", "2.html")]
-    assert api == [f"https://h/api/{n}.html" for n in (1, 2, 3)]
-    assert root.documents == ["https://h/index.html", "https://h/about.html"]
+    guide, api = root.sections
+    assert (guide.label, guide.page, api.label) == ("The guide", "https://h/guide/", "api")
+    assert guide.documents == [f"https://h/guide/{n}.html" for n in (3, 1, 2)]
+    assert api.documents == [f"https://h/api/{n}.html" for n in (1, 2, 3)]
+    assert root.items == ["https://h/index.html", guide, api, "https://h/about.html"]
+
+
+def test_what_a_contents_page_lists_under_a_heading_is_a_section():
+    uris = [f"https://h/{name}" for name in ("index.html", "a", "b", "c", "d", "how/x", "how/y")]
+    contents = listed("https://h/c", "https://h/a", "https://h/how/y", under=("Guides",))
+    root = section_tree(uris, {"https://h/index.html": contents})
+    assert shape(root) == ["index.html", ("Guides", ["c", "a", "y"]), "b", "d", "x"]
+
+
+def test_a_section_with_a_contents_page_of_its_own_is_not_divided_from_above():
+    uris = [f"https://h/how/{name}" for name in ("index.html", "a", "b", "c")]
+    uris += ["https://h/index.html", "https://h/z"]
+    contents = listed("https://h/how/a", "https://h/how/b", "https://h/how/c", under=("Parts",))
+    root = section_tree(uris, {"https://h/index.html": contents}, labels={uris[0]: "How"})
+    assert shape(root) == ["index.html", ("How", ["a", "b", "c"]), "z"]
+
+
+def test_breadcrumbs_say_what_belongs_where_and_next_says_in_which_order():
+    site = "https://h/docs/"
+    home, guide = Crumb("Home", f"{site}index.html"), Crumb("Guide", f"{site}guide.html")
+    out = Crumb("Company", "https://company.example/")
+    following = {"guide": "z", "z": "a", "a": "m", "m": "index"}
+    places = {
+        f"{site}{name}.html": Navigation((out, home, *crumbs), f"{site}{following[name]}.html")
+        for name, crumbs in {
+            "guide": (), "z": (guide,), "a": (guide, Crumb("More")), "m": (guide, Crumb("More")),
+        }.items()
+    }  # fmt: skip
+    uris = [f"{site}index.html", f"{site}b.html", *places]
+    root = section_tree(uris, {}, places, {f"{site}guide.html": "The guide"})
+    assert shape(root) == ["index.html", ("The guide", ["z.html", "a.html", "m.html"]), "b.html"]
+    more = {f"{site}{n}.html": Navigation((home, guide, Crumb("More"))) for n in "pq"}
+    root = section_tree([*uris, *more], {}, {**places, **more}, {})
+    assert [names(each) for each in root.sections] == [{"More": {}}]
+
+
+def test_pages_that_stand_above_each_other_are_all_there():
+    uris = [f"https://h/{name}" for name in "abcd"]
+    turned = {uri: Navigation((Crumb("x", uris[n - 1]),)) for n, uri in enumerate(uris)}
+    root = section_tree(uris, {}, {**turned, uris[3]: Navigation((Crumb("x", uris[3]),))})
+    assert sorted(root.reading()) == uris
+
+
+def test_navigation_is_bounded_whoever_wrote_it():
+    for odd in (7, "x", [["a"]], [[1, 2]], [["a", "b", "c"]], None):
+        assert not Navigation.of({"breadcrumbs": odd, "next": 3})
+    many = [[f"t{n}\u202e\n{'x' * 999}", "u" * 5_000] for n in range(99)]
+    told = Navigation.of({"breadcrumbs": [*many, [" ", "u"]], "next": "https://h/\n"})
+    assert told.next == ""
+    assert told.breadcrumbs is not None
+    assert len(told.breadcrumbs) == 12
+    assert all(len(crumb.title) <= 200 and not crumb.uri for crumb in told.breadcrumbs)
+    assert Navigation.of(told.to_metadata()) == told
+
+
+CONTENTS = """# H
+[b](b.html#x) and ![a](<https://h/a b.png>) [b](./b.html) [up](../) [bad](http://[)
+
+## Guide
+
+- [One](one.html) about [two](two.html)
+    - [Two](two.html)
+    - Group
+        - **[Three](three.html)**
+-   -   [Six](six.html)
+
+```
+- [no](no.html)
+```
+
+## **Ref** {#ref}
+
+1. [Five](five.html#x)
+"""
 
 
 def test_only_contents_pages_are_read_for_their_links():
-    text = "[b](b.html#x) and ![a](<https://h/a b.png>) [b](./b.html) [up](../) [bad](http://[)"
-    assert contents_links("https://h/guide/page.html", text) == ()
-    linked = ("https://h/guide/b.html", "https://h/a b.png", "https://h")
-    assert contents_links("https://h/guide/", text) == linked
+    assert contents_links("https://h/guide/page.html", CONTENTS) == ()
+    found = contents_links("https://h/guide/", CONTENTS)
+    assert [link.address for link in found] == [
+        "https://h/guide/b.html", "https://h/a b.png", "https://h", "https://h/guide/one.html",
+        "https://h/guide/two.html", "https://h/guide/three.html", "https://h/guide/six.html",
+        "https://h/guide/five.html",
+    ]  # fmt: skip
+    one = ("One", "https://h/guide/one.html")
+    trails = {link.address.rpartition("/")[2]: link.trail for link in found if link.trail}
+    assert trails == {
+        "one.html": (("Guide", ""),),
+        "two.html": (("Guide", ""), one),
+        "three.html": (("Guide", ""), one, ("Group", "")),
+        "six.html": (("Guide", ""),),
+        "five.html": (("Ref", ""),),
+    }
+
+
+def test_a_sections_size_counts_its_page():
+    assert Section((), page="a", items=["b", Section((), page="c", items=["d"])]).size == 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,17 @@ LEVELS = 7
 
 def encode_shard(values: Mapping[str, Any]) -> bytes:
     """The script that a shard is."""
-    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    return encode_call("kbkitShard", [values])
+
+
+def encode_call(function: str, arguments: Sequence[Any]) -> bytes:
+    """A script that calls a function with JSON values."""
+    text = ",".join(
+        json.dumps(each, ensure_ascii=False, separators=(",", ":")) for each in arguments
+    )
     # the two line ends that JSON allows in strings and old scripts do not
     text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    return (_BEFORE + text + _BEHIND).encode("utf-8", "replace")
+    return f"{function}({text});\n".encode("utf-8", "replace")
 
 
 def decode_shard(data: bytes) -> dict[str, Any]:

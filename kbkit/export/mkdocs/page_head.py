@@ -7,7 +7,7 @@ import hashlib
 import html
 import re
 
-from kbkit.export.mkdocs.page_style import STYLE
+from kbkit.export.mkdocs.scripts import page_style, scripts
 
 _CHARSET = '<meta charset="utf-8">'
 _POLICY = '<meta http-equiv="Content-Security-Policy" content="{}">'
@@ -40,20 +40,28 @@ def content_security_policy(shell: str) -> str:
     )
 
 
-def add_head(output: str, content: str = "", style: str = "") -> str:
+def add_head(output: str, content: str = "", style: str = "", assets: str = "") -> str:
     """A page with our style, and a policy: a second wall behind the renderer.
 
     Args:
         output: The page as the theme made it.
         content: What documents say in it, which is nothing that a policy could allow.
         style: Rules for this kind of page.
+        assets: Address of the folder of scripts and styles, from an exported page; without it the
+            style stands in the page.
     """
     shell = output.replace(content, "") if content else output
     # The encoding has to stand in the first kilobyte, which the policy fills
     output = output.replace(_CHARSET, "", 1)
     head = f"<head>{_CHARSET}{_POLICY.format(content_security_policy(shell))}"
     output = output.replace("<head>", head, 1)
-    return output.replace("</head>", f"<style>{STYLE}{style}</style></head>", 1)
+    if assets:
+        ends = f'<link rel="stylesheet" href="{assets}/{scripts()["pages.css"][0]}">'
+        ends += f'<script src="{assets}/{scripts()["contents.js"][0]}" defer></script>'
+    else:
+        style = page_style() + style
+    ends = (ends if assets else "") + (f"<style>{style}</style>" if style else "")
+    return output.replace("</head>", f"{ends}</head>", 1)
 
 
 def description(content: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import posixpath
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,9 @@ from kbkit.export.mkdocs.keyword_index import add_name_parts
 from kbkit.export.mkdocs.page_head import add_head
 from kbkit.export.mkdocs.recipe_export import export_recipe
 from kbkit.export.mkdocs.render_cache import RenderCache
-from kbkit.export.mkdocs.scripts import search_style
-from kbkit.export.mkdocs.search_box import PAGE, SiteSearch
+from kbkit.export.mkdocs.scripts import search_style, write_scripts
+from kbkit.export.mkdocs.search_box import ASSETS, PAGE, SiteSearch
+from kbkit.export.mkdocs.sidebar import FOLDER, Sidebar, with_sidebar
 from kbkit.export.mkdocs.site_pages import ExportedPage, SearchPage
 from kbkit.export.pages.machine_readable import publish_documents, read_documents
 
@@ -100,7 +102,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         cache = self.config.cache_dir
         self.renderer = RenderCache(_resolve(config, cache) if cache and self.exports else None)
         for prefix, manifest in self.exports.items():
-            titles = manifest.nav_titles()
+            titles = {item["path"]: str(item["title"]) for item in manifest.top()}
             fetched = {
                 document["page"]: str(document.get("fetched", ""))
                 for document in read_documents(Path(config.docs_dir, prefix))["documents"]
@@ -115,10 +117,12 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
                     # MkDocs puts titles into pages as they are
                     title = html.escape(titles[path]) if path in titles else None
                     page = ExportedPage(title, file, config)
+                    page.prefix, page.path = prefix, path
                     page.renderer = self.renderer
+                    page.is_document = path in fetched
                     page.checked = fetched.get(path, "")
                     # Pages of documents have none, whatever the documents say
-                    page.pictures = frozenset() if path in fetched else pictures
+                    page.pictures = frozenset() if page.is_document else pictures
                     page.found = self.search.covers(prefix)
         if self.search.kbs:
             file = File.generated(config, PAGE, content="")
@@ -127,9 +131,27 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         self.files = files
         return files
 
+    def on_nav(self, nav: Any, *, config: MkDocsConfig, files: Files) -> Any:
+        """Read the trees of the exports; a page's neighbours are those of its source."""
+        home = files.get_file_from_path("index.md")
+        self.sidebars: dict[str, Sidebar] = {}
+        for prefix, manifest in self.exports.items():
+            address = partial(self._url, prefix)
+            site = (config.site_name, home.url) if home and prefix != "." else None
+            self.sidebars[prefix] = Sidebar(manifest.nav, address, site)
+            for path in manifest.files:
+                if page := self._page(prefix, path):
+                    page.previous_page = page.next_page = None
+            found = (self._page(prefix, path) for path in self.sidebars[prefix].reading())
+            for one, other in pairwise(page for page in found if page and page.is_document):
+                one.next_page, other.previous_page = other, one
+        return nav
+
     def on_env(self, env: Any, *, config: MkDocsConfig, files: Files) -> None:
         """Keep the pages, all of which have been rendered now."""
         self.renderer.close()
+        if self.exports and config.theme.name == "material":
+            env.loader = with_sidebar(env.loader)
 
     # After the search plugin, which is three times faster on plain code
     @event_priority(-100)
@@ -138,6 +160,10 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         if isinstance(page, ExportedPage):
             page.content = page.coloured.replace(' data-search-exclude="1"', "")
             page.coloured = ""
+            page.sidebar = self.sidebars[page.prefix].of(page.path, page.url)
+            if page.is_home and page.found:
+                up, directories = "../" * page.url.count("/"), config.use_directory_urls
+                page.add_form(self.search.form(page.prefix, up, directories=directories))
         return context
 
     # After plugins that add scripts of theirs, which the policy has to know
@@ -148,7 +174,8 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             output = self.search.add_box(output)
         if isinstance(page, ExportedPage):
             output = self.search.delay_copy_buttons(output) if self.search.kbs else output
-            return add_head(output, page.content or "")
+            assets = "../" * page.url.count("/") + ASSETS
+            return add_head(output, page.content or "", assets=assets)
         return add_head(output, style=search_style()) if isinstance(page, SearchPage) else output
 
     def on_post_template(
@@ -168,7 +195,10 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
     @event_priority(-100)
     def on_post_build(self, *, config: MkDocsConfig) -> None:
         """Write what programs read, and what searches the site."""
+        if self.exports:
+            write_scripts(Path(config.site_dir, ASSETS))
         for prefix in self.exports:
+            self.sidebars[prefix].write(Path(config.site_dir, ASSETS, FOLDER))
             publish_documents(
                 Path(config.docs_dir, prefix),
                 Path(config.site_dir, prefix),
@@ -182,10 +212,22 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         else:
             add_name_parts(Path(config.site_dir, "search", "search_index.json"))
 
+    def _file(self, prefix: str, path: str) -> File | None:
+        return self.files.get_file_from_path(posixpath.normpath(posixpath.join(prefix, path)))
+
+    def _page(self, prefix: str, path: str) -> ExportedPage | None:
+        file = self._file(prefix, path)
+        return file.page if file and isinstance(file.page, ExportedPage) else None
+
+    def _url(self, prefix: str, path: str) -> str | None:
+        """Address of a page of an export, from the site's root."""
+        file = self._file(prefix, path)
+        return None if file is None else file.url
+
     def _address(self, prefix: str, path: str) -> str | None:
         """Address of a page of an export, relative to the export's own."""
-        file = self.files.get_file_from_path(posixpath.normpath(posixpath.join(prefix, path)))
-        return None if file is None else posixpath.relpath(file.url, prefix) + _slash(file.url)
+        url = self._url(prefix, path)
+        return None if url is None else posixpath.relpath(url, prefix) + _slash(url)
 
 
 def _title(file: File) -> str:
@@ -202,10 +244,8 @@ def _nav(prefix: str, manifest: Manifest) -> list[dict[str, Any]]:
     """The navigation of one export in the form of ``mkdocs.yml``."""
 
     def entry(item: dict[str, Any]) -> dict[str, Any]:
-        title = html.escape(item["title"])
-        path = posixpath.normpath(posixpath.join(prefix, item["path"]))
-        if not item.get("children"):
-            return {title: path}
-        return {title: [path, *map(entry, item["children"])]}
+        return {
+            html.escape(item["title"]): posixpath.normpath(posixpath.join(prefix, item["path"]))
+        }
 
-    return [entry(item) for item in manifest.nav]
+    return [entry(item) for item in manifest.top()]

@@ -1,4 +1,4 @@
-"""The scripts of the site's search, as files with names that say what they hold.
+"""Scripts and styles of exported sites, as files with names that say what they hold.
 
 They are kept as modules. Where a site has no server, and in the workers of some browsers, modules
 cannot be loaded, so what belongs together goes into one classic script.
@@ -17,20 +17,36 @@ _EXPORT = re.compile(r"^export \{([^}]*)\};\n", re.MULTILINE)
 _COMMENT = re.compile(
     r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/[ \t]*|//[^\n]*)\n", re.MULTILINE | re.DOTALL
 )
+_STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_SPACE = re.compile(r"\s+")
 
 _MODULE = "module_"  # a module may export something of its own name
 _ENTRIES = {"engine": "service"}
 """Scripts that are made of several modules, and the module that needs the others."""
-_PLAIN = ("boot", "worker", "page", "missing", "reading", "passage")
+_PLAIN = ("boot", "worker", "page", "missing", "reading", "passage", "contents")
 """Scripts that are one file."""
 
 
 @cache
 def scripts() -> dict[str, tuple[str, bytes]]:
-    """Each script of the search: the name of its file, and what it holds."""
+    """Each script, and the style of pages: the name of its file, and what it holds."""
     texts = {f"{name}.js": bundle(entry) for name, entry in _ENTRIES.items()}
     texts |= {f"{name}.js": _COMMENT.sub("", _read(f"{name}.js")) for name in _PLAIN}
+    texts["pages.css"] = page_style()
     return {name: _hashed(name, text.encode()) for name, text in texts.items()}
+
+
+def write_scripts(folder: Path) -> None:
+    """Write all of them into a folder of a site."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, data in scripts().values():
+        (folder / file).write_bytes(data)
+
+
+@cache
+def page_style() -> str:
+    """How exported pages look beyond the theme."""
+    return _SPACE.sub(" ", _STYLE_COMMENT.sub("", _read("pages.css")))
 
 
 @cache

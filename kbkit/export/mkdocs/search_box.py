@@ -17,7 +17,7 @@ from kbkit.export.mkdocs.guides_index import guides_content
 from kbkit.export.mkdocs.keyword_index import take_entries
 from kbkit.export.mkdocs.not_found import not_found_page, write_page_list
 from kbkit.export.mkdocs.scripts import scripts
-from kbkit.export.mkdocs.search_page import search_page
+from kbkit.export.mkdocs.search_page import home_form, search_page
 
 ASSETS = "assets/kbkit"
 """Where a site has the scripts of its search."""
@@ -92,6 +92,17 @@ class SiteSearch:
         output = output.replace(_DIALOG, f'{_DIALOG} aria-label="Search"', 1)
         return _add_boot_script(output)
 
+    def form(self, prefix: str, up: str, *, directories: bool) -> str:
+        """The HTML of a field on the home page of an export that leads to the search page.
+
+        Args:
+            prefix: Folder of the export.
+            up: Leads from the page to the site's root.
+            directories: Whether the site's pages are folders (``use_directory_urls``).
+        """
+        kbs = [kb["name"] for kb in self.kbs if kb["base"] in (f"{prefix}/", "")]
+        return home_form(kbs[0] if len(self.kbs) > 1 and kbs else "", up, directories=directories)
+
     def page(self) -> str:
         """The HTML of the page that searches."""
         return search_page(self.kbs, self.cores, f"../{ASSETS}/{scripts()['page.js'][0]}")
@@ -114,7 +125,7 @@ class SiteSearch:
         return not_found_page(output, found[2], script, directories=directories)
 
     def write(self, site: Path, name: str, titles: Mapping[str, str], *, directories: bool) -> None:
-        """Write the scripts, and the list of knowledge bases, into a built site.
+        """Write the list of knowledge bases, and what else the scripts read, into a built site.
 
         The sections of pages that people wrote leave the theme's index, which every page fetches,
         for an index of ours; the theme's worker reads them only where ours cannot run.
@@ -126,9 +137,6 @@ class SiteSearch:
             directories: Whether its pages are folders (``use_directory_urls``).
         """
         target = site / ASSETS
-        target.mkdir(parents=True, exist_ok=True)
-        for file, data in scripts().values():
-            (target / file).write_bytes(data)
         write_page_list(target, titles)
         entries = take_entries(site / "search" / "search_index.json")
         (target / _KEYWORDS).write_bytes(encode_shard({"docs": entries}))

@@ -34,6 +34,25 @@ _PAGE = """<div id="kb-page">
 """
 
 
+_HOME_FORM = """<form class="kb-home-search" role="search" action="{up}search/{index}"
+autocomplete="off">{kb}<input type="search" name="query" maxlength="1000" spellcheck="false"
+autocapitalize="off" aria-label="Question or words" placeholder="Ask a question, or type words">
+<button>Search</button></form>
+"""
+
+
+def home_form(kb: str, up: str, *, directories: bool) -> str:
+    """The HTML of a field that leads to the search page.
+
+    Args:
+        kb: Knowledge base that is searched, or ``""`` for all.
+        up: Leads from the page to the site's root.
+        directories: Whether the site's pages are folders (``use_directory_urls``).
+    """
+    only = f'<input type="hidden" name="kb" value="{html.escape(kb)}">' if kb else ""
+    return _HOME_FORM.format(up=up, index="" if directories else "index.html", kb=only)
+
+
 def search_page(
     kbs: Sequence[Mapping[str, str]], cores: Sequence[Mapping[str, Any]], script: str
 ) -> str:

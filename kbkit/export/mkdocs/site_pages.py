@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote
@@ -16,16 +17,24 @@ from kbkit.export.mkdocs.page_head import description
 from kbkit.export.mkdocs.render_cache import RenderCache
 from kbkit.export.mkdocs.search_box import SiteSearch
 from kbkit.export.pages.about_page import DOCUMENTS, FULL_TEXT
+from kbkit.export.pages.outline import HOME
 from kbkit.markdown.rendering import dated
 
+_LEAD = re.compile(r"</h1>(?:\s*<p>.*?</p>)?", re.DOTALL)
 _FOR_PROGRAMS = {Path(name).stem for name in (DOCUMENTS, FULL_TEXT)}
 
 
 class ExportedPage(Page):
     """A page of an exported knowledge base."""
 
+    prefix: str
+    """Folder of its export in the documentation."""
+    path: str
+    """Path of its Markdown file in the export."""
     renderer: RenderCache
     """Renders it, unless it has been."""
+    is_document = False
+    """Whether it is the page of a document, rather than one that leads to others."""
     coloured = ""
     """Its HTML with coloured code; the search reads ``content``, which has plain code."""
     checked = ""
@@ -34,6 +43,17 @@ class ExportedPage(Page):
     """Paths of the pictures that may stand in it."""
     found = False
     """Whether the search finds it by an index of its export, so that it needs no other."""
+    sidebar = ""
+    """Items of its own sidebar, HTML."""
+
+    @property
+    def is_home(self) -> bool:
+        """Whether it is the home page of its export."""
+        return self.path == HOME
+
+    def add_form(self, form: str) -> None:
+        """Put a form behind what the page says that it is."""
+        self.content = _LEAD.sub(lambda lead: lead[0] + form, self.content or "", count=1)
 
     def render(self, config: MkDocsConfig, files: Files) -> None:
         """Convert the Markdown to HTML that is safe to show."""

@@ -37,7 +37,7 @@ def about_page(info: KnowledgeBaseInfo, outline: Outline) -> str:
     """Sources, licenses as documents state them, days, fidelity, embedder."""
     found = outline.entries.values()
     days = sorted(entry.day for entry in found)
-    lines = ["# Where this comes from", "", breadcrumbs(outline, (), ABOUT), ""]
+    lines = [breadcrumbs(outline, (), ABOUT), "", "# Where this comes from", ""]
     lines += [
         "The pages of this part of the site were made by kbkit from the sources below, and belong "
         "to their authors. Each page tells at its foot the place it was read from and the license "

@@ -17,7 +17,8 @@ from kbkit.export.pages.elements import (
 from kbkit.export.pages.links import LinkMap, in_page, relative
 from kbkit.export.pages.outline import Entry, Outline
 from kbkit.markdown.disarming import escape, prepare
-from kbkit.models import Document
+from kbkit.markdown.rendering import NEXT, PREVIOUS
+from kbkit.models import Document, DocumentType
 from kbkit.models.plain import plain
 
 
@@ -27,11 +28,13 @@ class PageLayout:
 
     Attributes:
         front_matter: The block that MkDocs reads.
+        breadcrumbs: What stands above it.
         byline: Where the document comes from.
         footer: What is near, and what stands before and after.
     """
 
     front_matter: str
+    breadcrumbs: str
     byline: str
     footer: str
 
@@ -39,10 +42,10 @@ class PageLayout:
     def of(cls, entry: Entry, outline: Outline, links: LinkMap) -> PageLayout:
         """Make it."""
         path = outline.paths[entry.uri]
-        way = breadcrumbs(outline, outline.ancestors[entry.uri], path)
         return cls(
             front_matter(_meta(entry, outline)),
-            f"{way}  \n{' · '.join(_byline(entry, outline, path))}",
+            breadcrumbs(outline, outline.ancestors[entry.uri], path),
+            " · ".join(_byline(entry, outline, path)),
             _footer(entry, outline, links, path),
         )
 
@@ -57,9 +60,11 @@ def document_page(
         rewrite=lambda href: links.resolve(href, base=document.uri, path=path),
     )
     anchor = f" {{#{body.anchor}}}" if body.anchor else ""
-    # The renderer knows the paragraph after the title, and what follows the last rule
+    # The renderer knows what stands before the title, the paragraph behind it, and what follows
+    # the last rule
     return (
-        f"{layout.front_matter}\n# {escape(title)}{anchor}\n\n{layout.byline}\n\n"
+        f"{layout.front_matter}\n{layout.breadcrumbs}\n\n# {escape(title)}{anchor}\n\n"
+        f"{layout.byline}\n\n"
         f"{body.text}\n\n---\n\n{layout.footer}\n"
     )
 
@@ -82,9 +87,10 @@ def _meta(entry: Entry, outline: Outline) -> dict[str, Any]:
 
 def _byline(entry: Entry, outline: Outline, path: str) -> Iterator[str]:
     """What is known of the document, as Markdown."""
-    yield address_link(entry.uri)
-    kind = escape(entry.document_type.replace("_", " "))
-    yield f"[{kind}]({relative(outline.type_paths[entry.document_type], path)})"
+    yield f"Source: {address_link(entry.uri)}"
+    if entry.document_type != DocumentType.OTHER:
+        kind = escape(entry.document_type.replace("_", " "))
+        yield f"[{kind}]({relative(outline.type_paths[entry.document_type], path)})"
     yield f"text of {entry.revision.day}"
     if entry.stale:
         yield f"**could not be fetched since {entry.day}**"
@@ -105,11 +111,10 @@ def _footer(entry: Entry, outline: Outline, links: LinkMap, path: str) -> str:
         if (line := _related(related, outline, links, path))
     ]
     lines = ["**Related passages**", "", *near, ""] if near else []
-    before, after = outline.neighbours[entry.uri]
-    steps = [f"← {_page_link(before, outline, path)}"] if before else []
-    steps.append(breadcrumbs(outline, outline.ancestors[entry.uri][-1:], path))
-    steps += [f"{_page_link(after, outline, path)} →"] if after else []
-    return "\n".join([*lines, " · ".join(steps), "", _provenance(entry)])
+    steps = zip((PREVIOUS, NEXT), outline.neighbours[entry.uri], strict=True)
+    for label, uri in steps:
+        lines += [f"{label}{_page_link(uri, outline, path)}", ""] if uri else []
+    return "\n".join([*lines, _provenance(entry)])
 
 
 def _provenance(entry: Entry) -> str:

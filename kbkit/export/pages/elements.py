@@ -55,7 +55,7 @@ def breadcrumbs(outline: Outline, above: Sequence[Section], here: str) -> str:
     """Links to what lies above a page, outermost first."""
     steps = [f"[{escape(outline.title)}]({relative(HOME, here)})"]
     steps += [
-        f"[{escape(section.label)}]({relative(outline.section_paths[section.folders], here)})"
+        f"[{escape(section.label)}]({relative(outline.page_of(section), here)})"
         for section in above
         if section.label
     ]

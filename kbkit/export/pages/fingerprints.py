@@ -16,7 +16,7 @@ from pathlib import Path
 from kbkit.export.pages.document_page import PageLayout
 from kbkit.export.pages.outline import Entry, Outline
 
-_REVISION = 1
+_REVISION = 2
 """Goes up when the same document becomes another page."""
 
 
@@ -41,6 +41,7 @@ class PageFingerprints:
             self._common,
             entry.revision.digest,
             layout.front_matter,
+            layout.breadcrumbs,
             layout.byline,
             layout.footer,
         )

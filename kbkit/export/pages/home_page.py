@@ -1,31 +1,39 @@
-"""The home page of an export: figures, newest changes, sections, documents, pictures."""
+"""The home page of an export: what can be asked, what it is divided into, what is new.
+
+The plugin puts a field to search in between what the knowledge base is and what can be asked.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
-
+from kbkit.export.pages.contents import introduces
 from kbkit.export.pages.elements import front_matter, html_title, pluralize
 from kbkit.export.pages.links import relative
-from kbkit.export.pages.list_pages import document_list, section_list, section_pages
-from kbkit.export.pages.outline import ABOUT, BROWSE, HOME, Outline
+from kbkit.export.pages.list_pages import (
+    document_line,
+    document_list,
+    section_line,
+    section_pages,
+)
+from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, HOME, Outline
 from kbkit.export.pages.revisions import latest_changes
 from kbkit.export.pages.sections import Section
 from kbkit.markdown.disarming import escape
 from kbkit.models import KnowledgeBaseInfo
+from kbkit.models.plain import plain
 
-HOME_SIZE = 50
-"""Most documents that the home page lists."""
-INNER_SECTIONS = 40
-"""Most sections within sections that the home page names."""
+QUESTIONS = 8
+"""Most questions that the home page shows."""
+SECTIONS = 12
+"""Most sections whose first documents the home page names; others it names by their name."""
+FIRST = 5
+"""Documents of a section that the home page names."""
+MOST_DOCUMENTS = 40
+"""Most documents of no section that the home page names."""
 CHANGES = 10
 """Most changes that the home page names."""
 
 
-def home_page(
-    info: KnowledgeBaseInfo, outline: Outline, pictures: Sequence[str] = ()
-) -> dict[str, str]:
+def home_page(info: KnowledgeBaseInfo, outline: Outline) -> dict[str, str]:
     """The home page, and more pages where the knowledge base lists many documents at its top.
 
     Returns:
@@ -34,57 +42,62 @@ def home_page(
     root = outline.root
     more: dict[str, str] = {}
     lines = [f"# {escape(outline.title)}", ""]
-    if info.description:
-        lines += [escape(info.description), ""]
-    lines += [*_figures(info, outline), *_changes(outline)]
-    if root.sections:
-        inner = sum(len(section.sections) for section in root.sections) <= INNER_SECTIONS
-        lines += ["## Sections", "", *section_list(outline, root, HOME, inner=inner)]
-    if len(root.documents) > HOME_SIZE:
-        path = outline.section_paths[root.folders]
-        more = section_pages(outline, Section(root.folders, "", root.documents), (), path)
-        link = relative(path, HOME)
-        lines += ["## Documents", "", f"[{pluralize(len(root.documents))}]({link})", ""]
-    elif root.documents:
-        lines += ["## Documents", "", *document_list(outline, root.documents, HOME)]
-    if pictures:
-        lines += ["## In pictures", ""]
-        for path in pictures:
-            label = PurePosixPath(path).stem.replace("-", " ")
-            lines += [f"![{escape(label.capitalize())}]({path})", ""]
+    if about := plain(info.description) or _front_description(outline):
+        lines += [escape(about), ""]
+    lines += _questions(outline)
+    for section in root.sections[:SECTIONS]:
+        lines += _section(outline, section)
+    if rest := root.sections[SECTIONS:]:
+        lines += ["## More sections", "", *(section_line(outline, each, HOME) for each in rest), ""]
+    if root.documents:
+        label = "More documents" if root.sections else "Documents"
+        lines += [f"## {label}", "", *document_list(outline, root.documents[:MOST_DOCUMENTS], HOME)]
+    if len(root.documents) > MOST_DOCUMENTS:
+        path = outline.section_paths[root.key]
+        more = section_pages(outline, Section(root.key, items=list(root.documents)), (), path)
+        lines += [f"[All {pluralize(len(root.documents))}]({relative(path, HOME)})", ""]
+    lines += [*_changes(outline), *_end(outline)]
     meta = {"title": html_title(outline.title)}
     return {HOME: "\n".join([front_matter(meta), *lines, ""]), **more}
 
 
-def _figures(info: KnowledgeBaseInfo, outline: Outline) -> list[str]:
-    found = outline.entries.values()
-    days = sorted(entry.day for entry in found)
-    types = Counter(entry.document_type for entry in found)
-    stale = sum(entry.stale for entry in found)
-    rows = [
-        ("Documents", f"[{len(found):,}]({BROWSE})"),
-        ("Chunks", f"{info.chunks:,}"),
-        ("Sections", f"{len(outline.section_paths) - 1:,}"),
-        ("Types", _types(outline, types, HOME)),
-        ("Sources", f"[{escape(', '.join(info.source_types)) or 'none'}]({ABOUT})"),
-    ]
-    if stale:
-        rows.append(("Not reached lately", pluralize(stale)))
-    if outline.facts.ratings:
-        averages = [average for average, _ in outline.facts.ratings.values()]
-        rated = f"{pluralize(len(averages))}, {sum(averages) / len(averages):.1f} of 5 on average"
-        rows.append(("Rated", rated))
-    if days:
-        rows.append(("Fetched", days[-1] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"))
-    table = [f"| {name} | {value or '-'} |" for name, value in rows]
-    return [table[0], "| --- | --- |", *table[1:], ""]
+def _front_description(outline: Outline) -> str:
+    """What the source's own front page says that it is."""
+    first = outline.root.items[:1]
+    if first and isinstance(first[0], str) and introduces(first[0]):
+        return outline.entries[first[0]].description
+    return ""
 
 
-def _types(outline: Outline, types: Mapping[str, int], here: str) -> str:
-    return ", ".join(
-        f"{number:,} [{escape(kind.replace('_', ' '))}]({relative(outline.type_paths[kind], here)})"
-        for kind, number in sorted(types.items())
-    )
+def _questions(outline: Outline) -> list[str]:
+    """Questions with the pages that answer them; questions that no page answers are left out."""
+    lines = []
+    for example in outline.facts.questions:
+        answers = [uri for uri in example.uris if uri in outline.paths]
+        if answers and plain(example.question):
+            links = ", ".join(
+                f"[{escape(outline.entries[uri].title)}]({relative(outline.paths[uri], HOME)})"
+                for uri in answers[:2]
+            )
+            lines.append(f"- {escape(plain(example.question))} → {links}")
+    return ["## Questions that it answers", "", *lines[:QUESTIONS], ""] if lines else []
+
+
+def _section(outline: Outline, section: Section) -> list[str]:
+    """A section with what it is, and what it begins with."""
+    link = relative(outline.page_of(section), HOME)
+    lines = [f"## [{escape(section.label)}]({link})", ""]
+    if section.page and (about := outline.entries[section.page].description):
+        lines += [escape(about), ""]
+    for item in section.items[:FIRST]:
+        if isinstance(item, str):
+            lines.append(document_line(outline, item, HOME))
+        else:
+            lines.append(section_line(outline, item, HOME))
+    if len(section.items) > FIRST:
+        path = relative(outline.section_paths[section.key], HOME)
+        lines += ["", f"[All {pluralize(section.size)}]({path})"]
+    return [*lines, ""]
 
 
 def _changes(outline: Outline) -> list[str]:
@@ -95,3 +108,15 @@ def _changes(outline: Outline) -> list[str]:
         for uri, revision in latest_changes(outline.history(), CHANGES)
     ]
     return ["## Newest changes", "", *lines, ""] if lines else []
+
+
+def _end(outline: Outline) -> list[str]:
+    """What else there is to know."""
+    documents = pluralize(len(outline.entries))
+    return [
+        "---",
+        "",
+        f"{documents}: [by type and tag]({BROWSE}) · [where they come from]({ABOUT}) · "
+        f"[figures]({FIGURES})",
+        "",
+    ]

@@ -26,7 +26,8 @@ def list_pages(outline: Outline) -> dict[str, str]:
     """
     files: dict[str, str] = {}
     for above, section in outline.root.walk():
-        files |= section_pages(outline, section, above, outline.section_paths[section.folders])
+        if path := outline.section_paths.get(section.key):
+            files |= section_pages(outline, section, above, path)
     files[BROWSE] = _browse_page(outline)
     for kind, path in outline.type_paths.items():
         label = f"Type: {kind.replace('_', ' ')}"
@@ -51,8 +52,9 @@ def section_pages(
         The Markdown of each page by its path; the first is ``path``.
     """
     label = section_title(outline, section)
+    uris = [section.page, *section.documents] if section.page else section.documents
     head = [pluralize(section.size), "", *section_list(outline, section, path)]
-    return _listing(outline, label, section.documents, path, above=above, head=head)
+    return _listing(outline, label, uris, path, above=above, head=head)
 
 
 def _listing(
@@ -70,7 +72,7 @@ def _listing(
     meta = {"title": html_title(label), "search": {"exclude": True}}
     for number in range(number_of_pages):
         here = numbered(path, number)
-        lines = [f"# {escape(label)}", "", breadcrumbs(outline, above, here), ""]
+        lines = [breadcrumbs(outline, above, here), "", f"# {escape(label)}", ""]
         if number == 0:
             lines += head or [pluralize(len(uris)), ""]
         if number_of_pages > 1:
@@ -95,7 +97,7 @@ def _browse_page(outline: Outline) -> str:
     found = outline.entries.values()
     types = Counter(entry.document_type for entry in found)
     tags = Counter(tag for entry in found for tag in entry.tags)
-    lines = ["# By type and tag", "", breadcrumbs(outline, (), BROWSE), "", "## Types", ""]
+    lines = [breadcrumbs(outline, (), BROWSE), "", "# By type and tag", "", "## Types", ""]
     lines += [
         f"- [{escape(kind.replace('_', ' '))}]({path}) ({pluralize(types[kind])})"
         for kind, path in outline.type_paths.items()
@@ -112,34 +114,32 @@ def _browse_page(outline: Outline) -> str:
     return "\n".join([front_matter(meta), *lines, ""])
 
 
-def section_list(
-    outline: Outline, section: Section, here: str, *, inner: bool = False
-) -> list[str]:
-    """What a section is divided into, with ``inner`` also what that is divided into."""
-    lines: list[str] = []
-    for part in section.sections:
-        lines.append(_section_line(outline, part, here))
-        if inner:
-            lines += [f"    {_section_line(outline, each, here)}" for each in part.sections]
+def section_list(outline: Outline, section: Section, here: str) -> list[str]:
+    """What a section is divided into."""
+    lines = [section_line(outline, part, here) for part in section.sections]
     return [*lines, ""] if lines else []
 
 
-def _section_line(outline: Outline, section: Section, here: str) -> str:
-    link = relative(outline.section_paths[section.folders], here)
+def section_line(outline: Outline, section: Section, here: str) -> str:
+    """A section as an item of a list: what it is called, and how much it holds."""
+    link = relative(outline.page_of(section), here)
     return f"- [{escape(section.label)}]({link}) ({pluralize(section.size)})"
 
 
 def document_list(outline: Outline, uris: Sequence[str], here: str) -> list[str]:
     """Documents as a list of links; nothing where there are none."""
-    lines = []
-    for uri in uris:
-        entry = outline.entries[uri]
-        line = f"- [{escape(entry.title)}]({relative(outline.paths[uri], here)})"
-        about = entry.description
-        if len(about) > DESCRIPTION_LENGTH:
-            about = about[:DESCRIPTION_LENGTH].rstrip() + "…"
-        lines.append(f"{line}: {escape(about)}" if about else line)
+    lines = [document_line(outline, uri, here) for uri in uris]
     return [*lines, ""] if lines else []
+
+
+def document_line(outline: Outline, uri: str, here: str) -> str:
+    """A document as an item of a list: its title, and what it is."""
+    entry = outline.entries[uri]
+    line = f"- [{escape(entry.title)}]({relative(outline.paths[uri], here)})"
+    about = entry.description
+    if len(about) > DESCRIPTION_LENGTH:
+        about = about[:DESCRIPTION_LENGTH].rpartition(" ")[0].rstrip(",;:.") + " …"
+    return f"{line}: {escape(about)}" if about else line
 
 
 def _pager(path: str, number: int, pages: int, here: str) -> str:

@@ -10,15 +10,17 @@ from pathlib import Path
 
 from kbkit.export.facts import Facts
 from kbkit.export.manifest import Manifest
-from kbkit.export.pages.paths import assign_paths, digest, natural_path, uri_parts
-from kbkit.export.pages.reading_order import contents_links
+from kbkit.export.pages.contents import ContentsLink, contents_links
+from kbkit.export.pages.paths import assign_paths, digest, natural_path
 from kbkit.export.pages.revisions import Revision
-from kbkit.export.pages.sections import Section, section_tree
+from kbkit.export.pages.sections import MIN_DOCUMENTS, Key, Section, section_tree
 from kbkit.models import Document, DocumentState, License
+from kbkit.models.navigation import Navigation
 from kbkit.models.plain import plain
 
 HOME = "index.md"
 BROWSE = "browse.md"
+FIGURES = "figures.md"
 ABOUT = "about.md"
 TAG_PAGES = 200
 """Most tags that have a page of their own; those of most documents have."""
@@ -36,7 +38,8 @@ class Entry:
         size: Characters of its text.
         revision: From when its text is what it is.
         license: What it states of its license.
-        contents: The addresses that it links to, if it is a contents page.
+        contents: What it links to, if it is a contents page.
+        navigation: What it tells of its place.
     """
 
     id: str
@@ -50,7 +53,8 @@ class Entry:
     size: int
     revision: Revision
     license: License
-    contents: tuple[str, ...]
+    contents: tuple[ContentsLink, ...]
+    navigation: Navigation
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +66,10 @@ class Outline:
         entries: The documents that have a page, by URI, in order of URI.
         paths: Path of the page of each.
         root: All sections.
-        section_paths: Path of the first page of each section, by its folders.
+        section_paths: Path of the first page that lists the documents of each section, by its
+            key; of those that have one.
         ancestors: Sections above each document's page, outermost first, by its URI.
-        neighbours: The documents before and after each in the order of sections, by its URI.
+        neighbours: The documents before and after each in reading order, by its URI.
         type_paths: Path of the first page of each type, by its name.
         tag_paths: Path of the first page of each tag that has one.
         facts: What else is known.
@@ -74,12 +79,16 @@ class Outline:
     entries: Mapping[str, Entry]
     paths: Mapping[str, str]
     root: Section
-    section_paths: Mapping[tuple[str, ...], str]
+    section_paths: Mapping[Key, str]
     ancestors: Mapping[str, tuple[Section, ...]]
     neighbours: Mapping[str, tuple[str | None, str | None]]
     type_paths: Mapping[str, str]
     tag_paths: Mapping[str, str]
     facts: Facts
+
+    def page_of(self, section: Section) -> str:
+        """Path of the page that a section's name leads to."""
+        return self.paths[section.page] if section.page else self.section_paths[section.key]
 
     def history(self) -> dict[str, Revision]:
         """From when each document's text is what it is, by URI."""
@@ -104,6 +113,7 @@ def read_entries(documents: Iterable[Document], before: Manifest) -> Iterator[En
                 revision=Revision.of(document, before.history.get(document.uri), first=first),
                 license=License.of(document.metadata),
                 contents=contents_links(document.uri, document.content),
+                navigation=Navigation.of(document.metadata),
             )
 
 
@@ -120,24 +130,25 @@ def make_outline(
         directory: The folder; pages of others in it are not written over.
     """
     entries = {entry.uri: entry for entry in found}
-    contents = {uri: entry.contents for uri, entry in entries.items() if entry.contents}
-    root = section_tree(entries, contents)
-    for _, section in root.walk():
-        first = section.documents[:1]
-        if first and first[0] in contents and uri_parts(first[0])[0] == section.folders:
-            section.label = entries[first[0]].title  # what the site itself calls it
+    root = section_tree(
+        entries,
+        {uri: entry.contents for uri, entry in entries.items() if entry.contents},
+        {uri: entry.navigation for uri, entry in entries.items() if entry.navigation},
+        {uri: entry.title for uri, entry in entries.items()},
+    )
     paths = assign_paths(
         entries, "pages", kept=before.documents, taken=_foreign(directory, before.files)
     )
-    section_paths = {root.folders: "sections/all.md"}
+    section_paths = {root.key: "sections/all.md"}
     ancestors: dict[str, tuple[Section, ...]] = dict.fromkeys(root.documents, (root,))
-    order = list(root.documents)
     for over, section in root.walk():
-        # The digest keeps sections apart whose folders differ in case or in odd characters
-        name = natural_path((), " ".join(section.folders[len(root.folders) :]))
-        section_paths[section.folders] = f"sections/{name}-{digest('/'.join(section.folders))}.md"
+        if not section.page or len(section.items) >= MIN_DOCUMENTS:
+            # The digest keeps sections apart whose names differ in case or in odd characters
+            name = natural_path((), " ".join(section.key[len(root.key) :]))
+            section_paths[section.key] = f"sections/{name}-{digest('/'.join(section.key))}.md"
+        if section.page:
+            ancestors[section.page] = over
         ancestors.update(dict.fromkeys(section.documents, (*over, section)))
-        order += section.documents
     return Outline(
         title=plain(title),
         entries=entries,
@@ -145,7 +156,7 @@ def make_outline(
         root=root,
         section_paths=section_paths,
         ancestors=ancestors,
-        neighbours=_neighbours(order),
+        neighbours=_neighbours(list(root.reading())),
         type_paths={
             kind: f"types/{kind}.md" for kind in sorted({e.document_type for e in entries.values()})
         },

@@ -1,40 +1,75 @@
-"""The tree of sections: how thousands of documents are divided so that a reader finds a way."""
+"""The tree of sections: how thousands of documents are divided so that a reader finds a way.
+
+It is the source's own tree as far as the source tells it: by the breadcrumbs of its pages and by
+what its contents pages list under which heading. Elsewhere it is that of the folders.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import Any
 
+from kbkit.export.pages.contents import (
+    ContentsLink,
+    ReadingOrder,
+    Trail,
+    bare,
+    introduces,
+    rank,
+)
 from kbkit.export.pages.paths import uri_parts
-from kbkit.export.pages.reading_order import ReadingOrder
+from kbkit.models.navigation import Navigation
 
 MIN_DOCUMENTS = 3
-"""Smaller folders are no sections of their own: their documents stand with their parent's."""
-MAX_DEPTH = 4
-"""Deeper folders are not divided any further."""
+"""Smaller sections that no document introduces are none: their documents stand with the parent's.
+"""
+MAX_DEPTH = 6
+"""Deeper sections are not divided any further."""
+
+Key = tuple[str, ...]
+"""What tells a section from all others: folders, and what it is listed under there."""
+_NAME, _PAGE = "\0", "\1"
+"""Stand in a key before what is no folder: a name that documents are listed under, a document."""
+_DEEPEST = 12
+"""Most sections above a document that are looked at, whatever its address says."""
 
 
 @dataclass(slots=True)
 class Section:
-    """A folder of documents.
+    """A part of a source.
 
     Attributes:
-        folders: Where it lies; the names of the folders above it and its own.
+        key: Tells it from all others.
         label: Its name to a reader.
-        documents: URIs that lie in it and not in one of its sections.
-        sections: What it is divided into.
+        page: URI of the document that introduces it, or ``""``.
+        items: URIs of documents, and the sections that it is divided into, in reading order.
     """
 
-    folders: tuple[str, ...]
+    key: Key
     label: str = ""
-    documents: list[str] = field(default_factory=list)
-    sections: list[Section] = field(default_factory=list)
+    page: str = ""
+    items: list[str | Section] = field(default_factory=list)
+
+    @property
+    def documents(self) -> list[str]:
+        """URIs that lie in it and not in one of its sections, without its own page."""
+        return [item for item in self.items if isinstance(item, str)]
+
+    @property
+    def sections(self) -> list[Section]:
+        """What it is divided into."""
+        return [item for item in self.items if isinstance(item, Section)]
 
     @property
     def size(self) -> int:
         """Documents in it and in all of its sections."""
-        return len(self.documents) + sum(section.size for section in self.sections)
+        return bool(self.page) + sum(
+            1 if isinstance(item, str) else item.size for item in self.items
+        )
 
     def walk(self) -> Iterator[tuple[tuple[Section, ...], Section]]:
         """Every section below this one, with the sections above it, outermost first."""
@@ -43,34 +78,61 @@ class Section:
             for above, inner in section.walk():
                 yield (self, *above), inner
 
+    def reading(self) -> Iterator[str]:
+        """All of its documents as one reads them."""
+        if self.page:
+            yield self.page
+        for item in self.items:
+            if isinstance(item, str):
+                yield item
+            else:
+                yield from item.reading()
+
 
 def section_tree(
-    uris: Iterable[str], contents: Mapping[str, Sequence[str]] | None = None
+    uris: Iterable[str],
+    contents: Mapping[str, Sequence[ContentsLink]] | None = None,
+    navigation: Mapping[str, Navigation] | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> Section:
-    """Divide documents by the folders of their URIs.
+    """Divide documents into sections.
 
     Folders that hold nothing but one folder are skipped, so that a site under
     ``https://host/en/latest/`` begins with what lies below it. Documents and sections stand in the
-    order in which contents pages name them, and then by their names.
+    order in which the source reads, and then by their names.
 
     Args:
         uris: The documents.
-        contents: The addresses that each contents page links to, by its URI.
+        contents: What each contents page links to, by its URI.
+        navigation: What documents tell of their place, by URI.
+        labels: What documents are called, by URI.
 
     Returns:
         The root; it stands for all documents.
     """
-    by_folder: dict[tuple[str, ...], list[str]] = {}
-    # of names that differ in case only, the order must not be that of a set
-    for uri in sorted(set(uris), key=lambda uri: (natural_key(uri), uri)):
-        by_folder.setdefault(uri_parts(uri)[0], []).append(uri)
-    root = _grow((), by_folder)
-    while len(root.sections) == 1 and not root.documents:
-        root = root.sections[0]
-    root.label = ""
+    found = sorted(set(uris), key=lambda uri: (natural_key(uri), uri))
+    root = _Tree(found, contents or {}, navigation or {}, labels or {}).grow()
+    while len(root.items) == 1 and isinstance(only := root.items[0], Section):
+        root = only
+        if root.page:
+            root.items.insert(0, root.page)
+    root.label = root.page = ""
     _prune(root, 1)
-    _sort(root, ReadingOrder(contents or {}))
+    known = set(found)
+    by_address = {bare(uri): uri for uri in found}
+    following = {
+        uri: target
+        for uri, told in (navigation or {}).items()
+        if uri in known and (target := by_address.get(bare(told.next)) if told.next else None)
+    }
+    _sort(root, ReadingOrder(contents or {}, following))
+    # a source begins with its front page, wherever that is listed
+    root.items.sort(key=lambda item: not (isinstance(item, str) and _is_front(item, root)))
     return root
+
+
+def _is_front(uri: str, root: Section) -> bool:
+    return introduces(uri) and uri_parts(uri)[0] == root.key
 
 
 def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
@@ -82,49 +144,170 @@ def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
     )
 
 
-def _grow(folder: tuple[str, ...], by_folder: dict[tuple[str, ...], list[str]]) -> Section:
-    """Build the whole tree, one section a folder."""
-    root = Section(folder)
-    known = {folder: root}
-    for folders in sorted(by_folder):
-        for depth in range(1, len(folders) + 1):
-            if folders[:depth] not in known:
-                section = Section(folders[:depth], folders[depth - 1])
-                known[folders[:depth]] = section
-                known[folders[: depth - 1]].sections.append(section)
-        known[folders].documents = by_folder[folders]
-    return root
+class _Tree:
+    """Documents and the sections that they belong to; a document may introduce one."""
+
+    def __init__(
+        self,
+        uris: Sequence[str],
+        contents: Mapping[str, Sequence[ContentsLink]],
+        navigation: Mapping[str, Navigation],
+        labels: Mapping[str, str],
+    ) -> None:
+        self._navigation = navigation
+        self._labels = labels
+        places = {uri: uri_parts(uri) for uri in uris}
+        self._top = _common([folders for folders, _ in places.values()])
+        self._by_address: dict[str, str] = {}
+        for uri in uris:
+            self._by_address.setdefault(bare(uri), uri)
+        self._pages: dict[Key, str] = {}  # the document that introduces a section, by its key
+        self._keys: dict[str, Key] = {}
+        folders_used = {
+            folders[:depth] for folders, _ in places.values() for depth in range(len(folders) + 1)
+        }
+        for uri in sorted(uris, key=lambda uri: 99 if (found := rank(uri)) is None else found):
+            folders, name = places[uri]
+            own = folders if introduces(uri) else (*folders, name)
+            if own == self._top or own not in folders_used or own in self._pages:
+                own = (*folders, _PAGE, name, uri)
+            self._pages[own] = uri
+            self._keys[uri] = own
+        self._folders = {uri: self._folder(folders) for uri, (folders, _) in places.items()}
+        self._front = min(
+            (uri for uri in uris if self._folders[uri] == self._top and introduces(uri)),
+            key=lambda uri: (rank(uri) or 0, uri),
+            default="",
+        )
+        self._listed: dict[str, tuple[Key, Trail]] = {}
+        order = sorted(contents, key=lambda uri: (-len(places[uri][0]), rank(uri) or 0, uri))
+        for page in order:
+            for link in contents[page]:
+                listed = self._by_address.get(link.address)
+                if link.trail and listed is not None and listed != page:
+                    self._listed.setdefault(listed, (self._folders[page], link.trail))
+
+    def grow(self) -> Section:
+        """The root."""
+        over: dict[Key, Key] = {}
+        for own in self._keys.values():
+            key = own
+            while key != self._top and key not in over:
+                over[key] = self._over(key)
+                key = over[key]
+        inner: dict[Key, list[Key]] = defaultdict(list)
+        for key in over:
+            inner[over[key] if self._is_reached(key, over) else self._top].append(key)
+        return self._section(self._top, inner)
+
+    def _is_reached(self, key: Key, over: Mapping[Key, Key]) -> bool:
+        """Whether a section hangs on the top, and not in a circle of such that are above it."""
+        for _ in range(_DEEPEST):
+            key = over[key]
+            if key == self._top:
+                return True
+        return False
+
+    def _section(self, key: Key, inner: Mapping[Key, Sequence[Key]]) -> Section:
+        page = self._pages.get(key, "")
+        items = [
+            self._section(each, inner) if each in inner else self._pages[each]
+            for each in inner.get(key, ())
+        ]
+        return Section(key, self._labels.get(page) or (key[-1] if key else ""), page, items)
+
+    def _folder(self, folders: Key) -> Key:
+        """The section of a folder."""
+        inside = folders[: len(self._top) + _DEEPEST - 1]
+        return inside if len(inside) > len(self._top) else self._top
+
+    def _over(self, key: Key) -> Key:
+        """The section that another is part of."""
+        uri = self._pages.get(key)
+        if uri is None:
+            return key[:-2] if key[-2:-1] == (_NAME,) else self._folder(key[:-1])
+        told = self._navigation.get(uri)
+        found = None if told is None else self._by_breadcrumbs(uri, told)
+        if found is None:
+            folder = self._folders[uri]
+            found = self._folder(key[:-1]) if key == folder else folder
+        return self._by_contents(uri, found)
+
+    def _by_breadcrumbs(self, uri: str, told: Navigation) -> Key | None:
+        """The section that a document's breadcrumbs lead to, if it has any."""
+        if told.breadcrumbs is None:
+            return None
+        key = self._top
+        for crumb in told.breadcrumbs:
+            page = self._by_address.get(bare(crumb.uri)) if crumb.uri else None
+            if page in (self._front, uri):
+                continue
+            if page is not None:
+                key = self._keys[page]
+            elif not crumb.uri or uri_parts(crumb.uri)[0][: len(self._top)] == self._top:
+                key = (*key, _NAME, crumb.title)  # what lies elsewhere leads to the source
+        return key
+
+    def _by_contents(self, uri: str, key: Key) -> Key:
+        """What the contents page of a section lists one of its documents under.
+
+        A contents page further up tells as much of folders that have none of their own.
+        """
+        holder, trail = self._listed.get(uri, (key, ()))
+        above = key
+        while above != holder:
+            if above == self._top or above in self._pages or above[-2:-1] == (_NAME,):
+                return key
+            above = self._folder(above[:-1])
+        for title, address in trail:
+            page = self._by_address.get(address) if address else None
+            if page == uri:
+                break
+            if page != self._front:
+                holder = self._keys[page] if page is not None else (*holder, _NAME, title)
+        return holder
+
+
+def _common(folders: Sequence[Key]) -> Key:
+    """The folders that all lie in."""
+    first, last = min(folders, default=()), max(folders, default=())
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    return tuple(one for one, _ in same)
 
 
 def _prune(section: Section, depth: int) -> None:
     """Fold what is too small or too deep, and join folders that only lead to one other."""
-    kept: list[Section] = []
-    for inner in section.sections:
-        child = inner
-        while len(child.sections) == 1 and not child.documents:
-            only = child.sections[0]
-            only.label = f"{child.label} / {only.label}"
+    kept: list[str | Section] = []
+    for item in section.items:
+        if isinstance(item, str):
+            kept.append(item)
+            continue
+        child = item
+        while not child.page and len(child.items) == 1 and isinstance(child.items[0], Section):
+            only = child.items[0]
+            if not only.page:
+                only.label = f"{child.label} / {only.label}"
             child = only
-        if child.size < MIN_DOCUMENTS or depth > MAX_DEPTH:
-            section.documents += _all_documents(child)
+        if depth > MAX_DEPTH or (not child.page and child.size < MIN_DOCUMENTS):
+            kept += child.reading()
         else:
             _prune(child, depth + 1)
             kept.append(child)
-    section.sections = kept
+    section.items = kept
 
 
 def _sort(section: Section, order: ReadingOrder) -> None:
-    def place(uri: str) -> tuple[int, int]:
-        return order.place(section.folders, uri)
+    """Put everything in its order."""
+    folders = tuple(takewhile(lambda part: part not in (_NAME, _PAGE), section.key))
 
-    def first(inner: Section) -> tuple[int, int]:
-        return min(map(place, _all_documents(inner)))
+    def place(item: str | Section) -> tuple[Any, ...]:
+        if isinstance(item, str):
+            return order.place(folders, item), natural_key(item)
+        first = min(order.place(folders, uri) for uri in item.reading())
+        return (order.place(folders, item.page) if item.page else first), natural_key(
+            item.page or next(item.reading())
+        )
 
-    section.documents.sort(key=lambda uri: (place(uri), natural_key(uri)))
-    section.sections.sort(key=lambda inner: (first(inner), natural_key(inner.label)))
+    section.items.sort(key=place)
     for inner in section.sections:
         _sort(inner, order)
-
-
-def _all_documents(section: Section) -> list[str]:
-    return section.documents + [uri for inner in section.sections for uri in _all_documents(inner)]

@@ -17,13 +17,22 @@ from kbkit.export.manifest import Manifest
 from kbkit.export.pages.about_page import DOCUMENTS, FULL_TEXT, about_page
 from kbkit.export.pages.charts import charts
 from kbkit.export.pages.document_page import PageLayout, document_page
+from kbkit.export.pages.figures_page import figures_page
 from kbkit.export.pages.fingerprints import PageFingerprints
 from kbkit.export.pages.home_page import home_page
 from kbkit.export.pages.links import LinkMap
 from kbkit.export.pages.list_pages import list_pages
 from kbkit.export.pages.machine_readable import documents_json, full_text
 from kbkit.export.pages.navigation import navigation
-from kbkit.export.pages.outline import ABOUT, BROWSE, HOME, Outline, make_outline, read_entries
+from kbkit.export.pages.outline import (
+    ABOUT,
+    BROWSE,
+    FIGURES,
+    HOME,
+    Outline,
+    make_outline,
+    read_entries,
+)
 from kbkit.export.report import ExportReport
 from kbkit.models import Document, DocumentState, KnowledgeBaseInfo, Progress
 from kbkit.progress import OnProgress
@@ -106,13 +115,14 @@ def _export(
     pictures = charts(outline)
     lists = {
         **pictures,
-        **home_page(info, outline, sorted(pictures)),
+        **home_page(info, outline),
         **list_pages(outline),
+        FIGURES: figures_page(info, outline, sorted(pictures)),
         ABOUT: about_page(info, outline),
         DOCUMENTS: documents_json(info, outline),
     }
     wanted = {*outline.paths.values(), *lists, FULL_TEXT}
-    for path in (HOME, BROWSE, ABOUT, DOCUMENTS, FULL_TEXT):
+    for path in (HOME, BROWSE, FIGURES, ABOUT, DOCUMENTS, FULL_TEXT):
         if path not in before.files and (directory / path).exists():
             raise ExportError(
                 f"{directory / path}: written by somebody else; "

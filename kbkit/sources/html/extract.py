@@ -16,6 +16,7 @@ from urllib.parse import urljoin
 
 from kbkit.markdown.writing import escape
 from kbkit.models import DocumentType, License
+from kbkit.models.navigation import Navigation
 from kbkit.models.plain import plain
 from kbkit.sources.html import articles
 from kbkit.sources.html.anchors import anchor, self_links
@@ -24,6 +25,7 @@ from kbkit.sources.html.cleaning import clean
 from kbkit.sources.html.dom import Element, links, normalized_text, parse, to_html
 from kbkit.sources.html.generators import generated_type
 from kbkit.sources.html.licenses import page_license
+from kbkit.sources.html.navigation import page_navigation
 from kbkit.sources.html.regions import (
     Region,
     ancestry,
@@ -72,6 +74,7 @@ class ExtractedPage:
         license: What the page states of its license.
         description: What the page's head states that the page is, or ``""``.
         template: What kind of text its generator makes, where that is known.
+        navigation: Where the page stands among those of its site.
         article: The page was read as an ordinary article, by trafilatura's judgement.
         reason: Why there is no content, or why it should not be used; one line for a person.
         failed: The page could not be read, which says nothing about what it holds.
@@ -89,6 +92,7 @@ class ExtractedPage:
     license: License = field(default_factory=License)
     description: str = ""
     template: DocumentType | None = None
+    navigation: Navigation = field(default_factory=Navigation)
     ballot: tuple[Region, ...] = ()
     texts: frozenset[int] = frozenset()
     article: bool = False
@@ -99,10 +103,10 @@ class ExtractedPage:
     note: str = ""
 
     @property
-    def metadata(self) -> dict[str, str]:
+    def metadata(self) -> dict[str, Any]:
         """What it states of itself, as metadata of a document."""
         described = {"description": self.description} if self.description else {}
-        return self.license.to_metadata() | described
+        return {**self.license.to_metadata(), **described, **self.navigation.to_metadata()}
 
 
 def extract(
@@ -158,6 +162,7 @@ def _read(
         "license": page_license(root, base),
         "description": description,
         "template": generated_type(root, html, url),
+        "navigation": page_navigation(root, base, url),
     }
     if about["noindex"]:
         about["reason"] = f"{NOINDEX}: the page asks not to be indexed"

@@ -1,0 +1,198 @@
+"""A source's own contents: what its contents pages list, and under which headings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from urllib.parse import urljoin
+
+from kbkit.export.pages.links import canonical
+from kbkit.export.pages.paths import uri_parts
+from kbkit.markdown.links import DESTINATION
+from kbkit.markdown.plain_text import inline_text
+from kbkit.markdown.structure import split_anchor
+from kbkit.models.plain import plain
+
+_FRONT = ("index", "readme")
+_NAMES = (*_FRONT, "_sidebar", "summary", "contents", "toc", "docs", "documentation", "sitemap")
+_NO_SECTIONS = ("sitemap",)  # lists everything, under headings that say nothing
+_LINE = re.compile(
+    r"^(?:[ ]{0,3}(?P<hashes>\#{1,6})[ \t]+(?P<heading>[^\n]*)"
+    r"|(?P<indent>[ ]*(?:[-*+][ \t]+)*)(?:[-*+]|\d{1,9}[.)])[ \t]+(?P<item>[^\n]*)"
+    r"|[ ]{0,3}(?P<fence>`{3,}|~{3,})[^\n]*"
+    r"|(?P<text>[^\n]*\]\([^\n]*))$",
+    re.MULTILINE,
+)
+_LINK = re.compile(r"^[*_]{0,3}\[((?:\\.|[^\[\]\\])+)(?=\]\()")
+_NAME = 120
+"""Most characters of a heading or item that documents are listed under."""
+_NEVER = 1_000_000
+
+Trail = tuple[tuple[str, str], ...]
+"""What something is listed under, outermost first: names, and addresses that they lead to."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContentsLink:
+    """A link of a contents page.
+
+    Attributes:
+        address: Where it leads, as `bare` has it.
+        trail: The headings and items of lists that it is listed under; empty for links in running
+            text.
+    """
+
+    address: str
+    trail: Trail = ()
+
+
+def is_contents_page(uri: str) -> bool:
+    """Whether a document of this name leads to others: ``index.html``, ``SUMMARY.md``, a folder."""
+    return rank(uri) is not None
+
+
+def introduces(uri: str) -> bool:
+    """Whether a document of this name stands for the folder that it lies in."""
+    return uri_parts(uri)[1].casefold() in _FRONT
+
+
+def rank(uri: str) -> int | None:
+    """How early a contents page of this name is read, if it is one."""
+    name = uri_parts(uri)[1].casefold()
+    return _NAMES.index(name) if name in _NAMES else None
+
+
+def bare(uri: str) -> str:
+    """What ``/guide``, ``/guide/`` and ``/guide/index.html`` share."""
+    return canonical(uri).removesuffix("index.html").rstrip("/")
+
+
+def contents_links(uri: str, text: str) -> tuple[ContentsLink, ...]:
+    """What a contents page links to, in its order; of other pages nothing.
+
+    Args:
+        uri: Of the document; that of ``index.html`` and the like, or that of a folder.
+        text: Its Markdown.
+    """
+    if not is_contents_page(uri):
+        return ()
+    links: dict[str, ContentsLink] = {}
+    joined = cache(lambda target: bare(urljoin(uri, target)))
+    sections = uri_parts(uri)[1].casefold() not in _NO_SECTIONS
+    for target, trail in _listed(text):
+        with suppress(ValueError):  # an address that is none
+            address = joined(target)
+            above = tuple((name, joined(to) if to else "") for name, to in trail if sections)
+            known = links.get(address)
+            if known is None or (above and not known.trail):
+                # in the place where it was met first, under what it is listed under first
+                links[address] = ContentsLink(address, above)
+    return tuple(links.values())
+
+
+def _listed(text: str) -> Iterator[tuple[str, Trail]]:
+    """Links of a text, with the headings and items that those are listed under which begin one."""
+    headings: list[tuple[int, str]] = []
+    items: list[tuple[int, str, str]] = []
+    fence = ""
+    for line in _LINE.finditer(text):
+        if mark := line["fence"]:
+            fence = "" if fence and mark.startswith(fence) else fence or mark
+        if fence or mark:
+            continue
+        if line["hashes"]:
+            level = len(line["hashes"])
+            headings = [(one, name) for one, name in headings if one < level]
+            name = _name(split_anchor(line["heading"])[0])
+            if level > 1 and 0 < len(name) <= _NAME:
+                headings.append((level, name))
+            items = []
+            yield from ((target, ()) for target in _targets(line["heading"]))
+            continue
+        if line["item"] is None:
+            yield from ((target, ()) for target in _targets(line["text"]))
+            continue
+        indent, item = len(line["indent"]), line["item"]
+        outer = indent - len(line["indent"].lstrip())  # of a list that begins in an item of its own
+        items = [one for one in items if one[0] < outer]
+        trail = (*((name, "") for _, name in headings), *((name, to) for _, name, to in items))
+        link = _LINK.match(item)
+        first, *others = [*_targets(item), ""] if link else ["", *_targets(item)]
+        if first:
+            yield first, trail
+        yield from ((target, ()) for target in others if target)
+        items.append((indent, _name(link[1] if link else item)[:_NAME], first))
+
+
+def _targets(text: str) -> Iterator[str]:
+    for found in DESTINATION.finditer(text):
+        if target := found[1] or found[2]:
+            yield target
+
+
+def _name(text: str) -> str:
+    return plain(inline_text(text.replace("\0", ""), tags=False))
+
+
+class ReadingOrder:
+    """The order in which a source reads.
+
+    Documents that say what follows them stand in that order; others as the contents pages of
+    their folder, or of one above it, name them.
+    """
+
+    def __init__(
+        self, contents: Mapping[str, Sequence[ContentsLink]], following: Mapping[str, str]
+    ) -> None:
+        """Read contents pages.
+
+        Args:
+            contents: What each links to, by its URI.
+            following: URI of the document that follows each, by its URI.
+        """
+        self._places: dict[tuple[str, ...], dict[str, int]] = {}
+        for uri in sorted(contents, key=lambda uri: (rank(uri) or 0, uri)):
+            places = self._places.setdefault(uri_parts(uri)[0], {})
+            # a contents page comes before what it names
+            for address in (bare(uri), *(link.address for link in contents[uri])):
+                places.setdefault(address, len(places))
+        self._ranks = {uri: number for number, uri in enumerate(self._chained(following))}
+
+    def place(self, folders: tuple[str, ...], uri: str) -> tuple[int, int, int]:
+        """A key to sort the documents of a folder by; what nothing names comes last."""
+        return self._ranks.get(uri, _NEVER), *self._named(folders, uri)
+
+    def _named(self, folders: tuple[str, ...], uri: str) -> tuple[int, int]:
+        """How far up the contents page lies that names a document, and its place there."""
+        address = bare(uri)
+        for up in range(len(folders) + 1):
+            place = self._places.get(folders[: len(folders) - up], {}).get(address)
+            if place is not None:
+                return up, place
+        return _NEVER, 0
+
+    def _from_top(self, uri: str) -> tuple[int, int]:
+        """The place that the topmost contents page gives a document, and how deep that lies."""
+        folders, address = uri_parts(uri)[0], bare(uri)
+        for depth in range(len(folders) + 1):
+            place = self._places.get(folders[:depth], {}).get(address)
+            if place is not None:
+                return depth, place
+        return _NEVER, 0
+
+    def _chained(self, following: Mapping[str, str]) -> Iterable[str]:
+        """Documents in the order in which they follow each other, a chain behind the other."""
+        seen: dict[str, None] = {}
+        targets = set(following.values())
+        heads = [uri for uri in following if uri not in targets]
+        heads.sort(key=lambda uri: (self._from_top(uri), uri))
+        # what is left after the heads goes round in circles
+        for head in (*heads, *sorted(following)):
+            uri = head
+            while uri and uri not in seen:
+                seen[uri] = None
+                uri = following.get(uri, "")
+        return seen

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import json
+import re
+
+from kbkit.export.mkdocs.sidebar import MOST_SHOWN, MOST_UNFOLDED, Sidebar
+
+
+def entry(title, children=(), listing=""):
+    found = {"title": title, "path": f"{title}.md"}
+    if children:
+        found["children"] = list(children)
+    return {**found, "list": f"{listing}.md"} if listing else found
+
+
+def address(path):
+    return path.replace(".md", ".html")
+
+
+def sidebar(*nav, site=None):
+    return Sidebar(list(nav), address, site)
+
+
+def links(items):
+    return re.findall(r'href="([^"]*)"', items)
+
+
+def parts(number, first=0):
+    return [entry(f"p{n}") for n in range(first, first + number)]
+
+
+def test_a_page_has_its_own_branch_and_no_other():
+    inner = entry("inner", parts(3, 10))
+    bar = sidebar(entry("index"), entry("a", [*parts(3), inner]), entry("b", parts(3, 20)))
+    shown = bar.of("p11.md", "p11.html")
+    above = ["index", "a", "p0", "p1", "p2", "inner"]
+    assert links(shown) == [f"{name}.html" for name in (*above, "p10", "p11", "p12", "b")]
+    assert shown.count("md-nav__link--active") == shown.count("aria-current=page") == 1
+    assert shown.count("data-kb=") == 3
+    assert shown.count("kb-open") == 2
+    assert links(bar.of("nowhere.md", "nowhere.html")) == ["index.html", "a.html", "b.html"]
+
+
+def test_the_page_that_lists_a_section_unfolds_it():
+    bar = sidebar(entry("index"), entry("a", parts(3), listing="all-a"))
+    assert links(bar.of("all-a.md", "all-a.html"))[2:] == ["p0.html", "p1.html", "p2.html"]
+    assert "active" not in bar.of("all-a.md", "all-a.html")
+
+
+def test_of_long_sections_a_page_has_what_is_around_it():
+    bar = sidebar(entry("index"), entry("a", parts(10_000), listing="all-a"))
+    for place in (0, 5_000, 9_999):
+        found = links(bar.of(f"p{place}.md", f"p{place}.html"))
+        assert f"p{place}.html" in found
+        assert len(found) == 2 + MOST_SHOWN + 1
+        assert found[-1] == "all-a.html"
+
+
+def test_sections_are_files_of_their_own():
+    evil = "</script><b>\u2028"
+    inner = entry("inner", parts(2, 5_000))
+    bar = sidebar(entry(evil, [inner, *parts(MOST_UNFOLDED)], listing="all"), *parts(2, 9_000))
+    found = dict(bar.files())
+    assert len(found) == 2
+    ids = [name.removesuffix(".js") for name in found]
+    assert set(ids) >= set(re.findall(r"data-kb=(\w+)", bar.of("inner.md", "inner.html")))
+    name, rows = json.loads(f"[{found[f'{ids[0]}.js'].decode()[len('kbkitContents(') : -3]}]")
+    assert name == ids[0]
+    assert rows[0] == ["inner", "inner.html", ids[1]]
+    assert rows[1] == ["p0", "p0.html"]
+    assert rows[-1] == ["1 more", "all.html"]
+    shown = bar.of("inner.md", "inner.html")
+    assert "&lt;/script&gt;&lt;b&gt;" in shown
+    assert "<b>" not in shown
+
+
+def test_a_part_of_a_site_leads_back_to_it():
+    bar = sidebar(entry("index"), site=("A & B", "index.html"))
+    assert "‹ A &amp; B</a>" in bar.of("index.md", "kb/x/index.html")
+    assert links(bar.of("index.md", "kb/x/index.html"))[0] == "../../index.html"
+
+
+def test_the_tree_reads_sections_where_they_stand():
+    bar = sidebar(entry("index"), entry("a", parts(2)), entry("b"))
+    assert list(bar.reading()) == ["index.md", "a.md", "p0.md", "p1.md", "b.md"]
