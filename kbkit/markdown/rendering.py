@@ -29,6 +29,7 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
+from kbkit.markdown.definition_lists import make_definition_lists
 from kbkit.markdown.links import SAFE_SCHEMES
 from kbkit.markdown.structure import anchors, split_anchor
 
@@ -47,7 +48,7 @@ _CODE = re.compile(
 _TAGS = {
     "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code",
     "em", "strong", "s", "hr", "br", "table", "thead", "tbody", "tr", "th", "td", "a", "div",
-    "span", "nav",
+    "span", "nav", "dl", "dt", "dd",
 }  # fmt: skip
 _ATTRIBUTES = {
     "a": {"href", "title", "rel", "class"},
@@ -57,6 +58,7 @@ _ATTRIBUTES = {
     "nav": {"class", "aria-label", "data-search-exclude"},
     "ol": {"start"},
     **{f"h{level}": {"id"} for level in range(1, 7)},
+    "dt": {"id"},
 }
 _STYLES = {f"text-align:{side}" for side in ("left", "right", "center")}
 
@@ -87,7 +89,7 @@ class Rendered:
         plain: The HTML with code as plain text, for search.
         html: The HTML with coloured code, for readers.
         toc: The headings, nested.
-        anchors: Ids of all headings.
+        anchors: Ids of all headings and terms.
     """
 
     plain: str
@@ -136,6 +138,8 @@ def render(
             children = _with_pictures(token.children or [], picture, pictures)
             token.children = _safe_links(children, resolve)
     toc, anchors = _finish_headings(tokens)
+    if document:
+        _finish_terms(make_definition_lists(tokens), anchors)
     if document:
         _mark_meta_line(tokens)
         _mark_onwards(tokens)
@@ -262,6 +266,17 @@ def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
         (stack[-1]["children"] if stack else toc).append(entry)
         stack.append(entry)
     return toc, used
+
+
+def _finish_terms(terms: Sequence[Token], used: set[str]) -> None:
+    """Give each term of a definition list an id of its own and a link to itself."""
+    texts = terms[1::2]
+    proposed = anchors([_name(text) for text in texts], [""] * len(texts))
+    for opened, text, anchor in zip(terms[::2], texts, proposed, strict=True):
+        own = _unique(anchor, used)
+        opened.attrSet("id", own)
+        assert text.children is not None
+        text.children.append(Token("html_inline", "", 0, content=_PERMALINK % html.escape(own)))
 
 
 def _name(heading: Token) -> str:

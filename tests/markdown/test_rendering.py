@@ -121,3 +121,44 @@ def test_where_a_page_comes_from_is_left_out_of_the_search():
     rendered = render("# T\n\nsource\n\ntext", lambda _: None, document=True)
     assert 'data-search-exclude="1">source' in rendered.plain
     assert "<p>text</p>" in rendered.plain
+
+
+def test_lists_of_terms_are_definition_lists_with_anchors_on_documents_pages():
+    text = """# T
+
+meta
+
+## commit
+
+-   **--no-commit**, **-n**: Perform the merge.
+
+    Second paragraph
+
+    -   **inner** x
+-   **`code`**: See
+
+text
+
+* plain
+* **a**: b
+
+text
+
+- **commit**:
+- **__config**: <b onclick=alert(1)>
+"""
+    found = render(text, lambda _: None, document=True)
+    page = re.sub(r'<a class="headerlink" href="#([^"]+)"[^>]*>¶</a>', r"¶\1", found.html)
+    first = page.split("</h2>\n")[1].split("<p>text")[0]
+    assert first == (
+        '<dl>\n<dt id="-no-commit-n">--no-commit, -n¶-no-commit-n</dt>\n<dd>\n'
+        "<p>Perform the merge.</p>\n<p>Second paragraph</p>\n<ul>\n"
+        "<li><strong>inner</strong> x</li>\n</ul>\n</dd>\n"
+        '<dt id="code"><code>code</code>¶code</dt>\n<dd>\n<p>See</p>\n</dd>\n</dl>\n'
+    )
+    assert "<li><strong>a</strong>: b</li>" in page
+    assert '<dt id="commit_2">commit¶commit_2</dt>\n<dd></dd>' in page
+    assert '<dt id="anchor-config">' in page
+    assert "<b onclick" not in page
+    assert {"commit", "-no-commit-n", "code", "commit_2", "anchor-config"} <= found.anchors
+    assert "<dl" not in render(text, lambda _: None).html
