@@ -125,7 +125,8 @@ def sources_frame(sources: Iterable[SourceInfo]) -> pd.DataFrame:
     """Sources as a DataFrame, oldest first, indexed by id."""
     types = {
         "id": "string", "type": "category", "location": "string", "base": "string",
-        "from_recipe": "bool", "created_at": TIME, "options": "object",
+        "from_recipe": "bool", "created_at": TIME, "options": "object", "name": "string",
+        "enabled": "bool", "documents": "int64",
     }  # fmt: skip
     return typed_frame([asdict(source) for source in sources], types).set_index("id")
 

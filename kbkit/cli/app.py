@@ -115,9 +115,9 @@ def name_values(commands: typer.Typer) -> None:
 
 
 def finish(report: IngestReport, as_json: bool, name: str) -> None:
-    """Print what was done; the exit code tells when that was nothing."""
+    """Print what was done; the exit code tells when that was nothing, or a source failed."""
     print_ingest(report, as_json, name)
-    if nothing_read(report):
+    if nothing_read(report) or report.failed_sources:
         raise typer.Exit(EXIT_NOTHING_READ)
 
 
@@ -133,3 +133,10 @@ def open_workspace(context: typer.Context) -> Workspace:
     from kbkit.workspace import Workspace
 
     return Workspace(context.obj)
+
+
+def workspace_folder(context: typer.Context) -> Path:
+    """The folder of that workspace, whether it is there or not."""
+    from kbkit.config import Settings
+
+    return Path(context.obj or Settings.from_environment().workspace).absolute()

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kbkit.cli.app import AsJson, Name, app, finish, nothing_read, open_workspace, resumable
+from kbkit.cli.app import (
+    AsJson,
+    Name,
+    app,
+    finish,
+    nothing_read,
+    open_workspace,
+    resumable,
+    workspace_folder,
+)
 from kbkit.cli.sources import takes_sources
+from kbkit.models.plain import plain
 from kbkit.terminal import (
     print_json,
     print_pairs,
-    print_row,
     print_table,
     progress,
     say,
@@ -20,7 +32,10 @@ from kbkit.terminal import (
 )
 
 if TYPE_CHECKING:
+    from kbkit.knowledge_base import KnowledgeBase
+    from kbkit.models import Document, IngestReport
     from kbkit.recipes import AnySource
+    from kbkit.workspace import Workspace
 
 
 @app.command()
@@ -35,7 +50,7 @@ def new(
     """Make a knowledge base, and read its sources if some are named."""
     from kbkit.models import IngestReport
 
-    with open_workspace(context) as workspace:
+    with _new_workspace(context) as workspace:
         kb = workspace.create(name, description=description)
         if not specs:
             if as_json:
@@ -44,8 +59,9 @@ def new(
             return
         with resumable(f"kbkit refresh {name}"), progress() as on_progress:
             report = kb.ingest(*specs, on_progress=on_progress)
-        if nothing_read(report):
-            say(f"{name} is empty: read another source with `kbkit add {name}`, or delete it")
+        if nothing_read(report) and not report.interrupted:
+            workspace.delete(name)
+            say(f"{name} was not made, since nothing could be read")
         finish(report, as_json, name)
 
 
@@ -62,7 +78,9 @@ def add(
         raise typer.BadParameter("name a source, such as --crawl URL, --files GLOB or --jsonl FILE")
     going_on = resumable(f"kbkit refresh {name}")
     with open_workspace(context) as workspace, going_on, progress() as on_progress:
-        report = workspace[name].ingest(*specs, on_progress=on_progress)
+        kb = workspace[name]
+        report = kb.ingest(*specs, on_progress=on_progress)
+        _say_failed_sources(kb, report)
     finish(report, as_json, name)
 
 
@@ -103,23 +121,31 @@ def show(context: typer.Context, name: Name, as_json: AsJson = False) -> None:
 def documents(
     context: typer.Context,
     name: Name,
+    as_json: AsJson = False,
     as_jsonl: Annotated[
         bool, typer.Option("--jsonl", help="Print one JSON object a line, with the content.")
     ] = False,
 ) -> None:
     """List the documents of a knowledge base."""
-    from kbkit.models import License
-
-    keys = ("id", "uri", "title", "description", "document_type", "tags", "state", "content")
     with open_workspace(context) as workspace:
-        for document in workspace[name].documents:
-            if as_jsonl:
-                values = document.to_dict()
-                license = License.of(document.metadata).to_metadata()
-                typer.echo(to_json({**{key: values[key] for key in keys}, **license}))
-            else:
-                line = f"{document.state:8}{document.document_type:10}{document.uri}"
-                print_row(line, document.description)
+        found = workspace[name].documents
+        if as_jsonl:
+            for document in found:
+                typer.echo(to_json(_listed(document, "content")))
+            return
+        listed = found.list()
+    if as_json:
+        print_json([_listed(document) for document in listed])
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("type", "state", "title", "URI", box=None)
+    table.columns[2].overflow = table.columns[3].overflow = "fold"
+    for document in listed:
+        title = Text(plain(document.title))
+        table.add_row(document.document_type, document.state, title, Text(plain(document.uri)))
+    print_table(table)
 
 
 @app.command()
@@ -127,7 +153,9 @@ def refresh(context: typer.Context, name: Name, as_json: AsJson = False) -> None
     """Read all sources of a knowledge base again, and take over what changed."""
     going_on = resumable(f"kbkit refresh {name}")
     with open_workspace(context) as workspace, going_on, progress() as on_progress:
-        report = workspace[name].refresh(on_progress=on_progress)
+        kb = workspace[name]
+        report = kb.refresh(on_progress=on_progress)
+        _say_failed_sources(kb, report)
     finish(report, as_json, name)
 
 
@@ -228,3 +256,39 @@ def delete(
             typer.confirm(f"Delete {name} with its {info.documents:,} documents?", abort=True)
         workspace.delete(name)
     say(f"deleted {name}")
+
+
+@contextmanager
+def _new_workspace(context: typer.Context) -> Iterator[Workspace]:
+    """The workspace; its folder goes again if it was made for this and nothing came of it."""
+    before = workspace_folder(context)
+    there = before.exists()
+    workspace = open_workspace(context)
+    try:
+        with workspace:
+            try:
+                yield workspace
+            finally:
+                in_vain = not there and not len(workspace)
+    finally:
+        if in_vain:
+            shutil.rmtree(before, ignore_errors=True)
+
+
+def _say_failed_sources(kb: KnowledgeBase, report: IngestReport) -> None:
+    """Tell which sources gave nothing, and what can be done about those that are remembered."""
+    for problem in report.failed_sources:
+        if problem.uri in kb.sources:
+            say(f"nothing could be read of {problem.uri}; `kbkit sources set`, `disable` or "
+                f"`remove {kb.name}` mends that")  # fmt: skip
+        else:
+            say(f"{problem.uri} is not kept as a source, since nothing could be read of it")
+
+
+def _listed(document: Document, *more: str) -> dict[str, Any]:
+    """What a listing says of a document, with its license."""
+    from kbkit.models import License
+
+    values = document.to_dict()
+    keys = ("id", "uri", "title", "description", "document_type", "tags", "state", *more)
+    return {key: values[key] for key in keys} | License.of(document.metadata).to_metadata()

@@ -57,7 +57,9 @@ def build(
     else:
         say(f"built {report.info.name}")
         print_pairs(report.lines())
-    if nothing_read(report.ingest):
+    for problem in report.ingest.failed_sources:
+        say(f"nothing could be read of {problem.uri}")
+    if nothing_read(report.ingest) or report.ingest.failed_sources:
         raise typer.Exit(EXIT_NOTHING_READ)
 
 

@@ -79,15 +79,18 @@ def search(
         list[int] | None, typer.Option(min=1, help="Only on this page of a source (PDF).")
     ] = None,
     queries: Annotated[
-        Path | None, typer.Option(help="File with one query a line; needs --json.")
+        Path | None, typer.Option(help="File with one query a line; needs --jsonl.")
     ] = None,
     as_json: AsJson = False,
+    as_jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="Print a JSON list of hits a line, one a query.")
+    ] = False,
 ) -> None:
     """Search knowledge bases."""
     if (query is None) == (queries is None):
         raise typer.BadParameter("give a query, or --queries FILE")
-    if queries is not None and not as_json:
-        raise typer.BadParameter("--queries prints JSON only; add --json")
+    if queries is not None and not (as_json or as_jsonl):
+        raise typer.BadParameter("--queries prints JSON lines only; add --jsonl")
     from kbkit.models import Filters
 
     filters = Filters.of({
@@ -109,7 +112,10 @@ def search(
             say_notes(notes)
             return
         hits = workspace.search(query or "", kbs=kbs, limit=limit, mode=mode, filters=filters)
-    if as_json:
+    if as_jsonl:
+        say_notes(hits.notes)
+        typer.echo(to_json(hits.to_dicts()))
+    elif as_json:
         say_notes(hits.notes)
         print_json(hits.to_dicts())
     else:

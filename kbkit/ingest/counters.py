@@ -29,6 +29,7 @@ class RunCounters:
     notes: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
     scores: list[tuple[float, str]] = field(default_factory=list)
+    failed_sources: list[Problem] = field(default_factory=list)
 
     def measured(self, document: SourceDocument) -> None:
         """Take in how faithfully a document was read, if that was measured or is noted."""
@@ -80,6 +81,7 @@ class RunCounters:
             poorly_read=tuple(self.poorly_read),
             notes=tuple(self.notes),
             warnings=tuple(self.warnings),
+            failed_sources=tuple(self.failed_sources),
         )
 
     def fidelity(self, before: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:

@@ -77,10 +77,14 @@ class Pipeline:
             for row, source in sources:
                 task = f"reading the source {row.location}"
                 with self.stores.locks.hold(f"source-{row.id}", wait=0, task=task):
+                    failed, read = len(counters.failed), _read(counters)
                     try:
                         self._run_source(row, source, run)
                     except SourceError as error:
                         counters.failed.append(Problem(row.location, str(error)))
+                    if len(counters.failed) > failed and _read(counters) == read:
+                        first = counters.failed[failed].reason
+                        counters.failed_sources.append(Problem(row.location, first))
                 if counters.interrupted:
                     break
             self._take(handed, run)
@@ -222,6 +226,11 @@ class Pipeline:
 def _closable(events: Iterator[SourceEvent]) -> Generator[SourceEvent]:
     """The events of a source as a generator, which can be closed whatever the source gave."""
     yield from events
+
+
+def _read(counters: RunCounters) -> int:
+    """Documents that were read, or are as they were."""
+    return counters.counts["fetched"] + counters.counts["same"]
 
 
 def disk_place(row: SourceRow) -> DiskPlace | None:

@@ -25,6 +25,7 @@ from kbkit.sources import open_reader
 from kbkit.sources.base import SourceEvent
 from kbkit.sources.places import DiskPlace
 from kbkit.stores.catalog import knowledge_bases, runs, writing
+from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.catalog.runs import SourceRow
 from kbkit.text import REVISION
@@ -67,8 +68,13 @@ class Ingestion:
         from kbkit.sources.llamaindex import document_events, split_sources
 
         specs, documents = split_sources(sources)
-        rows = [self._save_source(spec, base, from_recipe=False) for spec in specs]
-        return self._run(rows, on_progress, stop, document_events(documents, Path(base)))
+        known = {row.id for row in self.sources()}
+        rows = [self.save_source(spec, base, from_recipe=False) for spec in specs]
+        for row in rows:
+            self.change_source(row, enabled=True)
+        report = self._run(rows, on_progress, stop, document_events(documents, Path(base)))
+        self._forget_failed([row for row in rows if row.id not in known], report)
+        return report
 
     def sync(
         self,
@@ -84,11 +90,12 @@ class Ingestion:
         specs, documents = split_sources([sources])
         if documents:
             raise ConfigError("sync: takes sources; documents go into `ingest`")
-        rows = [self._save_source(source, base, from_recipe=True) for source in specs]
+        rows = [self.save_source(source, base, from_recipe=True) for source in specs]
         kept = {row.id for row in rows}
         for row in self.sources():
             if row.from_recipe and row.id not in kept:
                 self.drop_source(row.id)
+        rows = [row for row in rows if row.enabled]
         return self._run(rows, on_progress, stop, wait=True)
 
     def refresh(
@@ -99,7 +106,13 @@ class Ingestion:
         stop: Stop = lambda: False,
     ) -> IngestReport:
         """See `KnowledgeBase.refresh`."""
-        rows = [row for row in self.sources() if row.spec.get("path") or not local]
+        known = self.sources()
+        rows = [row for row in known if row.enabled and (row.spec.get("path") or not local)]
+        if known and not rows and not local:
+            raise ConfigError(
+                f"{self._handle.name}: all its sources are disabled; enable one with "
+                f"`kbkit sources enable {self._handle.name} SOURCE`"
+            )
         if not rows:
             raise ConfigError(
                 f"{self._handle.name}: has no sources to refresh; add one with "
@@ -167,17 +180,18 @@ class Ingestion:
         with self._stores.database.read() as transaction:
             return runs.list_sources(transaction, self.id)
 
-    def _save_source(self, source: AnySource, base: str | Path, *, from_recipe: bool) -> SourceRow:
+    def document_counts(self) -> dict[str, int]:
+        """How many documents each of its sources has, by id."""
+        with self._stores.database.read() as transaction:
+            return runs.document_counts(transaction, self.id)
+
+    def save_source(self, source: AnySource, base: str | Path, *, from_recipe: bool) -> SourceRow:
+        """Remember a source, which the next refresh reads; one of the same place is renewed."""
         spec = source.model_dump(mode="json")
         key = runs.source_key(spec, _PLACE[source.type])
         base = Path(base).absolute()
         with self._stores.database.write() as transaction:
             knowledge_bases.get_by_id(transaction, self.id)
-            place = None
-            if path := spec.get("path"):
-                rows = runs.list_sources(transaction, self.id)
-                others = (disk_place(row) for row in rows if row.key != key)
-                place = DiskPlace.of(path, base).apart(filter(None, others))
             return runs.save_source(
                 transaction,
                 self.id,
@@ -185,14 +199,54 @@ class Ingestion:
                 spec,
                 base=str(base),
                 from_recipe=from_recipe,
-                name=place.name if place else "",
+                name=self._place_name(transaction, spec, base, key),
             )
 
-    def drop_source(self, source_id: str) -> None:
-        """Forget a source and delete its documents."""
+    def change_source(
+        self, row: SourceRow, source: AnySource | None = None, *, enabled: bool | None = None
+    ) -> None:
+        """Have a source read something else, or otherwise, or not at all; the rest stays.
+
+        Raises:
+            ConflictError: Another source reads that already.
+        """
         with self._stores.database.write() as transaction:
-            for document_id in writing.document_ids(transaction, self.id, source_id):
-                writing.delete_document(transaction, self.id, document_id)
+            if source is None:
+                runs.change_source(transaction, row, enabled=enabled)
+                return
+            spec = source.model_dump(mode="json")
+            key = runs.source_key(spec, _PLACE[source.type])
+            moved = spec.get("path") != row.spec.get("path")
+            name = self._place_name(transaction, spec, Path(row.base), row.key) if moved else None
+            runs.change_source(transaction, row, key=key, spec=spec, name=name, enabled=enabled)
+
+    def _place_name(
+        self, transaction: Transaction, spec: Mapping[str, Any], base: Path, key: str
+    ) -> str:
+        """What the place of a source is called in URIs, so that no other is called alike."""
+        if not (path := spec.get("path")):
+            return ""
+        rows = runs.list_sources(transaction, self.id)
+        others = (disk_place(row) for row in rows if row.key != key)
+        return DiskPlace.of(path, base).apart(filter(None, others)).name
+
+    def _forget_failed(self, rows: Sequence[SourceRow], report: IngestReport) -> None:
+        """Forget sources, read for the first time, of which nothing could be read.
+
+        They would fail again with each refresh: most likely they were mistyped.
+        """
+        failed = {problem.uri for problem in report.failed_sources}
+        stored = self.document_counts()
+        for row in rows:
+            if row.location in failed and not stored.get(row.id) and not report.interrupted:
+                self.drop_source(row.id)
+
+    def drop_source(self, source_id: str, *, keep_documents: bool = False) -> None:
+        """Forget a source, and delete its documents unless they are to stay."""
+        with self._stores.database.write() as transaction:
+            if not keep_documents:
+                for document_id in writing.document_ids(transaction, self.id, source_id):
+                    writing.delete_document(transaction, self.id, document_id)
             runs.delete_source(transaction, source_id)
 
     def _reindex(self, on_progress: OnProgress | None, stop: Stop) -> None:

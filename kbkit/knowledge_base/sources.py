@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
-from kbkit.errors import NotFoundError
+from kbkit.errors import ConfigError, NotFoundError
 from kbkit.frames import rows_html, sources_frame
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
 from kbkit.models import SourceInfo
+from kbkit.stores.catalog.runs import SourceRow
+from kbkit.validation import check_text
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from kbkit.recipes import AnySource
 
 
 @explained
@@ -29,46 +33,109 @@ class Sources:
         self._ingestion = ingestion
 
     def __iter__(self) -> Iterator[SourceInfo]:
+        counts = self._ingestion.document_counts()
         for row in self._ingestion.sources():
             yield SourceInfo(
                 id=row.id,
                 type=row.type,
-                location=_location(row.spec),
+                location=row.location,
                 base=row.base,
                 from_recipe=row.from_recipe,
                 created_at=row.created_at,
                 options=row.spec,
+                name=row.place,
+                enabled=row.enabled,
+                documents=counts.get(row.id, 0),
             )
 
     def __len__(self) -> int:
         return len(self._ingestion.sources())
 
     def __getitem__(self, source: str) -> SourceInfo:
-        """The source of that id, or that reads that location.
+        """The source of that id, of which the beginning will do, or that reads that location.
 
         Raises:
             NotFoundError: There is none; the message names those there are.
+            ConfigError: There are several.
         """
-        there = list(self)
-        found = next((one for one in there if source in (one.id, one.location)), None)
-        if found is None:
-            names = ", ".join(one.location for one in there) or "none"
-            raise NotFoundError(f"{self._handle.name}: no source {source!r}; there are: {names}")
-        return found
+        return self._find(source)[0]
 
     def __contains__(self, source: object) -> bool:
-        return any(source in (one.id, one.location) for one in self)
+        return any(source in (one.id, one.location, one.name) for one in self)
 
-    def remove(self, source: str) -> None:
-        """Forget a source and delete its documents.
+    def add(
+        self,
+        source: AnySource | Mapping[str, Any] | Iterable[AnySource | Mapping[str, Any]],
+        *,
+        base: str | Path = ".",
+    ) -> list[SourceInfo]:
+        """Remember sources without reading them: the next refresh does.
+
+        Args:
+            source: As `KnowledgeBase.ingest` takes it, or several.
+            base: Folder that relative paths start from.
+
+        Raises:
+            ConfigError: Something is no source.
+        """
+        from kbkit.sources.llamaindex import split_sources
+
+        specs, documents = split_sources([source])
+        if documents:
+            raise ConfigError("sources.add: takes sources; documents go into `ingest`")
+        rows = [self._ingestion.save_source(spec, base, from_recipe=False) for spec in specs]
+        return [self[row.id] for row in rows]
+
+    def update(self, source: str, **options: Any) -> SourceInfo:
+        """Change what a source reads, and how; its documents follow with the next refresh.
 
         Args:
             source: Its id, or its location.
+            options: As a recipe has them: ``limit=500``, ``url="https://..."``,
+                ``exclude=["drafts/**"]``; ``None`` is the default again.
+
+        Raises:
+            ConfigError: There is no such option, or its value cannot work.
+            ConflictError: Another source reads that already.
+            NotFoundError: There is no such source.
+        """
+        from kbkit.sources.llamaindex import split_sources
+
+        found, row = self._find(source)
+        known = {**found.options, **options, "type": found.type}
+        values = {key: value for key, value in known.items() if value is not None}
+        ((changed,), _) = split_sources([values])
+        self._ingestion.change_source(row, changed)
+        return self[row.id]
+
+    def enable(self, source: str) -> SourceInfo:
+        """Have a refresh read a source again.
 
         Raises:
             NotFoundError: There is none.
         """
-        self._ingestion.drop_source(self[source].id)
+        return self._switch(source, True)
+
+    def disable(self, source: str) -> SourceInfo:
+        """Have no refresh or build read a source; its documents stay.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        return self._switch(source, False)
+
+    def remove(self, source: str, *, keep_documents: bool = False) -> None:
+        """Forget a source and delete its documents.
+
+        Args:
+            source: Its id, or its location.
+            keep_documents: Leave them, as if they had been added by hand.
+
+        Raises:
+            NotFoundError: There is none.
+        """
+        self._ingestion.drop_source(self._find(source)[0].id, keep_documents=keep_documents)
+        self._handle.stores.vectors.apply(self._handle.id)
 
     def paths(self) -> list[tuple[Path, tuple[str, ...]]]:
         """Where sources read on this machine's disk: globs, files or folders.
@@ -94,8 +161,23 @@ class Sources:
             repr(self)[1:-1], ("type", "location"), ((one.type, one.location) for one in self)
         )
 
+    def _switch(self, source: str, enabled: bool) -> SourceInfo:
+        _, row = self._find(source)
+        self._ingestion.change_source(row, enabled=enabled)
+        return self[row.id]
 
-def _location(spec: object) -> str:
-    """Where a source reads, as its recipe says it."""
-    values = spec if isinstance(spec, dict) else {}
-    return next((str(values[key]) for key in ("url", "path", "name") if values.get(key)), "")
+    def _find(self, source: str) -> tuple[SourceInfo, SourceRow]:
+        """A source as it is shown, and as it is kept."""
+        wanted = check_text("source", source)
+        there = list(self)
+        found = [one for one in there if wanted in (one.id, one.location, one.name)]
+        if not found and len(wanted) >= 4:
+            found = [one for one in there if one.id.startswith(wanted)]
+        if not found:
+            names = ", ".join(one.location for one in there) or "none"
+            raise NotFoundError(f"{self._handle.name}: no source {source!r}; there are: {names}")
+        if len(found) > 1:
+            ids = ", ".join(f"{one.id[:8]} ({one.type} {one.location})" for one in found)
+            raise ConfigError(f"{source!r}: means several sources; give the id of one: {ids}")
+        rows = {row.id: row for row in self._ingestion.sources()}
+        return found[0], rows[found[0].id]

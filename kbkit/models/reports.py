@@ -160,6 +160,10 @@ class SourceInfo(Value):
         type: Such as ``crawl`` or ``files``.
         location: The address, path or name that it reads.
         base: The folder that a relative path starts from.
+        name: What it is called where others read it: as `location`, but for a place on disk the
+            name that URIs of its documents begin with.
+        enabled: Whether a refresh reads it.
+        documents: Number of its documents that are searched.
         from_recipe: Whether a recipe named it; it goes when the recipe no longer does.
         created_at: When it was first read (UTC).
         options: All that describes it, as a recipe says it.
@@ -172,6 +176,9 @@ class SourceInfo(Value):
     from_recipe: bool
     created_at: datetime
     options: Mapping[str, Any]
+    name: str = ""
+    enabled: bool = True
+    documents: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +255,8 @@ class IngestReport(Value):
             content, with what they lost.
         notes: Documents that were read by a guess, of their charset for one, and which.
         warnings: Sources whose pages were poorly read as a whole, with the worst pages.
+        failed_sources: Sources of which nothing could be read, with the first reason. Those that
+            were read for the first time are not remembered.
         improvement: What models have still to embed, where static vectors serve meanwhile.
     """
 
@@ -267,6 +276,7 @@ class IngestReport(Value):
     poorly_read: tuple[Problem, ...] = ()
     notes: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
+    failed_sources: tuple[Problem, ...] = ()
     improvement: Improvement | None = None
 
     def lines(self) -> list[tuple[str, str]]:

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from uuid import uuid4
 
 import sqlalchemy as sa
 
-from kbkit.models import PageRecord
+from kbkit.errors import ConflictError
+from kbkit.models import DocumentState, PageRecord
 from kbkit.stores.catalog.database import Database, Transaction
-from kbkit.stores.catalog.schema import pages, runs, sources
+from kbkit.stores.catalog.schema import documents, pages, runs, sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +73,53 @@ def save_source(
     name: str = "",
 ) -> SourceRow:
     """Enter a source, or renew the options of the one with this key, which keeps its name."""
-    digest = hashlib.blake2b(f"{kb_id} {key}".encode(), digest_size=16).hexdigest()
     options = {"spec": dict(spec), "base": base, "from_recipe": from_recipe}
     renewed = transaction.execute(
         sources.update().where(sources.c.kb_id == kb_id, sources.c.key == key).values(options)
     )
     if not renewed.rowcount:
-        values = {"id": digest, "kb_id": kb_id, "key": key, "type": spec["type"], "name": name}
+        values = {"id": uuid4().hex, "kb_id": kb_id, "key": key, "type": spec["type"], "name": name}
         values |= options
         transaction.execute(sources.insert().values(created_at=datetime.now(UTC), **values))
-    row = transaction.execute(sa.select(sources).where(sources.c.id == digest)).one()
+    row = transaction.execute(
+        sa.select(sources).where(sources.c.kb_id == kb_id, sources.c.key == key)
+    ).one()
     return SourceRow(**row._mapping)
+
+
+def change_source(
+    transaction: Transaction,
+    row: SourceRow,
+    *,
+    key: str | None = None,
+    spec: Mapping[str, Any] | None = None,
+    name: str | None = None,
+    enabled: bool | None = None,
+) -> None:
+    """Change a source; what is not named stays.
+
+    Raises:
+        ConflictError: Another source of the knowledge base has that key.
+    """
+    given = {"key": key, "spec": spec and dict(spec), "name": name, "enabled": enabled}
+    values = {column: value for column, value in given.items() if value is not None}
+    others = sa.select(sources.c.id).where(
+        sources.c.kb_id == row.kb_id, sources.c.key == key, sources.c.id != row.id
+    )
+    if key is not None and transaction.execute(others).first():
+        raise ConflictError("another source reads that already; remove one of the two")
+    transaction.execute(sources.update().where(sources.c.id == row.id).values(values))
+
+
+def document_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
+    """How many documents that are not gone each source of a knowledge base has, by its id."""
+    column = documents.c.source_id
+    query = (
+        sa.select(column, sa.func.count())
+        .where(documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value)
+        .group_by(column)
+    )
+    return {row[0]: row[1] for row in transaction.execute(query) if row[0] is not None}
 
 
 def list_sources(transaction: Transaction, kb_id: str) -> list[SourceRow]:
