@@ -117,19 +117,6 @@ def print_json(value: Any) -> None:
     typer.echo(to_json(value, indent=2))
 
 
-def print_row(line: str, about: str) -> None:
-    """Print a line; in a terminal with what it is about behind it, as far as there is room."""
-    from rich.text import Text
-
-    terminal = console()
-    room = terminal.width - len(line) - 2
-    if terminal.is_terminal and about and room >= 20:
-        text = Text(line).append(f"  {plain(about)}", style="dim")
-        terminal.print(text, no_wrap=True, overflow="ellipsis")
-    else:
-        typer.echo(line)
-
-
 def print_pairs(pairs: list[tuple[str, str]]) -> None:
     """Print labels and values in two columns."""
     from rich.table import Table

@@ -25,7 +25,7 @@ NAMES = {
     },
     "chunks": {"embedding_map", "fit_query_encoder", "of", "to_frame"},
     "ratings": {"add", "delete", "of", "to_frame", "total"},
-    "sources": {"paths", "remove", "to_frame"},
+    "sources": {"add", "disable", "enable", "paths", "remove", "to_frame", "update"},
     "feedback": {"agreement", "evaluate", "judgements", "judging", "pool", "tune"},
     "plot": {"chunks", "documents", "map", "ratings"},
 }  # fmt: skip

@@ -10,6 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 
 import kbkit
@@ -368,8 +369,47 @@ def test_documents_are_listed_whole_or_by_line(run, made):
     assert all(line.keys() == keys for line in found)
     assert found[1]["content"].startswith("# Tea")
     assert found[1]["tags"] == ["hot"]
-    plain = run("documents", "drinks", workspace=made).out.splitlines()
-    assert [line.split()[-1] for line in plain] == [line["uri"] for line in found]
+    head, *plain = run("documents", "drinks", workspace=made).out.splitlines()
+    assert head.split() == ["type", "state", "title", "URI"]
+    assert [line.split()[-2:] for line in plain] == [[x["title"], x["uri"]] for x in found]
+    listed = run("documents", "drinks", "--json", workspace=made).json
+    assert listed == [{k: v for k, v in x.items() if k != "content"} for x in found]
+
+
+def listing_commands():
+    """Every command that lists something, as the application itself says."""
+    waiting = [((), typer.main.get_command(cli.app))]
+    while waiting:
+        path, command = waiting.pop()
+        waiting += [((*path, name), one) for name, one in getattr(command, "commands", {}).items()]
+        if (command.help or "").startswith("List ") and not hasattr(command, "commands"):
+            yield path, command
+
+
+def test_every_listing_has_json_that_is_one_value(run, made):
+    found = dict(listing_commands())
+    assert {("list",), ("documents",), ("models", "list"), ("sources", "list")} <= set(found)
+    for path, command in found.items():
+        needed = [each.name for each in command.params if each.required]
+        assert set(needed) <= {"name"}, path
+        given = ["drinks"] * len(needed)
+        outcome = run(*path, *given, "--json", workspace=made)
+        assert (outcome.code, type(outcome.json)) == (0, list), path
+
+
+def test_queries_of_a_file_print_json_lines(run, made, tmp_path):
+    path = tmp_path / "queries.txt"
+    path.write_text("black tea\n\nmilk\n")
+    said = run("search", "--queries", path, "--jsonl", workspace=made)
+    assert [bool(line) for line in said.lines] == [True, False, True]
+    # as it was called before
+    again = run("search", "--queries", path, "--json", workspace=made)
+    assert [[hit["chunk_id"] for hit in line] for line in again.lines] == [
+        [hit["chunk_id"] for hit in line] for line in said.lines
+    ]
+    (one,) = run("search", "milk", "--jsonl", workspace=made).lines
+    assert one[0]["title"] == "Milk"
+    assert "--jsonl" in run("search", "--queries", path, workspace=made).err
 
 
 def test_eval_prints_figures_and_holds_a_floor(run, made, tmp_path):
@@ -647,6 +687,9 @@ def test_nothing_readable_is_3_and_says_why(here, tmp_path, source, says):
     outcome = here("new", "notes", *source)
     assert outcome.code == cli.EXIT_NOTHING_READ == 3
     assert says in outcome.err
+    assert "no knowledge bases" in here("list").err
+    here("new", "notes")
+    here("sources", "add", "notes", *source)
     outcome = here("refresh", "notes", "--json")
     assert outcome.code == 3
     report = outcome.json
