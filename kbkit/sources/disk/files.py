@@ -14,9 +14,10 @@ from urllib.parse import quote
 from kbkit.errors import SourceError
 from kbkit.globs import matches, split_glob
 from kbkit.models import DocumentType, PageRecord, SourceDocument
+from kbkit.models.navigation import Navigation
 from kbkit.recipes import FilesSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.disk.navigation import nav_titles
+from kbkit.sources.disk.navigation import NavEntry, nav_entries
 from kbkit.sources.disk.walk import walk
 from kbkit.sources.doctype import detect
 from kbkit.sources.formats import FORMATS, MULTIPLE, UnreadableError, format_of
@@ -28,8 +29,23 @@ from kbkit.sources.places import DiskPlace
 _AHEAD = 8  # files in memory
 
 
-_Waiting = tuple[str, Future[ParsedFile] | SourceEvent, str]
-"""A file's URI, what becomes of it, and what the navigation calls it."""
+_Waiting = tuple[str, Future[ParsedFile] | SourceEvent, str, Navigation]
+"""A file's URI, what becomes of it, and what the navigation calls it and where it puts it."""
+
+
+_UNNAMED = NavEntry("")
+
+
+def _navigation(entry: NavEntry, place: DiskPlace) -> Navigation:
+    """Where a file stands, told by URIs."""
+
+    def uri(page: Path | None) -> str:
+        root = place.root.resolve()
+        inside = page is not None and page.is_relative_to(root)
+        return place.uri(place.root / page.relative_to(root)) if page and inside else ""
+
+    above = [(title, uri(page)) for title, page in entry.above]
+    return Navigation.stated(above, uri(entry.next))
 
 
 class FilesReader:
@@ -52,7 +68,7 @@ class FilesReader:
             SourceError: There is no such file or folder, or the glob matches nothing.
         """
         found, root = _found(self._spec, context.base)
-        titles = nav_titles(root) if root else {}
+        entries = nav_entries(root) if root else {}
         place = context.place or DiskPlace.of(self._spec.path, context.base)
         waiting: deque[_Waiting] = deque()
         with FileParser(min(os.cpu_count() or 1, len(found))) as reader:
@@ -60,8 +76,9 @@ class FilesReader:
                 if context.stop():
                     return
                 uri = place.uri(path)
-                title = titles.get(path.resolve(), "") if titles else ""
-                waiting.append((uri, self._submit(reader, path, uri, root), title))
+                entry = entries.get(path.resolve(), _UNNAMED) if entries else _UNNAMED
+                told = _navigation(entry, place) if entry is not _UNNAMED else Navigation()
+                waiting.append((uri, self._submit(reader, path, uri, root), entry.title, told))
                 while len(waiting) >= _AHEAD:
                     yield from self._next(waiting, context)
                     if context.stop():
@@ -95,7 +112,7 @@ class FilesReader:
 
     def _next(self, waiting: deque[_Waiting], context: SourceContext) -> Iterator[SourceEvent]:
         """The events of the file in front."""
-        uri, result, title = waiting[0]
+        uri, result, title, navigation = waiting[0]
         if isinstance(result, SourceEvent):
             waiting.popleft()
             yield result
@@ -121,6 +138,9 @@ class FilesReader:
             ]
         for document in documents:
             record = None
+            if navigation:
+                metadata = {**document.metadata, **navigation.to_metadata()}
+                document = replace(document, metadata=metadata)  # noqa: PLW2901
             if document.uri != uri:
                 # remembered so that a failure of the file is known to be one of its parts, too
                 record = PageRecord(document.uri, document_uri=document.uri)

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from kbkit.errors import SourceError
+from kbkit.export.pages.sections import section_tree
 from kbkit.models import DocumentType
+from kbkit.models.navigation import Crumb, Navigation
 from kbkit.recipes import FilesSource, JsonlSource, MirrorSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
@@ -136,3 +138,54 @@ def test_json_lines(tmp_path: Path) -> None:
     ]
     with pytest.raises(SourceError, match="cannot be read"):
         list(open_reader(JsonlSource(path="no.jsonl")).events(SourceContext(base=tmp_path)))
+
+
+NAV = """docs_dir: guide
+markdown_extensions:
+  - x: !!python/name:os.system
+nav:
+  - Welcome: index.md
+  - Guide:
+      - guide/README.md
+      - First steps: guide/install.md
+      - Deeper:
+          - guide/deep.md
+  - Elsewhere: https://example.org/
+  - About: ../outside.md
+"""
+
+
+def test_the_navigation_of_a_project_says_what_stands_where(tmp_path: Path) -> None:
+    docs = tmp_path / "project" / "guide"
+    (docs / "guide").mkdir(parents=True)
+    for name in ("index", "guide/README", "guide/install", "guide/deep", "guide/lost"):
+        (docs / f"{name}.md").write_text("Some text.\n")
+    (docs.parent / "mkdocs.yml").write_text(NAV)
+    found = events(FilesSource(path="project/guide"), tmp_path)
+    told = {
+        uri.removeprefix("project/guide/"): Navigation.of(event.document.metadata)
+        for uri, event in found.items()
+    }
+    guide = Crumb("Guide", "project/guide/guide/README.md")
+    assert told == {
+        "index.md": Navigation((), guide.uri),
+        "guide/README.md": Navigation((guide,), "project/guide/guide/install.md"),
+        "guide/install.md": Navigation((guide,), "project/guide/guide/deep.md"),
+        "guide/deep.md": Navigation((guide, Crumb("Deeper")), ""),  # what follows lies outside
+        "guide/lost.md": Navigation(),
+    }
+    assert found["project/guide/guide/install.md"].document.title == "First steps"
+    root = section_tree(
+        found, {}, {uri: Navigation.of(one.document.metadata) for uri, one in found.items()}
+    )
+    assert [item if isinstance(item, str) else item.page for item in root.items] == [
+        "project/guide/index.md", guide.uri
+    ]  # fmt: skip
+
+
+def test_a_navigation_that_would_not_end_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("text")
+    lines = ["a0: &a0 [{x: []}]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'{{x: *a{n - 1}}}'] * 10)}]" for n in range(1, 19)]
+    (tmp_path / "mkdocs.yml").write_text("\n".join([*lines, "nav: *a18", "docs_dir: ."]))
+    assert events(FilesSource(path="."), tmp_path)["a.md"].document.metadata == {}
