@@ -180,6 +180,8 @@ def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
     say(f"{len(evaluation.results):,} questions, by {evaluation.unit}")
     if evaluation.left_out:
         say(f"left out: {len(evaluation.left_out):,} questions that nothing judged answers")
+    for note in evaluation.notes:
+        say(note)
 
 
 def print_tuning(report: TuneReport) -> None:

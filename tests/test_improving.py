@@ -272,3 +272,40 @@ def test_an_interrupt_ends_who_waits_and_keeps_what_was_done(open_in, tmp_path):
     assert 0 < left < first
     assert kb.search("delete file")[0].parts.card > 0
     assert not kb.improve()
+
+
+def test_figures_of_what_a_model_has_still_to_embed_say_so(open_in, tmp_path):
+    kb = open_in("off").create("drinks")
+    kb.ingest(lines(tmp_path / "a.jsonl", MANY))
+    left = kb.info().cards_waiting
+    asked = [kbkit.Question(question="remove entries of a directory", relevant=["rm"])]
+    found = kb.feedback.evaluate(asked)
+    assert f"{left} cards" in found.notes[0]
+    assert "kbkit improve drinks" in found.notes[0]
+    assert found.to_dict()["notes"] == list(found.notes)
+    assert f"{left} cards" in found._repr_html_()
+    waited = kb.feedback.evaluate(asked, wait=True, against=found)
+    assert kb.info().cards_waiting == 0
+    assert waited.notes == ()
+    assert waited.against.notes == found.notes
+
+
+def test_the_command_line_tells_of_unfinished_figures_and_waits(
+    open_in, tmp_path, monkeypatch, capsys
+):
+    kb = open_in("off").create("drinks")
+    kb.ingest(lines(tmp_path / "a.jsonl", MANY))
+    asked = tmp_path / "asked.tsv"
+    asked.write_text("remove entries of a directory\trm\n")
+
+    def said(*more):
+        command = ["--workspace", str(tmp_path / "kb"), "eval", "drinks", "--questions", str(asked)]
+        monkeypatch.setattr(sys, "argv", ["kbkit", *command, *more])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code
+        return " ".join(capsys.readouterr().err.split())
+
+    assert "has still to embed" in said()
+    assert "still to embed" not in said("--wait")
+    assert kb.info().cards_waiting == 0

@@ -154,6 +154,10 @@ def eval_(
     fail_under: Annotated[
         float | None, typer.Option(help="Exit with 4 when nDCG@10 is lower; 0 to 1.")
     ] = None,
+    wait: Annotated[
+        bool,
+        typer.Option("--wait", help="First have models embed what static vectors serve meanwhile."),
+    ] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show each question too.")
     ] = False,
@@ -165,7 +169,9 @@ def eval_(
     name, asked = _asked(target, questions, judgements)
     with open_workspace(context) as workspace, progress() as on_progress:
         kb = _built(workspace, name, target)
-        result = kb.feedback.evaluate(asked, mode=mode, against=against, on_progress=on_progress)
+        result = kb.feedback.evaluate(
+            asked, mode=mode, against=against, wait=wait, on_progress=on_progress
+        )
     if as_json:
         print_json(result.to_dict())
     else:

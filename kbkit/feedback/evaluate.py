@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from html import escape
 from typing import TYPE_CHECKING, Any, NotRequired, cast
 
 import numpy as np
@@ -21,7 +22,7 @@ from kbkit.feedback.evaluation_set import (
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.measures import DEPTH, Measures, Ranking, measure
 from kbkit.feedback.statistics import Difference, Values, confidence_interval, difference
-from kbkit.models import Mode, Progress
+from kbkit.models import Improvement, Mode, Progress
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.retrieval.query import check_mode, check_retrieval
@@ -57,6 +58,7 @@ class EvaluationDict(TypedDict):
     intervals: dict[str, list[float]]
     left_out: list[str]
     per_query: list[dict[str, Any]]
+    notes: list[str]
     against: NotRequired[dict[str, Any]]
 
 
@@ -69,6 +71,7 @@ class Evaluation:
         unit: Whether ``page`` or ``chunk`` was looked for.
         k: Places that recall reads.
         left_out: Judged queries that no chunk answers; they count nowhere.
+        notes: What one should know before believing the figures.
         against: The same queries answered by another configuration, if there is one.
     """
 
@@ -77,6 +80,7 @@ class Evaluation:
     unit: Unit = "page"
     k: int = DEPTH
     left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     against: Evaluation | None = None
 
     @property
@@ -175,6 +179,7 @@ class Evaluation:
             **self.means(),
             "intervals": {name: list(ends) for name, ends in self.intervals().items()},
             "left_out": list(self.left_out),
+            "notes": list(self.notes),
             "per_query": self._per_query(),
         }
         if self.against is not None:
@@ -200,7 +205,8 @@ class Evaluation:
         )
 
     def _repr_html_(self) -> str:
-        return self.summary().to_html(float_format="{:.3f}".format)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return str(self.summary().to_html(float_format="{:.3f}".format)) + notes
 
     def _per_query(self) -> list[dict[str, Any]]:
         return [
@@ -280,6 +286,18 @@ def to_ranking(query: EvaluationQuery, names: Sequence[str], unit: Unit) -> Rank
     return Ranking(tuple(query.gains.values()), found)
 
 
+def _notes(kb: Searchable) -> tuple[str, ...]:
+    """What one should know of a knowledge base before believing its figures."""
+    info = kb.info()
+    left = Improvement(info.cards_waiting, info.chunks_waiting)
+    if not left:
+        return ()
+    return (
+        f"{kb.name}: static vectors served {left} that a model has still to embed, so these "
+        f"figures will change; `kbkit improve {kb.name}` embeds them, or evaluate with `wait`",
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Configuration:
     """One way of searching that is measured."""
@@ -313,7 +331,7 @@ class _Configuration:
             QueryResult(query=query.text, relevant=query.relevant, found=names, **asdict(measures))
             for query, names, measures in zip(queries, found, measure(rankings, k), strict=True)
         )
-        return Evaluation(results, self.label, queries.unit, k, queries.left_out)
+        return Evaluation(results, self.label, queries.unit, k, queries.left_out, _notes(kb))
 
     def _names(
         self, kb: Searchable, query: str, retrieval: RetrievalSpec, unit: Unit, depth: int

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol
 
 from kbkit.errors import ConfigError
 from kbkit.feedback.judgements import Judgements
-from kbkit.models import Hits, Mode
+from kbkit.models import Hits, KnowledgeBaseInfo, Mode
 from kbkit.recipes import KnowledgeBaseSpec, Question, RetrievalSpec
 from kbkit.retrieval.retriever import Retriever
 from kbkit.stores.catalog import corpus
@@ -35,6 +35,10 @@ class Searchable(Protocol):
     @property
     def spec(self) -> KnowledgeBaseSpec:
         """How it works."""
+        ...
+
+    def info(self) -> KnowledgeBaseInfo:
+        """Its figures."""
         ...
 
     def search(

@@ -55,6 +55,7 @@ class Feedback:
         retrieval: RetrievalSpec | None = None,
         against: str | Mode | RetrievalSpec | Evaluation | None = None,
         k: int = 10,
+        wait: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Evaluation:
         """Measure how well search answers queries whose answers are known.
@@ -69,6 +70,8 @@ class Feedback:
             against: What to compare with: another mode, other settings, or an evaluation of the
                 same queries, of another knowledge base, say.
             k: Places that Recall@k reads, 1 to 100.
+            wait: First have models embed what static vectors serve meanwhile, as `kb.improve()`
+                does; without, a note of the evaluation says what was left.
             on_progress: Called after each query; by default notebooks show a bar.
 
         Raises:
@@ -76,6 +79,8 @@ class Feedback:
             EmbedderError: The embedder failed.
         """
         asked = self.judgements() if questions is None else questions
+        if wait:
+            self._ingestion.improving.improve(on_progress=on_progress)
         return evaluate(
             self._handle,
             asked,

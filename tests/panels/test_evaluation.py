@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import pytest
 
 import kbkit
 from kbkit.errors import ConfigError, RecipeError
+from kbkit.knowledge_base import handle_of
 from kbkit.panels import EvalPanel
 from kbkit.panels.evaluation.panel import comparison
 from kbkit.recipes import Question, RetrievalSpec
@@ -50,6 +52,20 @@ def compared(panel: EvalPanel, **weights) -> EvalPanel:
 def look(panel: EvalPanel, place: object) -> dict:
     panel.view._received(panel.view, {"event": "look", "place": place}, [])
     return panel.view.detail
+
+
+def test_what_was_learned_from_use_has_a_weight_too(kb):
+    panel = EvalPanel(kb, QUESTIONS)
+    assert panel.forms["A"].weight_boxes["learned_weight"].value == 2.0
+    compared(panel, learned_weight=0.0)
+    assert panel._measured["B"][1] == RetrievalSpec(learned_weight=0.0)
+
+
+def test_a_comparison_of_what_is_unfinished_says_so(kb, monkeypatch):
+    info = replace(kb.info(), cards_waiting=3)
+    monkeypatch.setattr(type(handle_of(kb)), "info", lambda _self: info)
+    panel = compared(EvalPanel(kb, QUESTIONS))
+    assert "static vectors served 3 cards" in panel.view.state["notes"][0]
 
 
 def test_two_settings_are_measured_as_python_does(kb):

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
 from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import pytest
 
+import kbkit
 from kbkit.errors import ConfigError
+from kbkit.knowledge_base import KnowledgeBase
+from kbkit.models import Improvement
 from kbkit.panels import IngestPanel
 from kbkit.panels.ingest.report import MOST_PROBLEMS, problems
 from kbkit.panels.ingest.source_form import SourceForm, source_models
@@ -153,6 +157,61 @@ def test_a_name_that_cannot_be(scratch, name):
     panel.wait(10)
     assert panel.error is not None
     assert "name a knowledge base" in status(panel) or "not a slug" in status(panel)
+
+
+@pytest.fixture
+def unfinished(tmp_path, monkeypatch):
+    """A workspace where nothing embeds by itself what a model is to embed."""
+    monkeypatch.setenv("KBKIT_IMPROVE", "off")
+    with kbkit.open(tmp_path / "unfinished") as workspace:
+        workspace.create("garden")
+        yield workspace
+
+
+def test_models_embed_on_a_button_with_an_estimate_and_progress(unfinished, tmp_path):
+    file = tmp_path / "a.jsonl"
+    documents = [
+        {"uri": f"tea:{n}", "title": f"Tea {n}", "text": f"Is drunk from a cup of number {n}."}
+        for n in range(60)
+    ]
+    file.write_text("".join(json.dumps(document) + "\n" for document in documents))
+    panel = IngestPanel(unfinished)
+    panel.kb_box.value = "garden"
+    fill(panel, "jsonl", path=str(file))
+    panel.start()
+    assert panel.wait(60).new == 60
+    left = unfinished["garden"].info().cards_waiting
+    assert left
+    said = []
+    panel.status_line.observe(lambda change: said.append(text_of(change["new"])), "value")
+    panel.improve_button.click()
+    assert panel.improve_button.disabled
+    panel._join(60)
+    assert panel.error is None
+    assert any(f"Models embed {left} cards, about" in text for text in said)
+    assert "Models have embedded all." in status(panel)
+    assert unfinished["garden"].info().cards_waiting == 0
+    assert not panel.improve_button.disabled
+    panel.improve()
+    panel._join(60)
+    assert "Models have embedded all." in status(panel)
+
+
+def test_embedding_ends_when_somebody_cancels(scratch, monkeypatch):
+    kb, cancelled = scratch["garden"], []
+    panel = IngestPanel(kb)
+
+    def improve(self, *, estimate=False, stop=lambda: False, **_rest):
+        if not estimate:
+            panel.cancel()
+            cancelled.append(stop())
+        return Improvement(3, 0)
+
+    monkeypatch.setattr(KnowledgeBase, "improve", improve)
+    panel.improve()
+    panel._join(60)
+    assert cancelled == [True]
+    assert "Stopped; left to embed: 3 cards." in status(panel)
 
 
 def test_every_source_has_a_form_with_labels():

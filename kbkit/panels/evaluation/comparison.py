@@ -146,7 +146,7 @@ def _measures(evaluation: Evaluation) -> list[dict[str, Any]]:
 
 def _notes(evaluation: Evaluation) -> list[str]:
     """What a reader should know before believing the figures."""
-    notes = []
+    notes = list(evaluation.notes)
     if evaluation.unit == "chunk":
         assert evaluation.against is not None
         for side, one in (("A", evaluation.against), ("B", evaluation)):

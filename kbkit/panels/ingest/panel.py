@@ -51,6 +51,7 @@ class IngestPanel(JobPanel):
         form: The fields of that type.
         start_button: Reads the source.
         refresh_button: Reads all sources of the knowledge base again.
+        improve_button: Has models embed what static vectors serve meanwhile.
         cancel_button: Ends the work.
         upload: Takes files from the reader's machine.
     """
@@ -80,6 +81,8 @@ class IngestPanel(JobPanel):
         self.start_button.add_class("kbkit-primary")
         hint = "Read all sources of the knowledge base again"
         self.refresh_button = button("Refresh all", hint, self.refresh)
+        hint = "Have models embed what static vectors serve meanwhile, and wait for it"
+        self.improve_button = button("Improve", hint, self.improve)
         self.upload = control(
             widgets.FileUpload,
             "Upload files",
@@ -90,12 +93,12 @@ class IngestPanel(JobPanel):
         self.upload.observe(self._on_upload, "value")
         self._counts = widgets.HTML()
         self._problems = widgets.HTML()
-        actions = [self.start_button, self.cancel_button, self.refresh_button, self.upload]
+        more = [self.refresh_button, self.improve_button, self.upload]
         self.fill(
             [
                 row(self.kb_box, self.type_box),
                 self._form_box,
-                buttons(*actions),
+                buttons(self.start_button, self.cancel_button, *more),
                 self.status_line,
                 self._counts,
                 self._problems,
@@ -132,6 +135,26 @@ class IngestPanel(JobPanel):
                 lambda kb, on_progress, stop: kb.refresh(on_progress=on_progress, stop=stop),
                 may_create=False,
             )
+
+    def improve(self) -> None:
+        """Have models embed what static vectors serve meanwhile; returns at once.
+
+        Says what it takes, then how far it is. What was embedded stays when somebody cancels.
+        """
+        with self.shown_errors():
+            find = self._chosen()
+
+            def job() -> None:
+                kb = find()
+                left = kb.improve(estimate=True)
+                if left and not self._cancelled.is_set():
+                    self._counts.value = self._problems.value = ""
+                    self.say(f"Models embed {left}…")
+                    left = kb.improve(on_progress=self._on_embedded, stop=self._cancelled.is_set)
+                ends = f"Stopped; left to embed: {left}" if left else "Models have embedded all"
+                self.say(f"{ends}.")
+
+            self._start(job)
 
     def add_files(self, files: Sequence[tuple[str, bytes]]) -> None:
         """Read files that came as bytes into the knowledge base; returns at once.
@@ -181,17 +204,10 @@ class IngestPanel(JobPanel):
         Raises:
             ConfigError: None is chosen, or other work is under way.
         """
-        if self.running:
-            raise ConfigError("work is under way; wait for it, or cancel it first")
-        workspace, name = self._selector.workspace, self._selector.name
-        if not name:
-            raise ConfigError("name a knowledge base: one that is there, or a new one")
+        find = self._chosen(may_create=may_create)
 
         def job() -> None:
-            if may_create and workspace is not None and name not in workspace:
-                workspace.create(name)
-                self.publish("knowledge_bases")
-            report = ingest(self._selector.find(name), self._on_progress, self._cancelled.is_set)
+            report = ingest(find(), self._on_progress, self._cancelled.is_set)
             seconds = time.monotonic() - self._began
             self._show(report, "", seconds)
             self.say(summary(report, seconds))
@@ -203,9 +219,34 @@ class IngestPanel(JobPanel):
         self._show(IngestReport(), "", 0.0)
         self._start(job)
 
+    def _chosen(self, *, may_create: bool = False) -> Callable[[], KnowledgeBase]:
+        """What opens the chosen knowledge base, and makes it where it may and there is none.
+
+        Raises:
+            ConfigError: None is chosen, or other work is under way.
+        """
+        if self.running:
+            raise ConfigError("work is under way; wait for it, or cancel it first")
+        workspace, name = self._selector.workspace, self._selector.name
+        if not name:
+            raise ConfigError("name a knowledge base: one that is there, or a new one")
+
+        def find() -> KnowledgeBase:
+            if may_create and workspace is not None and name not in workspace:
+                workspace.create(name)
+                self.publish("knowledge_bases")
+            return self._selector.find(name)
+
+        return find
+
     def _run(self, job: Callable[[], None]) -> None:
         super()._run(job)
         self.publish("documents")
+
+    def _on_embedded(self, progress: Progress) -> None:
+        if progress.total and self._is_due():
+            what = "cards" if progress.stage == "cards" else "chunks"
+            self.say(f"Embedded {progress.done:,} of {progress.total:,} {what}")
 
     def _on_progress(self, progress: Progress) -> None:
         if self._is_due() and progress.so_far is not None:
@@ -213,7 +254,10 @@ class IngestPanel(JobPanel):
             self._show(progress.so_far, progress.message, seconds)
 
     def _set_running(self, running: bool) -> None:
-        for each in (self.start_button, self.refresh_button, self.upload, self.type_box):
+        for each in (
+            *(self.start_button, self.refresh_button, self.improve_button),
+            *(self.upload, self.type_box),
+        ):
             each.disabled = running
         if self.kb_box is not None:
             self.kb_box.disabled = running
