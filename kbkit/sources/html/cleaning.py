@@ -55,6 +55,7 @@ _STEP_LINKED = 0.4  # share of the words of a line of steps that are links
 _STEP_WORDS, _STEP_LINKS = 40, 8  # most words and links of a line of steps
 _SOURCE_TEXTS = frozenset({"source", "src", "view source", "view on github"})
 _SOURCE = re.compile(r"\b(?:src|source|viewcode)", re.IGNORECASE)
+_JUMP = re.compile(r"(?:^|[\s_-])(?:skip|jump)(?:[_-]?(?:link|to|nav)|\s|$)", re.IGNORECASE)
 _LISTS_TITLES = frozenset({"menu", "table of contents", "contents", "on this page"})
 _UNFOLDING_WORDS = 3  # most words of a link that unfolds something
 _HIDDEN_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
@@ -73,7 +74,7 @@ def clean(body: Element) -> None:
             doomed.append(link)
         elif _leads_to_source(link):
             doomed.append(_wrapping(link))
-        elif _leads_nowhere(link):
+        elif _leads_nowhere(link) or _jumps(link):
             doomed.append(link)
         elif names_place(link) and "#" in (link.get("href") or "") and is_mark(link):
             # it says where the heading is, so it stays, but not its pilcrow
@@ -195,6 +196,13 @@ def _leads_nowhere(link: Element) -> bool:
     before = link.getprevious()
     words = normalized_text(link).split()
     return before is not None and before.tag in BLOCKS and len(words) <= _UNFOLDING_WORDS
+
+
+def _jumps(link: Element) -> bool:
+    """A link for keyboards to another part of the page, over its menus."""
+    if not (link.get("href") or "").startswith("#"):
+        return False
+    return bool(_JUMP.search(link.get("class") or ""))
 
 
 def _wrapping(link: Element) -> Element:

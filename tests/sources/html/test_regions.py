@@ -181,6 +181,15 @@ def test_what_unfolds_something_is_no_content() -> None:
     assert "This page" in content
 
 
+def test_links_over_the_menus_are_no_content() -> None:
+    jump = "<a class='wiki-jump-link' href='#menu'>Jump to the menu</a>"
+    kept = "<a class='jumper' href='#pots'>pots below</a>"
+    page = f"<main><h1>Tea</h1>{jump}<p>{TEXT} See {kept}.</p><h2 id='pots'>Pots</h2></main>"
+    content = extract(page, URL, alone=False).content
+    assert "Jump" not in content
+    assert "[pots below](https://docs.example/p.html#pots)" in content
+
+
 def test_names_of_navigation_remove_only_what_is_navigation() -> None:
     text = (
         f"<main><h1>Tea</h1><div class='menu'><p>{TEXT}</p></div>"

@@ -31,7 +31,7 @@ _UNSEEN_CLASSES = frozenset(
         sr-only visually-hidden screen-reader-text screenreader-only a11y-only ttc copybtn
         copy-button linenos lineno linenumber line-number line-numbers-wrapper line-numbers-rows
         linenodiv blob-num rouge-gutter source_code method-source-code
-        method-click-advice
+        method-click-advice mw-editsection mw-jump-link skip-link printfooter
         """)
 )
 _HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
