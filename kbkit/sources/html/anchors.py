@@ -14,7 +14,7 @@ SELF_LINKS = frozenset(
 )
 """Class names of links that a heading or term carries to itself."""
 _SELF_LINK_TEXTS = frozenset(
-    {"", "#", "¶", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "∞"}
+    {"", "#", "¶", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "∞", "^", "↑", "↩"}
 )
 _LABEL_WORDS = 3  # of a mark beside a heading
 _NOT_IN_ANCHORS = re.compile("[{}<>\"'`]")

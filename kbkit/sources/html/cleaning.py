@@ -9,6 +9,7 @@ from typing import Any
 from lxml import etree
 
 from kbkit.sources.html.anchors import SELF_LINKS, is_mark, is_self_link, names_place
+from kbkit.sources.html.code import language
 from kbkit.sources.html.dom import (
     BLOCKS,
     HEADINGS,
@@ -23,6 +24,8 @@ _DROPPED_TAGS = str.split(
     "svg canvas audio video input dialog link meta base title datalist map colgroup"
 )
 _SITE_LINKS = 3  # links from which a header or footer is that of the site
+_FOOT = 40  # words up to which a footer with a link is that of the site
+_PARTS = frozenset({"main", "article", "section", "blockquote", "figure"})
 _DROPPED_ROLES = frozenset({"navigation", "search", "banner", "menu", "menubar", "toolbar"})
 # class names and ids of controls, which are never content
 _CONTROLS = SELF_LINKS | frozenset(
@@ -44,10 +47,12 @@ _NAVIGATION = frozenset(
         table-of-contents on-this-page local-toc toctitle navbar navheader navfooter nav-path
         navpath navigation topnav bottomnav subnav sub-nav sidebar site-footer site-header
         page-footer catlinks mainmenu submenu searchmenu search-results tablist menu
+        noprint no-print d-print-none hidden-print
         """)
 )
 _LINKED = 0.5  # share of the words of navigation that are links
 _LITTLE = 12  # words that navigation has without any link: its title, a note
+_TRAIL = 8  # most steps of a list that leads to a page from above
 _STEP_RELATIONS = frozenset({"next", "prev", "previous", "up", "contents", "index", "start"})
 _NEIGHBOURS = frozenset({"next", "prev", "previous", "up"})
 _STEP_KEYS = frozenset("nput")
@@ -93,6 +98,8 @@ def clean(body: Element) -> None:
     _drop(doomed, body)
     _drop((part for part in navigation if _is_navigation(part)), body)
     _drop(_steps(body), body)
+    _drop(_trails(body), body)
+    _drop(_labels_of_code(body), body)
     _drop([head for head in body.iter("h1", "h2", "h3", "h4") if _heads_links(head)], body)
 
 
@@ -150,6 +157,36 @@ def _steps(body: Element) -> list[Element]:
     return found
 
 
+def _trails(body: Element) -> list[Element]:
+    """Lists before the heading of a page that lead to it from above, and name it themselves."""
+    heading = next(body.iter("h1"), None)
+    if heading is None or not (name := normalized_text(heading)):
+        return []
+    found = []
+    for element in body.iter("h1", "ul", "ol"):
+        if element is heading:
+            break
+        items = [normalized_text(item) for item in element]
+        bare = [text for item, text in zip(element, items, strict=True)
+                if text and next(item.iter("a"), None) is None]  # fmt: skip
+        if name in bare and len(bare) < len(items) <= _TRAIL:
+            found.append(element)
+    return found
+
+
+def _labels_of_code(body: Element) -> list[Element]:
+    """What names the language of code beside it, as the code's class does."""
+    found = []
+    for pre in body.iter("pre"):
+        for beside in (pre.getprevious(), pre.getnext()):
+            if beside is None or beside.tag not in ("span", "div", "small", "em"):
+                continue
+            text = normalized_text(beside).lower()
+            if text and text == language(pre) and not (beside.tail or "").strip():
+                found.append(beside)
+    return found
+
+
 def _is_translation(link: Element) -> bool:
     """Whether a link leads to the page in another language, or to itself in this one."""
     return bool(link.get("hreflang")) and "alternate" in (link.get("rel") or "").lower().split()
@@ -190,12 +227,17 @@ def _leads_to_source(link: Element) -> bool:
 
 
 def _leads_nowhere(link: Element) -> bool:
-    """A link for a script to unfold what stands before it, or back to the top of the page."""
+    """A link for a script to unfold what stands before or below it, or back to the top."""
     if link.get("href") != "#" or names_place(link) or (link.tail or "").strip():
         return False
-    before = link.getprevious()
     words = normalized_text(link).split()
-    return before is not None and before.tag in BLOCKS and len(words) <= _UNFOLDING_WORDS
+    if len(words) > _UNFOLDING_WORDS:
+        return False
+    before = link.getprevious()
+    if before is not None and before.tag in BLOCKS:
+        return True
+    heading = next(link.iterancestors(*HEADINGS), None)
+    return heading is not None and len(normalized_text(heading).split()) > len(words)
 
 
 def _jumps(link: Element) -> bool:
@@ -228,11 +270,13 @@ def _heads_links(heading: Element) -> bool:
 
 def _leads_elsewhere(part: Element) -> bool:
     """Whether a header or footer is that of the site, and not that of an article."""
-    if sum(1 for _ in part.iter("a")) < _SITE_LINKS:
+    links = sum(1 for _ in part.iter("a"))
+    short = part.tag == "footer" and len(normalized_text(part).split()) <= _FOOT
+    if links < (1 if short else _SITE_LINKS):
         return False
     around = part.getparent()
     while around is not None:
-        if around.tag in ("main", "article", "section") or around.get("role") == "main":
+        if around.tag in _PARTS or around.get("role") == "main":
             return False
         around = around.getparent()
     return True

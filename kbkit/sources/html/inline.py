@@ -16,6 +16,7 @@ from kbkit.markdown.writing import (
 )
 from kbkit.sources.html.dom import BLOCKS, Element, classes, normalized_text
 
+_SEPARATORS = frozenset({"sep", "separator", "divider"})  # drawn by the style sheet
 _EMPHASIS = {"em": "*", "i": "*", "cite": "*", "var": "*", "dfn": "*", "strong": "**", "b": "**"}
 _CODE = frozenset({"code", "tt", "kbd", "samp"})
 
@@ -72,6 +73,8 @@ class InlineWriter:
             text = self._children(element)
             bare = re.fullmatch(r"\s*[-+]?\w{1,3}\s*", text)
             return "^" + text.strip() if bare else text
+        if tag == "span" and len(element) == 0 and not element.text:
+            return "" if _SEPARATORS.isdisjoint(classes(element)) else " "
         if tag == "q":
             return f"“{self._children(element)}”"
         return self._children(element)
@@ -139,6 +142,8 @@ class InlineWriter:
             return text
         before = " " if text[0].isspace() else ""
         after = " " if text[-1].isspace() else ""
+        if inner.startswith("^"):
+            inner = f"\\{inner}"  # else some readers take it for a footnote
         return f"{before}[{inner}]({url}){after}"
 
     def _safe(self, href: str) -> str:

@@ -85,7 +85,7 @@ def title_block(
 ) -> tuple[Element, Element] | None:
     """What names a page that has no such heading in its region: the title, and the block around it.
 
-    It stands before the region, or at its begin.
+    It stands before the region, or at its begin; or a bit behind, if it says the same as the head.
 
     Args:
         body: The page, cleaned.
@@ -96,20 +96,26 @@ def title_block(
     headed = [text for head in region.iter("h1") if (text := normalized_text(head))]
     if any(not named or _alike(text, named) for text in headed):
         return None
-    inside = False
+    inside = begun = False
     for element in body.iter():
         inside = inside or element is region
-        if inside and element.tag in _TEXTS:
-            return None
         titled = not _TITLE_CLASSES.isdisjoint((element.get("class") or "").split())
-        if element.tag != "h1" and not titled:
+        if inside and not titled and element.tag in _TEXTS:
+            if begun and element.tag in HEADINGS:
+                return None
+            begun = True
+        if (element.tag != "h1" or begun) and not titled:
             continue
         text = _own_text(element)
         if not text or len(text.split()) > _TITLE_WORDS or key_of(text) in common:
             continue
-        # beside another heading, only what the page is called first
-        right = _folded(named).startswith(_folded(text)) if headed else _alike(text, named)
-        if (right or not named) and next(element.iterancestors("td", "th"), None) is None:
+        if begun:  # behind other texts, only exactly what the page is called
+            right = _folded(text) == _folded(named)
+        elif headed:  # beside another heading, only what the page is called first
+            right = _folded(named).startswith(_folded(text))
+        else:
+            right = not named or _alike(text, named)
+        if right and next(element.iterancestors("td", "th"), None) is None:
             return element, element if inside else _around(element, region)
     return None
 
@@ -120,10 +126,9 @@ def lead(region: Element, title: Element, block: Element) -> None:
     for part in inner:
         drop_tree(part)
     title.tag = "h1"
-    if region not in block.iterancestors():
-        drop_tree(block)
-        block.tail, region.text = region.text, None
-        region.insert(0, block)
+    drop_tree(block)
+    block.tail, region.text = region.text, None
+    region.insert(0, block)
     for part in reversed(inner):
         title.addnext(part)
 

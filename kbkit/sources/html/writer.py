@@ -364,6 +364,8 @@ def _is_layout(table: Element, rows: list[list[Element | None]]) -> bool:
         return True
     if table.get("role") in ("presentation", "none"):
         return True
+    if len(rows[0]) == 1 and next(table.iter("th"), None) is None:
+        return True  # a list that is drawn as a table
     filled = [row for row in rows if not _is_section_title(row)]
     arranging = sum(any(cell is not None and _arranges(cell) for cell in row) for row in filled)
     return 2 * arranging > len(filled)

@@ -210,3 +210,25 @@ def test_the_links_of_a_caption_are_kept() -> None:
 def test_anchors_are_written_as_addresses_write_them() -> None:
     maker = '<h3 id="&lt;init&gt;(int)">Pot</h3><p>Makes one.</p>'
     assert markdown(maker) == "### Pot {#%3Cinit%3E(int)}\n\nMakes one."
+
+
+def test_the_label_of_code_is_its_language_and_no_text() -> None:
+    code = '<div class="language-js"><span class="lang">{}</span><pre><code>x()</code></pre></div>'
+    assert markdown(code.format("js")) == "```js\nx()\n```"
+    assert markdown(code.format("Then")) == "Then\n\n```js\nx()\n```"
+
+
+def test_a_table_of_one_column_is_a_list_unless_it_has_a_head() -> None:
+    rows = "<tr><td>It may be null.</td></tr><tr><td>It is yours.</td></tr>"
+    assert markdown(f"<table>{rows}</table>") == "It may be null.\n\nIt is yours."
+    assert markdown(f"<table><tr><th>Notes</th></tr>{rows}</table>").startswith("| Notes |")
+
+
+def test_the_number_of_a_note_is_no_footnote_of_markdown() -> None:
+    note = '<p>So<a href="#n6"><sup>6</sup></a>.</p>'
+    assert markdown(note) == r"So[\^6](https://docs.example/guide/page.html#n6)."
+
+
+def test_parts_of_a_name_that_a_style_sheet_parts_are_parted() -> None:
+    name = '<h2><a href="/g">Lib</a><span class="sep"></span>Pot<span></span>s</h2>'
+    assert markdown(name) == "## Lib Pots"

@@ -172,7 +172,47 @@ def test_one_link_to_a_neighbour_is_a_link_like_others() -> None:
     assert "-   [Cups](https://docs.example/n)\n-   [Spoons]" in extract(page, URL).content
 
 
+def test_the_caption_that_says_what_the_page_is_called_leads_it() -> None:
+    info = "<table><tr><th>Stability</th><td>stable</td></tr></table>"
+    caption = "<p class='caption'>Tea.Pot</p>"
+    text = f"<h1>Pots</h1><p>{TEXT}</p>"
+    frame = "<head><title>{}</title></head><body><main>{}</main></body>"
+    page = extract(frame.format("Tea.Pot", info + caption + text), URL, alone=False)
+    assert page.title == "Tea.Pot"
+    assert page.content.startswith("# Tea.Pot\n\n| Stability")
+    other = extract(frame.format("Tea.Pot.Lid", info + caption + text), URL, alone=False)
+    assert other.title == "Pots"
+
+
+def test_a_trail_that_leads_to_the_page_is_no_content() -> None:
+    trail = "<ul><li>Manual</li><li><a href='/c'>Cups</a></li><li>Tea &amp; Cups</li></ul>"
+    parts = "<ul><li><a href='/p'>Pots</a></li><li>Tea &amp; Cups</li></ul>"
+    page = f"<main>{trail}<h1>Tea &amp; Cups</h1><p>{TEXT}</p>{parts}</main>"
+    content = extract(page, URL, alone=False).content
+    assert content.startswith("# Tea & Cups\n")
+    assert content.endswith("-   [Pots](https://docs.example/p)\n-   Tea & Cups\n")
+
+
+def test_the_foot_of_a_site_goes_and_that_of_a_quotation_stays() -> None:
+    quote = "<blockquote><p>Tea first.</p><footer><a href='/a'>A drinker</a></footer></blockquote>"
+    foot = "<footer>Made by <a href='/t'>a tool</a> on Sunday</footer>"
+    page = f"<body><div><h1>Tea</h1><p>{TEXT}</p>{quote}</div>{foot}</body>"
+    content = extract(page, URL, alone=False).content
+    assert "A drinker" in content
+    assert "a tool" not in content
+
+
+def test_notes_that_are_not_to_be_printed_go_and_texts_stay() -> None:
+    notes = f"<div class='noprint'>From a wiki</div><div class='noprint'><p>{TEXT}</p></div>"
+    content = extract(f"<main><h1>Tea</h1>{notes}</main>", URL, alone=False).content
+    assert "From a wiki" not in content
+    assert TEXT.strip() in content
+
+
 def test_what_unfolds_something_is_no_content() -> None:
+    head = "<h2>Parts <small><a href='#'>collapse</a></small></h2><h2><a href='#'>Lids</a></h2>"
+    content = extract(f"<main><h1>Tea</h1>{head}<p>{TEXT}</p></main>", URL, alone=False).content
+    assert "## Parts\n\n## Lids" in content.replace("[Lids](https://docs.example/p.html#)", "Lids")
     tree = "<dd><ul><li>Pot</li></ul><a href='#'>show all</a></dd>"
     text = f"<p>{TEXT}<a href='#'>This page</a></p>"
     page = f"<main><h1>Tea</h1><dl><dt>Is a</dt>{tree}</dl>{text}</main>"
