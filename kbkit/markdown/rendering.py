@@ -21,6 +21,7 @@ import nh3
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererProtocol
 from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from pygments import highlight as _pygments
@@ -62,6 +63,18 @@ _ATTRIBUTES = {
 }
 _STYLES = {f"text-align:{side}" for side in ("left", "right", "center")}
 
+_FORMULA = re.compile(r"\$\$(?=[^$])[^$]{1,4000}\$\$|\$(?=[^\s$])[^$\n]{0,500}(?<=[^\s\\])\$(?!\d)")
+_LONGEST_TITLE = 200
+_CALLOUTS = {
+    **{kind: kind for kind in (
+        "note", "abstract", "info", "tip", "success", "question", "warning", "failure", "danger",
+        "bug", "example", "quote",
+    )},
+    "caution": "warning", "attention": "warning", "deprecated": "warning", "error": "danger",
+    "hint": "tip", "important": "info", "see": "info", "new": "info", "changed": "info",
+    "todo": "info", "faq": "question", "help": "question", "summary": "abstract",
+}  # fmt: skip
+"""How the theme shows an admonition, by the first word of its title."""
 _DAY = '<span class="kb-fetched"></span>'
 _PICTURE = re.compile(r'<span class="kb-picture-(\d+)"></span>')
 _ONWARDS = '<nav class="kb-onwards" aria-label="Related passages and neighbours"%s>\n'
@@ -103,6 +116,8 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     parser.core.ruler.after("block", "html_as_text", _html_as_text)
     parser.core.ruler.after("block", "heading_anchors", _take_anchors)
+    parser.inline.ruler.before("escape", "formula", _formula)
+    parser.core.ruler.push("callouts", _callouts)
     parser.add_render_rule("fence", _code_block)
     parser.add_render_rule("code_block", _code_block)
     return parser
@@ -188,6 +203,45 @@ def _html_as_text(state: StateCore) -> None:
             opened = Token("paragraph_open", "p", 1, block=True, level=token.level)
             closed = Token("paragraph_close", "p", -1, block=True, level=token.level)
             state.tokens[number : number + 1] = [opened, inside, closed]
+
+
+def _formula(state: StateInline, silent: bool) -> bool:
+    """Keep TeX between dollars as it is: its backslashes and underscores are no Markdown."""
+    found = _FORMULA.match(state.src, state.pos) if state.src[state.pos] == "$" else None
+    if found is None:
+        return False
+    if not silent:
+        state.push("text", "", 0).content = html.unescape(found[0])
+    state.pos = found.end()
+    return True
+
+
+def _callouts(state: StateCore) -> None:
+    """Make admonitions of quotations that begin with a line in bold."""
+    stack: list[int] = []
+    callouts: set[int] = set()
+    for number, token in enumerate(state.tokens):
+        if token.type == "blockquote_open":
+            stack.append(number)
+            opened, title = state.tokens[number + 1 : number + 3] or (token, token)
+            if opened.type == "paragraph_open" and (name := _bold(title)):
+                callouts.add(number)
+                kind = name.split()[0].lower().strip(":")
+                token.tag = "div"
+                token.attrSet("class", f"admonition {_CALLOUTS.get(kind, 'note')}")
+                opened.attrSet("class", "admonition-title")
+        elif token.type == "blockquote_close" and stack and stack.pop() in callouts:
+            token.tag = "div"
+
+
+def _bold(inline: Token) -> str:
+    """What a line says that is in bold as a whole, or ``""``."""
+    children = [child for child in inline.children or [] if child.nesting or child.content]
+    marks = [child.type for child in children if child.type.startswith("strong_")]
+    if marks != ["strong_open", "strong_close"] or len(inline.content) > _LONGEST_TITLE:
+        return ""
+    whole = children[0].type == "strong_open" and children[-1].type == "strong_close"
+    return _name(inline) if whole else ""
 
 
 def _safe_links(children: list[Token], resolve: ResolvePage) -> list[Token]:

@@ -162,3 +162,21 @@ text
     assert "<b onclick" not in page
     assert {"commit", "-no-commit-n", "code", "commit_2", "anchor-config"} <= found.anchors
     assert "<dl" not in render(text, lambda _: None).html
+
+
+def test_quotations_that_begin_with_a_title_are_callouts() -> None:
+    page = html(
+        "> **Caution**\n>\n> Mind it.\n>\n> > **Own *x***\n> >\n> > In\n\n> **Bold** text\n"
+    )
+    assert '<div class="admonition warning">\n<p class="admonition-title"><strong>Caution' in page
+    assert (
+        '<div class="admonition note">\n<p class="admonition-title"><strong>Own <em>x</em>' in page
+    )
+    assert page.count("<blockquote>") == page.count("</blockquote>") == 1
+    assert page.count("<div") == page.count("</div>") == 2
+
+
+def test_formulas_stay_as_they_are() -> None:
+    text = "$a_1 *b* \\\\ c_2$, $x &lt; y$ and $$\\{a\\}_b$$, but *$5* and $6"
+    page = html(text)
+    assert "$a_1 *b* \\\\ c_2$, $x &lt; y$ and $$\\{a\\}_b$$, but <em>$5</em> and $6" in page

@@ -16,7 +16,7 @@ ul, ol { padding-inline-start: 1.6em; }
 a { color: var(--kb-link); }
 a:focus-visible, table:focus-visible { outline: 2px solid var(--kb-dense); }
 .headerlink { display: none; }
-blockquote { border-inline-start: 3px solid var(--kb-line); padding-inline-start: 12px; color: var(--kb-soft); }
+blockquote, .admonition { border-inline-start: 3px solid var(--kb-line); padding-inline-start: 12px; color: var(--kb-soft); }
 code, pre { font-family: var(--jp-code-font-family, ui-monospace, monospace); font-size: 0.94em; }
 code { border-radius: 3px; padding: 1px 4px; background: var(--kb-raised); }
 pre { border-radius: 6px; padding: 9px 12px; background: var(--kb-raised); white-space: pre-wrap; }
