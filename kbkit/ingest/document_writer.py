@@ -30,6 +30,7 @@ from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.runs import Visited
 from kbkit.stores.catalog.writing import NewChunk, NewDocument, StoredVersion, Touch
+from kbkit.stores.images import ImageStore
 from kbkit.stores.index_writer import IndexWriter
 from kbkit.text import REVISION, analyzer
 
@@ -69,6 +70,7 @@ class Destination:
     Attributes:
         embedder: The one whose vectors its chunks have.
         reopen: Gives that again when another process has changed it.
+        images: Where pictures go, if they are kept.
     """
 
     database: Database
@@ -76,6 +78,7 @@ class Destination:
     spec: KnowledgeBaseSpec
     embedder: Embedder
     reopen: Callable[[], Embedder] | None = None
+    images: ImageStore | None = None
 
 
 class DocumentWriter(Batch):
@@ -104,8 +107,18 @@ class DocumentWriter(Batch):
         """
         if source.uri in self._pending:
             self.flush()  # in the order in which things happened
-        self._pending[source.uri] = _Pending(source, origin, datetime.now(UTC))
+        self._pending[source.uri] = _Pending(self._illustrated(source), origin, datetime.now(UTC))
         self._grow(len(source.content))
+
+    def _illustrated(self, source: SourceDocument) -> SourceDocument:
+        """A document that names its pictures, which are kept now."""
+        store = self._destination.images
+        if not source.images or store is None:
+            return source
+        for image in source.images.values():
+            store.add(image)
+        names = {address: image.name for address, image in source.images.items()}
+        return replace(source, metadata={**source.metadata, "images": names})
 
     def _write(self) -> None:
         """Store all documents that wait, in one transaction.

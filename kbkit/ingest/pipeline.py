@@ -203,7 +203,14 @@ class Pipeline:
 
     def _writer(self, counters: RunCounters, follower: IndexWriter | None = None) -> DocumentWriter:
         return DocumentWriter(
-            Destination(self.stores.database, self.kb_id, self.config, self.embedder, self.reopen),
+            Destination(
+                self.stores.database,
+                self.kb_id,
+                self.config,
+                self.embedder,
+                self.reopen,
+                self.stores.images,
+            ),
             counters,
             follower,
         )

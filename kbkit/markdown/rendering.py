@@ -49,7 +49,7 @@ _CODE = re.compile(
 _TAGS = {
     "p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code",
     "em", "strong", "s", "hr", "br", "table", "thead", "tbody", "tr", "th", "td", "a", "div",
-    "span", "nav", "dl", "dt", "dd",
+    "span", "nav", "dl", "dt", "dd", "img",
 }  # fmt: skip
 _ATTRIBUTES = {
     "a": {"href", "title", "rel", "class"},
@@ -58,6 +58,7 @@ _ATTRIBUTES = {
     "span": {"class"},
     "nav": {"class", "aria-label", "data-search-exclude"},
     "ol": {"start"},
+    "img": {"src", "alt", "loading"},
     **{f"h{level}": {"id"} for level in range(1, 7)},
     "dt": {"id"},
 }
@@ -129,6 +130,7 @@ def render(
     *,
     document: bool = False,
     picture: Picture = lambda _: None,
+    image: ResolvePage = lambda _: None,
 ) -> Rendered:
     """Render one page.
 
@@ -139,7 +141,9 @@ def render(
             comes from, and what follows the last rule leads on. Both are set small and left out
             of the search, as are breadcrumbs, a paragraph before the title of any page. `dated`
             tells when it was fetched.
-        picture: Finds pictures of the export, which stand in the page; all others become links.
+        picture: Finds pictures of the export, which stand in the page.
+        image: Finds the addresses of pictures of documents, which stand there too; all others
+            become links.
     """
     parser = _parser()
     env: dict[str, Any] = {"code": []}
@@ -151,7 +155,7 @@ def render(
                 if child.type == "html_inline":
                     child.type = "text"
             children = _with_pictures(token.children or [], picture, pictures)
-            token.children = _safe_links(children, resolve)
+            token.children = _safe_links(children, resolve, image)
     toc, anchors = _finish_headings(tokens)
     if document:
         _finish_terms(make_definition_lists(tokens), anchors)
@@ -220,10 +224,11 @@ def _callouts(state: StateCore) -> None:
     """Make admonitions of quotations that begin with a line in bold."""
     stack: list[int] = []
     callouts: set[int] = set()
+    last = len(state.tokens) - 1
     for number, token in enumerate(state.tokens):
         if token.type == "blockquote_open":
             stack.append(number)
-            opened, title = state.tokens[number + 1 : number + 3] or (token, token)
+            opened, title = state.tokens[number + 1], state.tokens[min(number + 2, last)]
             if opened.type == "paragraph_open" and (name := _bold(title)):
                 callouts.add(number)
                 kind = name.split()[0].lower().strip(":")
@@ -244,7 +249,7 @@ def _bold(inline: Token) -> str:
     return _name(inline) if whole else ""
 
 
-def _safe_links(children: list[Token], resolve: ResolvePage) -> list[Token]:
+def _safe_links(children: list[Token], resolve: ResolvePage, image: ResolvePage) -> list[Token]:
     """Keep links that lead to pages and to web addresses; turn images into links to them."""
     kept: list[Token] = []
     open_links: list[bool] = []
@@ -257,6 +262,9 @@ def _safe_links(children: list[Token], resolve: ResolvePage) -> list[Token]:
         elif token.type == "link_close":
             if open_links.pop():
                 kept.append(token)
+        elif token.type == "image" and (src := image(str(token.attrGet("src") or ""))):
+            token.attrs = {"src": src, "alt": "", "loading": "lazy"}
+            kept.append(token)
         elif token.type == "image":
             label = Token("text", "", 0, content=token.content or "image")
             href = _safe_href(str(token.attrGet("src") or ""), lambda _: None)

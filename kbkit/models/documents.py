@@ -55,6 +55,19 @@ class DocumentState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Image:
+    """A picture of a document.
+
+    Attributes:
+        name: Of its file: a digest of what it holds, and what kind it is.
+        data: PNG, JPEG, GIF, WebP, or an SVG that runs and fetches nothing.
+    """
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class SourceDocument:
     """A document as a source yields it, before it is stored.
 
@@ -70,6 +83,8 @@ class SourceDocument:
             keeps, and how many there are, by kind; empty where it was not measured.
         note: What somebody should know of how it was read (that its charset was guessed), or
             ``""``; reports tell it, and nothing keeps it.
+        images: Its pictures by their addresses in the content; the metadata ``images`` tells their
+            names once they are stored.
     """
 
     uri: str
@@ -80,6 +95,7 @@ class SourceDocument:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     note: str = ""
+    images: Mapping[str, Image] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +153,14 @@ class Document(Value):
     fetched_at: datetime
     content_hash: str
     description: str = ""
+
+    @property
+    def images(self) -> dict[str, str]:
+        """The names of its pictures by their addresses in the content."""
+        found = self.metadata.get("images")
+        return (
+            {str(key): str(name) for key, name in found.items()} if isinstance(found, dict) else {}
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,6 +104,7 @@ class Publisher:
                 folder,
                 site,
                 on_progress,
+                images=self.stores.images.read,
                 facts=gather_facts(
                     transaction,
                     self.kb_id,

@@ -9,6 +9,7 @@ from pathlib import Path
 from kbkit.errors import WorkspaceError
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.chroma.store import ChromaStore
+from kbkit.stores.images import ImageStore
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.snapshots.snapshots import Snapshots
 from kbkit.stores.snapshots.warming import Warmer
@@ -52,6 +53,7 @@ class Stores:
         snapshots: Versions of knowledge bases as arrays, likewise.
         warmer: Makes snapshots and opens indexes beside searches.
         locks: Between processes.
+        images: Pictures of documents.
         address: What another process opens them by; ``None`` where none can.
     """
 
@@ -61,6 +63,7 @@ class Stores:
     snapshots: Snapshots
     warmer: Warmer
     locks: FolderLocks
+    images: ImageStore
     address: StoresAddress | None = None
 
     @classmethod
@@ -99,7 +102,8 @@ class Stores:
         vectors = VectorIndex(store, database, locks)
         snapshots = Snapshots(folder / "snapshots", database)
         warmer = Warmer(snapshots, vectors)
-        return cls(folder, database, vectors, snapshots, warmer, locks, address)
+        images = ImageStore(folder / "images")
+        return cls(folder, database, vectors, snapshots, warmer, locks, images, address)
 
     def close(self) -> None:
         """Let go of the folder."""

@@ -15,7 +15,7 @@ PICTURES = {"p.svg": "<svg/>"}
 def rendered(folder, text=TEXT, links=LINKS, pictures=PICTURES, document=False, path="a.md"):
     """A page, and whether it was taken from what was kept."""
     pages = RenderCache(folder)
-    page = pages.render(path, text, links.get, pictures.get, document=document)
+    page = pages.render(path, text, links.get, pictures.get, {}.get, document=document)
     pages.close()
     return page, pages.hits == 1
 
@@ -78,7 +78,7 @@ def test_where_nothing_can_be_kept_pages_are_rendered_all_the_same(tmp_path):
 def test_two_builds_at_once_do_not_wait_for_each_other(tmp_path):
     one, other = RenderCache(tmp_path), RenderCache(tmp_path)
     for pages in (one, other):
-        pages.render("a.md", TEXT, LINKS.get, PICTURES.get, document=False)
+        pages.render("a.md", TEXT, LINKS.get, PICTURES.get, {}.get, document=False)
     other.close()
     one.close()
     assert rendered(tmp_path)[1]

@@ -33,6 +33,7 @@ from kbkit.export.mkdocs.scripts import search_style, write_scripts
 from kbkit.export.mkdocs.search_box import ASSETS, PAGE, SiteSearch
 from kbkit.export.mkdocs.sidebar import FOLDER, Sidebar, with_sidebar
 from kbkit.export.mkdocs.site_pages import ExportedPage, SearchPage
+from kbkit.export.pages.document_page import IMAGES
 from kbkit.export.pages.machine_readable import publish_documents, read_documents
 
 
@@ -108,7 +109,11 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
                 for document in read_documents(Path(config.docs_dir, prefix))["documents"]
             }
             places = [posixpath.normpath(posixpath.join(prefix, path)) for path in manifest.files]
-            pictures = frozenset(place for place in places if place.endswith(".svg"))
+            pictures = frozenset(
+                place
+                for place in places
+                if place.endswith(".svg") and f"/{IMAGES}/" not in f"/{place}"
+            )
             for path, place in zip(manifest.files, places, strict=True):
                 file = files.get_file_from_path(place)
                 if file is not None and file.is_documentation_page():
@@ -123,6 +128,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
                     page.checked = fetched.get(path, "")
                     # Pages of documents have none, whatever the documents say
                     page.pictures = frozenset() if page.is_document else pictures
+                    page.images = posixpath.normpath(posixpath.join(prefix, IMAGES))
                     page.found = self.search.covers(prefix)
         if self.search.kbs:
             file = File.generated(config, PAGE, content="")

@@ -50,7 +50,14 @@ class RenderCache:
         self._database = None if folder is None else _open(folder)
 
     def render(
-        self, path: str, text: str, resolve: ResolvePage, picture: Picture, *, document: bool
+        self,
+        path: str,
+        text: str,
+        resolve: ResolvePage,
+        picture: Picture,
+        image: ResolvePage,
+        *,
+        document: bool,
     ) -> Rendered:
         """Render a page, or take what was kept of it.
 
@@ -59,6 +66,7 @@ class RenderCache:
             text: Its Markdown, front matter removed.
             resolve: Finds the pages that relative links mean.
             picture: Finds pictures of the export.
+            image: Finds the pictures of documents.
             document: It is the page of a document.
         """
         self._used.add(path)
@@ -69,6 +77,7 @@ class RenderCache:
             cached
             and _unchanged(cached["links"], resolve)
             and _unchanged(cached["pictures"], picture)
+            and _unchanged(cached["images"], image)
         ):
             self.hits += 1
             return Rendered(
@@ -76,13 +85,16 @@ class RenderCache:
             )
         links: dict[str, str | None] = {}
         pictures: dict[str, str | None] = {}
+        images: dict[str, str | None] = {}
         page = render(
             text,
             _recording(resolve, links),
             document=document,
             picture=_recording(picture, pictures),
+            image=_recording(image, images),
         )
-        values = {"links": links, "pictures": pictures, "plain": page.plain, "html": page.html}
+        found = {"links": links, "pictures": pictures, "images": images}
+        values = {**found, "plain": page.plain, "html": page.html}
         self._store(path, key, {**values, "toc": page.toc, "anchors": sorted(page.anchors)})
         return page
 

@@ -41,6 +41,8 @@ class ExportedPage(Page):
     """Day on which its document was fetched last (ISO), where it is that of a document."""
     pictures: frozenset[str] = frozenset()
     """Paths of the pictures that may stand in it."""
+    images = ""
+    """Folder of the pictures of documents, which may stand in it."""
     found = False
     """Whether the search finds it by an index of its export, so that it needs no other."""
     sidebar = ""
@@ -64,6 +66,7 @@ class ExportedPage(Page):
             self.markdown or "",
             lambda href: _page_url(href, self.file, files),
             lambda href: _picture(href, self.file, files, self.pictures),
+            lambda src: _image(src, self.file, files, self.images),
             document="source" in self.meta,
         )
         plain = dated(rendered.plain, self.checked)
@@ -93,6 +96,13 @@ def _picture(href: str, file: File, files: Files, pictures: frozenset[str]) -> s
     target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(href)))
     found = files.src_uris.get(target) if target in pictures else None
     return None if found is None else found.content_string
+
+
+def _image(src: str, file: File, files: Files, folder: str) -> str | None:
+    """The address of a picture of a document, if it is one of the export."""
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(src)))
+    found = files.src_uris.get(target) if folder and posixpath.dirname(target) == folder else None
+    return None if found is None else str(found.url_relative_to(file))
 
 
 class SearchPage(Page):

@@ -21,6 +21,9 @@ from kbkit.markdown.rendering import NEXT, PREVIOUS
 from kbkit.models import Document, DocumentType
 from kbkit.models.plain import plain
 
+IMAGES = "images"
+"""Folder of the pictures of documents."""
+
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
@@ -54,11 +57,14 @@ def document_page(
     document: Document, title: str, layout: PageLayout, links: LinkMap, path: str
 ) -> str:
     """The page of one document."""
-    body = prepare(
-        document.content,
-        title=title,
-        rewrite=lambda href: links.resolve(href, base=document.uri, path=path),
-    )
+    images = document.images
+
+    def rewrite(href: str) -> str | None:
+        if name := images.get(href):
+            return relative(f"{IMAGES}/{name}", path)
+        return links.resolve(href, base=document.uri, path=path)
+
+    body = prepare(document.content, title=title, rewrite=rewrite)
     anchor = f" {{#{body.anchor}}}" if body.anchor else ""
     # The renderer knows what stands before the title, the paragraph behind it, and what follows
     # the last rule

@@ -40,6 +40,7 @@ class Entry:
         license: What it states of its license.
         contents: What it links to, if it is a contents page.
         navigation: What it tells of its place.
+        images: Names of its pictures.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Entry:
     license: License
     contents: tuple[ContentsLink, ...]
     navigation: Navigation
+    images: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ def read_entries(documents: Iterable[Document], before: Manifest) -> Iterator[En
                 license=License.of(document.metadata),
                 contents=contents_links(document.uri, document.content),
                 navigation=Navigation.of(document.metadata),
+                images=tuple(sorted(set(document.images.values()))),
             )
 
 

@@ -16,7 +16,7 @@ from kbkit.export.files import write_file, writing
 from kbkit.export.manifest import Manifest
 from kbkit.export.pages.about_page import DOCUMENTS, FULL_TEXT, about_page
 from kbkit.export.pages.charts import charts
-from kbkit.export.pages.document_page import PageLayout, document_page
+from kbkit.export.pages.document_page import IMAGES, PageLayout, document_page
 from kbkit.export.pages.figures_page import figures_page
 from kbkit.export.pages.fingerprints import PageFingerprints
 from kbkit.export.pages.home_page import home_page
@@ -38,6 +38,9 @@ from kbkit.models import Document, DocumentState, KnowledgeBaseInfo, Progress
 from kbkit.progress import OnProgress
 from kbkit.recipes import SiteSpec
 
+ReadImage = Callable[[str], bytes | None]
+"""Gives a picture by its name, if it is there."""
+
 
 def export_pages(
     info: KnowledgeBaseInfo,
@@ -47,6 +50,7 @@ def export_pages(
     on_progress: OnProgress | None = None,
     *,
     facts: Facts | None = None,
+    images: ReadImage = lambda _: None,
 ) -> ExportReport:
     """Write one Markdown page a document and pages that lead to them into a folder.
 
@@ -61,6 +65,7 @@ def export_pages(
         site: What the site says.
         on_progress: Called after each page.
         facts: What else the pages tell.
+        images: Gives the pictures of documents by their names.
 
     Raises:
         ExportError: The folder cannot be written, or holds files of somebody else.
@@ -73,8 +78,9 @@ def export_pages(
             if isinstance(documents, Iterator):
                 documents = list(documents)
             report = _export(
-                info, documents, directory, site, facts=facts or Facts(), on_progress=on_progress
-            )
+                info, documents, directory, site,
+                facts=facts or Facts(), images=images, on_progress=on_progress,
+            )  # fmt: skip
     seconds = {"pages": time.perf_counter() - start}
     return ExportReport(directory, None, *report, seconds=seconds)
 
@@ -101,6 +107,7 @@ def _export(
     site: SiteSpec,
     *,
     facts: Facts,
+    images: ReadImage,
     on_progress: OnProgress | None,
 ) -> tuple[int, int, int, int]:
     """Do the work of `export_pages`.
@@ -121,7 +128,8 @@ def _export(
         ABOUT: about_page(info, outline),
         DOCUMENTS: documents_json(info, outline),
     }
-    wanted = {*outline.paths.values(), *lists, FULL_TEXT}
+    names = sorted({name for entry in outline.entries.values() for name in entry.images})
+    wanted = {*outline.paths.values(), *lists, FULL_TEXT, *(f"{IMAGES}/{name}" for name in names)}
     for path in (HOME, BROWSE, FIGURES, ABOUT, DOCUMENTS, FULL_TEXT):
         if path not in before.files and (directory / path).exists():
             raise ExportError(
@@ -146,6 +154,10 @@ def _export(
             unchanged += not changed
             if on_progress:
                 on_progress(Progress("export", written + unchanged, len(wanted) - 1, path))
+    for name in names:  # named after what they hold, so that one that is there is as it was
+        target = directory / IMAGES / name
+        if not target.exists() and (data := images(name)) is not None:
+            write_file(target, data)
     removed = sum(_remove(directory, path) for path in sorted(set(before.files) - wanted))
     files, nav = tuple(sorted(wanted)), tuple(navigation(outline))
     replace(manifest, files=files, nav=nav, fingerprints=fingerprints.current).write(directory)

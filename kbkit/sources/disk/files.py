@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from kbkit.errors import SourceError
@@ -24,13 +25,29 @@ from kbkit.sources.formats import FORMATS, MULTIPLE, UnreadableError, format_of
 from kbkit.sources.formats.base import MOST_BYTES, Part
 from kbkit.sources.formats.file_parser import FileParser, ParsedFile
 from kbkit.sources.front_matter import title_from_name
+from kbkit.sources.images import collect, local_reader
 from kbkit.sources.places import DiskPlace
 
 _AHEAD = 8  # files in memory
+_ILLUSTRATED = frozenset({"markdown", "notebook"})  # formats that name pictures by their files
 
 
-_Waiting = tuple[str, Future[ParsedFile] | SourceEvent, str, Navigation]
-"""A file's URI, what becomes of it, and what the navigation calls it and where it puts it."""
+class _Waiting(NamedTuple):
+    """A file that is read.
+
+    Attributes:
+        result: What becomes of it.
+        title: What the navigation calls it, or ``""``.
+        navigation: Where that puts it.
+        root: The folder that its pictures lie in.
+    """
+
+    uri: str
+    path: Path
+    result: Future[ParsedFile] | SourceEvent
+    title: str
+    navigation: Navigation
+    root: Path
 
 
 _UNNAMED = NavEntry("")
@@ -78,7 +95,9 @@ class FilesReader:
                 uri = place.uri(path)
                 entry = entries.get(path.resolve(), _UNNAMED) if entries else _UNNAMED
                 told = _navigation(entry, place) if entry is not _UNNAMED else Navigation()
-                waiting.append((uri, self._submit(reader, path, uri, root), entry.title, told))
+                result = self._submit(reader, path, uri, root)
+                folder = root or path.resolve().parent
+                waiting.append(_Waiting(uri, path, result, entry.title, told, folder))
                 while len(waiting) >= _AHEAD:
                     yield from self._next(waiting, context)
                     if context.stop():
@@ -112,7 +131,7 @@ class FilesReader:
 
     def _next(self, waiting: deque[_Waiting], context: SourceContext) -> Iterator[SourceEvent]:
         """The events of the file in front."""
-        uri, result, title, navigation = waiting[0]
+        uri, path, result, title, navigation, folder = waiting[0]
         if isinstance(result, SourceEvent):
             waiting.popleft()
             yield result
@@ -136,11 +155,15 @@ class FilesReader:
                 replace(found, title=title) if found.title == title_from_name(uri) else found
                 for found in documents
             ]
-        for document in documents:
+        for plain_document in documents:
+            document = plain_document
+            if format_of(path.name) in _ILLUSTRATED:
+                read = local_reader(path, folder)
+                document = replace(document, images=collect(document.content, read))
             record = None
             if navigation:
                 metadata = {**document.metadata, **navigation.to_metadata()}
-                document = replace(document, metadata=metadata)  # noqa: PLW2901
+                document = replace(document, metadata=metadata)
             if document.uri != uri:
                 # remembered so that a failure of the file is known to be one of its parts, too
                 record = PageRecord(document.uri, document_uri=document.uri)
