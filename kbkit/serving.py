@@ -14,6 +14,7 @@ import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib import resources
 from importlib.util import find_spec
 from ipaddress import ip_address
@@ -31,6 +32,10 @@ _SHORTEST_TOKEN = 16
 _IDLE_SECONDS = 600
 """Age at which a kernel ends whose page was closed without saying so."""
 
+_WARM_KERNELS = 2
+"""Kernels that have made a dashboard for those who come next."""
+_FILL_INTERVAL = 30_000
+"""Milliseconds between two looks whether there are as many."""
 _LARGEST_MESSAGE = 150_000_000
 """Bytes; an upload of 100 MB is one message, in which its bytes may take more room."""
 
@@ -143,8 +148,9 @@ def _page_template(folder: Path) -> Iterator[None]:
     """Let Voilà find kbkit's page template, and keep the user's settings of Voilà out."""
     place = folder / "voila" / "templates" / "kbkit"
     place.mkdir(parents=True)
-    page = resources.files("kbkit").joinpath("panels", "static", "index.html.j2").read_text("utf-8")
-    (place / "index.html.j2").write_text(page, encoding="utf-8")
+    for name in ("index.html.j2", "spinner.macro.html.j2"):
+        text = resources.files("kbkit").joinpath("panels", "static", name).read_text("utf-8")
+        (place / name).write_text(text, encoding="utf-8")
     (place / "conf.json").write_text('{"base_template": "lab"}', encoding="utf-8")
     before = os.environ.get("JUPYTER_PATH")
     os.environ["JUPYTER_PATH"] = os.pathsep.join([str(folder), *([before] if before else [])])
@@ -179,6 +185,7 @@ def _write_notebook(folder: Path, workspace: Path) -> Path:
 
 
 def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> None:
+    from tornado.ioloop import PeriodicCallback
     from traitlets.config import Config
     from voila.app import Voila
 
@@ -203,6 +210,8 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
             "allow_template_override": "NO",
             "allow_theme_override": "NO",
             "extension_allowlist": _EXTENSIONS,
+            "preheat_kernel": True,
+            "default_pool_size": _WARM_KERNELS,
             "file_allowlist": [],
         },
         "MappingKernelManager": {"cull_idle_timeout": _IDLE_SECONDS, "cull_interval": 60},
@@ -210,6 +219,15 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
     if os.name == "posix":
         # files that only their owner may open, instead of ports of the machine
         settings["ConnectionFileMixin"] = {"transport": "ipc"}
-    app = Voila(config=Config(settings))
+
+    class Server(Voila):  # type: ignore[misc]  # Voilà has no types
+        def listen(self) -> None:
+            """Keep the pool full too when kernels in it were ended for being idle."""
+            kernels = self.kernel_manager
+            fill = partial(kernels.fill_if_needed, delay=0, notebook_name=kernels.notebook_path)
+            PeriodicCallback(fill, _FILL_INTERVAL).start()
+            super().listen()
+
+    app = Server(config=Config(settings))
     app.initialize([str(notebook)])
     app.start()

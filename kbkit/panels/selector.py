@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ipywidgets as widgets
+from traitlets import Bunch
 
 from kbkit.errors import NotFoundError
 from kbkit.panels.controls import Muted, control
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.workspace import Workspace
 
+_chosen_last: dict[Path, str] = {}
+"""By the folder of a workspace, which knowledge base was chosen last in any panel."""
 _ALL = ("All", "")  # not None, which would say that nothing is selected
 
 
@@ -57,7 +60,8 @@ class KnowledgeBaseSelector:
             self.box = control(kind, "Knowledge base", **hint)
             self.offer()
             if offer_new:
-                self.box.value = next(iter(self.box.options), "")
+                self.box.value = self._last_used() or ""
+            self.box.observe(self._remember, "value")
             if on_change is not None:
                 self.box.observe(lambda _change: self._muted or on_change(), "value")
 
@@ -85,11 +89,24 @@ class KnowledgeBaseSelector:
             self.box.options = options
             return False
         before = self.box.value
-        default = "" if self._offer_all else next(iter(names), None)
+        default = "" if self._offer_all else self._last_used()
         with self._muted:
             self.box.options = options
             self.box.value = before if before in names else default
         return before not in names
+
+    def _last_used(self) -> str | None:
+        """The knowledge base that was chosen last here, or else the one that changed last."""
+        assert self.workspace is not None
+        infos = self.workspace.list()
+        name = _chosen_last.get(self.folder)
+        if name in [info.name for info in infos]:
+            return name
+        return max(infos, key=lambda info: info.updated_at).name if infos else None
+
+    def _remember(self, change: Bunch) -> None:
+        if not self._muted and change["new"] in list(self.workspace or ()):
+            _chosen_last[self.folder] = change["new"]
 
     def find(self, name: str = "") -> KnowledgeBase:
         """A knowledge base.

@@ -23,15 +23,17 @@ if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
 
 _NONE = Filters()
+_NO_AGE = timedelta()
+# not None, which would say that nothing is selected
 _DAYS = (
-    ("Any time", None),
+    ("Any time", _NO_AGE),
     ("Past day", timedelta(days=1)),
     ("Past week", timedelta(days=7)),
     ("Past month", timedelta(days=30)),
     ("Past year", timedelta(days=365)),
 )
 _STARS = (
-    ("Any", None),
+    ("Any", 0.0),
     ("2 or more", 2.0),
     ("3 or more", 3.0),
     ("4 or more", 4.0),
@@ -127,8 +129,11 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         elif name == "path":
             value = value.strip()
         elif name == "after" and isinstance(value, timedelta):
-            self._age = value
-            value = datetime.now(UTC).replace(second=0, microsecond=0) - value
+            self._age = value or None
+            now = datetime.now(UTC).replace(second=0, microsecond=0)
+            value = now - value if value else None
+        elif name == "min_rating":
+            value = value or None
         self.value = replace(self.value, **{name: value})
         with self._muted:
             self._show_value()
@@ -155,8 +160,8 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self.controls["path"].value = value.path
         _choose(self.controls["document_type"], value.document_type, " or ".join)
         _choose(self.controls["state"], value.state, " or ".join)
-        _choose(self.controls["min_rating"], value.min_rating, "{:g} or more".format)
-        after = value.after if self._age is None else self._age
+        _choose(self.controls["min_rating"], value.min_rating or 0.0, "{:g} or more".format)
+        after = (value.after or _NO_AGE) if self._age is None else self._age
         _choose(self.controls["after"], after, "since {:%Y-%m-%d}".format)
 
     def _make_chip(self, text: str, remove: Callable[[Filters], Filters]) -> Any:

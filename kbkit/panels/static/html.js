@@ -1,6 +1,8 @@
 // Text of a document as HTML that Python sanitised, where it can touch nothing around it.
 import { make } from "./dom.js";
 
+const WHOLE = 32; // characters of code in prose that stay on one line, such as an option
+
 /** All the styles there are inside; colours are custom properties of the panel. */
 const STYLE = `
 :host { display: block; line-height: 1.55; overflow-wrap: anywhere; }
@@ -14,12 +16,13 @@ h3 { font-size: 1.12em; }
 p, ul, ol, blockquote, pre, table { margin: 0 0 0.65em; }
 ul, ol { padding-inline-start: 1.6em; }
 a { color: var(--kb-link); }
-a:focus-visible, table:focus-visible { outline: 2px solid var(--kb-dense); }
+:is(a, table, pre):focus-visible { outline: 2px solid var(--kb-dense); }
 .headerlink { display: none; }
 blockquote, .admonition { border-inline-start: 3px solid var(--kb-line); padding-inline-start: 12px; color: var(--kb-soft); }
 code, pre { font-family: var(--jp-code-font-family, ui-monospace, monospace); font-size: 0.94em; }
 code { border-radius: 3px; padding: 1px 4px; background: var(--kb-raised); }
-pre { border-radius: 6px; padding: 9px 12px; background: var(--kb-raised); white-space: pre-wrap; }
+.whole { white-space: nowrap; }
+pre { border-radius: 6px; padding: 9px 12px; background: var(--kb-raised); overflow: auto; overflow-wrap: normal; }
 pre code { padding: 0; background: none; font-size: 1em; }
 table { display: block; width: max-content; max-width: 100%; overflow: auto; border-collapse: collapse; overflow-wrap: normal; }
 th, td { border: 1px solid var(--kb-line); padding: 4px 9px; text-align: start; vertical-align: top; }
@@ -66,8 +69,11 @@ export function fillHtml(element, html, allowed = /^https?:\/\//i) {
       link.setAttribute("rel", "noopener noreferrer nofollow");
     }
   }
-  // wide tables scroll, so the keyboard has to reach them
-  element.querySelectorAll("table").forEach((table) => table.setAttribute("tabindex", "0"));
+  // wide tables and code scroll, so the keyboard has to reach them
+  element.querySelectorAll("table, pre").forEach((wide) => wide.setAttribute("tabindex", "0"));
+  for (const code of element.querySelectorAll("code")) {
+    code.classList.toggle("whole", (code.textContent ?? "").length <= WHOLE);
+  }
 }
 
 /**

@@ -1,6 +1,8 @@
 // Plots of differences, query by query.
 import { make, makeSvg } from "./dom.js";
 
+const WIDEST = 28; // pixels of a column: of three queries, too, bars are bars
+
 /** @param {number} value */
 export const signed = (value, digits = 2) => (value > 0 ? "+" : "") + value.toFixed(digits);
 
@@ -24,6 +26,7 @@ export function bars(queries, cursor) {
   });
   const svg = makeSvg("svg", { viewBox: `0 -1.1 ${queries.length} 2.2`, "aria-hidden": "true" });
   svg.setAttribute("preserveAspectRatio", "none");
+  svg.style.maxWidth = `${queries.length * WIDEST}px`;
   svg.append(cursor, ...columns);
   /** @type {(text: string, place: string) => HTMLElement} */
   const label = (text, place) => make("span", { class: `kbkit-eval-${place}` }, text);
