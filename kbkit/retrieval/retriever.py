@@ -333,8 +333,8 @@ def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:
         NotFoundError: The chunk or the knowledge base is gone.
     """
     start = time.perf_counter()
-    pool = retriever.neighbour_pool(chunk_id, query)
-    ranked = rank([pool], query.limit + 1, Mode.DENSE, _BY_MEANING)
+    pool = replace(retriever.neighbour_pool(chunk_id, query), retrieval=_BY_MEANING)
+    ranked = rank([pool], query.limit + 1, Mode.DENSE)
     hits = [hit for hit in _hits([retriever], [pool], ranked) if hit.chunk.id != chunk_id]
     shown = tuple(hits[: query.limit])
     return Hits(query.text, shown, time.perf_counter() - start, pool.notes)

@@ -6,11 +6,13 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 import kbkit
@@ -108,10 +110,41 @@ def test_voila_serves_it_to_those_who_know_the_token(dashboard, visit):
         resize(page, width, 900)
         page.screenshot(path=SCREENSHOTS / f"dashboard-voila-{name}.png")
         wait_until_fits(page.locator(".kbkit-dashboard"))
+        tabs = [tab.bounding_box() for tab in page.get_by_role("tab").all()]
+        assert len({round(tab["y"] + tab["height"]) for tab in tabs}) == 1  # all in one row
     assert violations(page, "html") == []
     assert events == []
     with kbkit.open(folder) as workspace:
         assert workspace["manual"].ratings.to_frame()["score"].tolist() == [5]
+
+
+def test_a_kernel_waits_for_the_next_visitor_and_the_page_has_an_outline(chrome, dashboard):
+    address, _ = dashboard
+    with guarded(chrome, address) as (page, events):
+        kernels: set[int] = set()
+        for _visit in range(2):
+            deadline = time.monotonic() + 60
+            while not (warm := kernels_of(address) - kernels) and time.monotonic() < deadline:
+                time.sleep(0.2)
+            assert warm
+            kernels |= warm
+            page.goto(f"{address}/?token={TOKEN}", wait_until="commit")
+            page.locator("#loading .kbkit-outline").wait_for()
+            page.locator(".kbkit-card, .kbkit-notice").first.wait_for()
+            assert page.locator("#loading").count() == 0
+        assert events == []
+
+
+def kernels_of(address: str) -> set[int]:
+    """Processes of the kernels that the server at an address runs."""
+    port = address.rpartition(":")[2]
+    children = psutil.Process().children(recursive=True)
+    server = next(process for process in children if port in process.cmdline())
+    return {
+        child.pid
+        for child in server.children()
+        if any("ipykernel" in part for part in child.cmdline())
+    }
 
 
 def test_the_page_connects_to_nobody_else(visit):

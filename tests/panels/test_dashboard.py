@@ -6,7 +6,7 @@ import ipywidgets as widgets
 import pytest
 
 import kbkit
-from kbkit.panels import Dashboard, DocumentsPanel, SearchPanel
+from kbkit.panels import Dashboard, DocumentsPanel, IngestPanel, SearchPanel
 
 
 def open_tab(dashboard, title):
@@ -37,6 +37,17 @@ def test_the_knowledge_base_goes_from_tab_to_tab(scratch):
     dashboard.panel("Ingest").kb_box.value = "not there yet"
     open_tab(dashboard, "Ingest")
     assert open_tab(dashboard, "Documents").kb_box.value == "kitchen"
+
+
+def test_panels_begin_with_the_knowledge_base_that_was_used_last(scratch):
+    scratch.create("attic").add("Trunks", "Old ones.")
+    scratch["garden"].add("Tulips", "Bulbs.")
+    assert DocumentsPanel(scratch).kb_box.value == "garden"  # which changed last
+    panel = DocumentsPanel(scratch)
+    panel.kb_box.value = "attic"
+    assert IngestPanel(scratch).kb_box.value == "attic"
+    scratch.delete("attic")
+    assert DocumentsPanel(scratch).kb_box.value == "garden"
 
 
 def test_what_one_tab_changes_the_others_show(scratch):

@@ -401,6 +401,17 @@ def test_filters_offer_what_there_is(scratch):
     controls["after"].value = dict(controls["after"].options)["Past week"]
     assert len(panel.hits) == 2
     assert controls["after"].label == "Past week"
+    controls["after"].value = dict(controls["after"].options)["Any time"]
+    controls["min_rating"].value = 2.0
+    controls["min_rating"].value = dict(controls["min_rating"].options)["Any"]
+    assert panel.filters == kbkit.Filters()
+
+
+def test_every_filter_says_what_it_is_where_nothing_is_chosen(workspace):
+    panel = SearchPanel(workspace)
+    panel.filter_box.toggle.value = True
+    for box in panel.filter_box.controls.values():
+        assert getattr(box, "label", "") or box.placeholder, box.description
 
 
 def test_two_chips_clicked_before_the_panel_has_answered(scratch):
