@@ -143,6 +143,7 @@ class IngestPanel(JobPanel):
         """
         with self.shown_errors():
             find = self._chosen()
+            self.say("Working out what is left…")
 
             def job() -> None:
                 kb = find()
