@@ -24,6 +24,7 @@ PAGES = {
     "type": "kb/fruit/types/other.html",
     "section": "kb/odd/sections/odd.example-54bb5428.html",
     "about": "kb/fruit/about.html",
+    "figures": "kb/fruit/figures.html",
     "404": "404.html",
 }
 
@@ -109,6 +110,50 @@ def test_hostile_texts_stay_texts_on_every_way_to_them(tab):
         assert re.match(r"(https?:|mailto:|[#./\w-])", address), address
         assert not re.match(r"\s*(javascript|data|vbscript|file):", address, re.IGNORECASE)
     tab.page.wait_for_load_state("networkidle")
+
+
+def test_the_home_page_leads_to_the_search(tab):
+    tab.open(PAGES["home"])
+    tab.page.locator(".kb-home-search [name=query]").fill("medlar jelly")
+    tab.page.locator(".kb-home-search button").click()
+    tab.page.wait_for_url("**/search/index.html?kb=kb%2Ffruit&query=medlar+jelly")
+    assert tab.titles()[0] == "Making jelly"
+
+
+def test_sections_of_the_sidebar_are_unfolded_where_they_stand(tab):
+    tab.page.set_viewport_size({"width": 1280, "height": 800})
+    tab.open(PAGES["home"])
+    section = tab.page.locator(".kb-contents li[data-kb]").first
+    button = section.locator("> button")
+    sync_api.expect(button).to_have_attribute("aria-expanded", "false")
+    button.focus()
+    tab.page.keyboard.press("Enter")
+    inside = section.locator("> ul > li > a")
+    sync_api.expect(inside.first).to_be_visible()
+    sync_api.expect(button).to_have_attribute("aria-expanded", "true")
+    sync_api.expect(button).to_be_focused()
+    assert violations(tab.page, ".kb-contents") == []
+    title = inside.first.text_content()
+    tab.page.keyboard.press("Enter")
+    sync_api.expect(inside.first).to_be_hidden()
+    tab.page.keyboard.press("Enter")
+    inside.first.click()
+    sync_api.expect(tab.page.locator("article h1")).to_contain_text(title)
+    current = tab.page.locator(".kb-contents [aria-current=page]")
+    sync_api.expect(current).to_have_text(title)
+    assert tab.page.locator(".kb-contents li.kb-open [aria-current=page]").count() == 1
+
+
+def test_without_scripts_a_section_leads_to_its_page(chrome, kitchen_address):
+    context = chrome.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(kitchen_address + PAGES["home"])
+    section = page.locator(".kb-contents li[data-kb] > a").first
+    title = section.text_content()
+    section.click()
+    assert page.locator("article h1").first.text_content().removesuffix("¶") == title
+    assert page.locator(".kb-contents li.kb-open").count() == 1
+    context.close()
 
 
 def test_titles_cannot_turn_what_stands_around_them(tab):
