@@ -144,7 +144,7 @@ def test_only_what_changed_is_written_and_what_vanished_is_removed(tmp_path, doc
 def test_a_page_that_somebody_changed_is_put_right(tmp_path, document, info):
     pages = [document("https://h/a", "text")]
     export_pages(info(), pages, tmp_path, SITE)
-    path = tmp_path / "pages/h/a/index.md"
+    path = tmp_path / "pages/h/a.md"
     text = path.read_text("utf-8")
     path.write_text("spoilt")
     assert export_pages(info(), pages, tmp_path, SITE).written == 1
@@ -206,7 +206,7 @@ def test_documents_that_are_gone_have_no_page_and_stale_ones_say_so(tmp_path, do
 def test_a_title_cannot_break_out(tmp_path, document, info):
     title = "x\n---\ntemplate: evil.html\n# y {#z onclick=alert(1)} <script> [a](b) | `c` {{ d }}"
     export_pages(info(), [document("https://h/a", "text", title=title)], tmp_path, SITE)
-    path = tmp_path / "pages/h/a/index.md"
+    path = tmp_path / "pages/h/a.md"
     meta = front_matter(path)
     assert set(meta) == {"title", "source", "document_type", "since"}
     assert "<" not in meta["title"]

@@ -82,6 +82,18 @@
     link.after(button);
   }
 
+  // What the page itself is divided into stands beside it, where there is room beside it
+  const current = document.querySelector(".kb-contents [aria-current=page]")?.parentElement;
+  const parts = document.querySelectorAll(".md-sidebar--secondary nav > ul > li > a");
+  if (current && parts.length && matchMedia("(max-width: 59.984375em)").matches) {
+    const list = document.createElement("ul");
+    for (const part of parts) {
+      const link = /** @type {HTMLAnchorElement} */ (part);
+      list.append(entry([link.textContent?.trim() ?? "", link.href]));
+    }
+    current.append(list);
+  }
+
   for (const item of document.querySelectorAll(".kb-contents [data-kb]")) {
     addButton(/** @type {HTMLElement} */ (item));
   }

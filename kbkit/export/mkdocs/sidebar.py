@@ -17,6 +17,7 @@ from typing import Any
 from jinja2 import BaseLoader, ChoiceLoader, DictLoader, PrefixLoader
 
 from kbkit.export.index.packing import encode_call
+from kbkit.export.pages.outline import BROWSE
 from kbkit.export.pages.paths import digest
 
 MOST_SHOWN = 40
@@ -54,6 +55,7 @@ class _Entry:
         url: From the site's root.
         listing: That of the page with all that a section holds.
         over: The section that it is in.
+        ends: The documents end before it; what follows is about them.
     """
 
     title: str
@@ -61,6 +63,7 @@ class _Entry:
     listing: str = ""
     over: _Entry | None = None
     children: list[_Entry] = field(default_factory=list)
+    ends: bool = False
 
     @property
     def id(self) -> str:
@@ -98,7 +101,7 @@ class Sidebar:
             url = self._address(path)
             if url is None:
                 continue
-            entry = _Entry(str(item["title"]), url, over=over)
+            entry = _Entry(str(item["title"]), url, over=over, ends=path == BROWSE)
             self._entries.setdefault(path, entry)
             if children := item.get("children"):
                 listed = str(item.get("list", ""))
@@ -168,7 +171,7 @@ def _level(
                 'class="md-nav__link md-nav__link--active" aria-current=page',
             )
         if not entry.children:
-            yield f'<li class="md-nav__item">{link}</li>'
+            yield f'<li class="md-nav__item{" kb-end" * entry.ends}">{link}</li>'
         elif entry in branch:
             inner = "".join(_level(entry, branch, current, here, up))
             yield f'<li class="md-nav__item kb-open" data-kb={entry.id}>{link}<ul>{inner}</ul></li>'

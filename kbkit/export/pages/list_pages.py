@@ -121,9 +121,11 @@ def section_list(outline: Outline, section: Section, here: str) -> list[str]:
 
 
 def section_line(outline: Outline, section: Section, here: str) -> str:
-    """A section as an item of a list: what it is called, and how much it holds."""
+    """A section as an item of a list: what it is called, how much it holds, and what it is."""
     link = relative(outline.page_of(section), here)
-    return f"- [{escape(section.label)}]({link}) ({pluralize(section.size)})"
+    line = f"- [{escape(section.label)}]({link}) ({pluralize(section.size)})"
+    about = _about(outline, section.page) if section.page else ""
+    return f"{line}: {about}" if about else line
 
 
 def document_list(outline: Outline, uris: Sequence[str], here: str) -> list[str]:
@@ -136,10 +138,17 @@ def document_line(outline: Outline, uri: str, here: str) -> str:
     """A document as an item of a list: its title, and what it is."""
     entry = outline.entries[uri]
     line = f"- [{escape(entry.title)}]({relative(outline.paths[uri], here)})"
-    about = entry.description
+    about = _about(outline, uri)
+    return f"{line}: {about}" if about else line
+
+
+def _about(outline: Outline, uri: str) -> str:
+    """What a document is, Markdown on one line, cut between words."""
+    about = outline.entries[uri].description
     if len(about) > DESCRIPTION_LENGTH:
-        about = about[:DESCRIPTION_LENGTH].rpartition(" ")[0].rstrip(",;:.") + " …"
-    return f"{line}: {escape(about)}" if about else line
+        cut = about[:DESCRIPTION_LENGTH]
+        about = (cut.rpartition(" ")[0] or cut).rstrip(",;:.") + " …"
+    return escape(about)
 
 
 def _pager(path: str, number: int, pages: int, here: str) -> str:
