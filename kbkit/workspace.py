@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import html
 import json
 import logging
@@ -23,7 +24,15 @@ from kbkit.errors import (
 )
 from kbkit.frames import workspace_frame
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
-from kbkit.models import Answer, Filters, Hits, KnowledgeBaseInfo, Mode
+from kbkit.models import (
+    Answer,
+    Compaction,
+    DeletedKnowledgeBase,
+    Filters,
+    Hits,
+    KnowledgeBaseInfo,
+    Mode,
+)
 from kbkit.recipes import (
     AnyEmbedding,
     KnowledgeBaseSpec,
@@ -32,13 +41,15 @@ from kbkit.recipes import (
     RetrievalSpec,
     StaticEmbedding,
     check_name,
+    parse_embedding,
 )
 from kbkit.retrieval.answering import ask
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import search
-from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.catalog import knowledge_bases, trash
 from kbkit.stores.stores import Stores
 from kbkit.text import analyzer
+from kbkit.validation import check_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,7 +100,12 @@ class Workspace:
         return self._stores.folder
 
     def create(
-        self, name: str, *, description: str = "", spec: KnowledgeBaseSpec | None = None
+        self,
+        name: str,
+        *,
+        description: str = "",
+        spec: KnowledgeBaseSpec | None = None,
+        embedding: AnyEmbedding | str | None = None,
     ) -> KnowledgeBase:
         """Make an empty knowledge base.
 
@@ -97,6 +113,8 @@ class Workspace:
             name: A slug: lower-case letters, digits and hyphens.
             description: What it is about.
             spec: How it works; the defaults are good for documentation in English.
+            embedding: What embeds its chunks, as a recipe has it, or the name of a preset
+                (``"minilm"``); by default as the spec says.
 
         Raises:
             InvalidNameError: The name is not a slug.
@@ -104,11 +122,11 @@ class Workspace:
             ConfigError: The language is unknown.
             EmbedderError: The embedder cannot be loaded.
         """
-        try:
-            check_name(name)
-        except ValueError as error:
-            raise InvalidNameError(str(error)) from None
+        _check(name)
         spec = spec or KnowledgeBaseSpec()
+        if embedding is not None:
+            chosen = parse_embedding(embedding) if isinstance(embedding, str) else embedding
+            spec = spec.model_copy(update={"embedding": chosen})
         analyzer(spec.language)
         with self._stores.database.read() as transaction:
             if name in knowledge_bases.names(transaction):
@@ -161,18 +179,103 @@ class Workspace:
         """Figures of all knowledge bases as a DataFrame, indexed by name."""
         return workspace_frame(self.list())
 
-    def delete(self, name: str) -> None:
-        """Delete a knowledge base: its documents, chunks, vectors, ratings and collection.
+    def delete(self, name: str, *, forever: bool = False) -> None:
+        """Put a knowledge base into the trash, from which `restore` brings it back.
+
+        Args:
+            name: Its name, which is free for another one then.
+            forever: Leave nothing: documents, chunks, vectors, ratings and collection go at once.
 
         Raises:
             NotFoundError: There is none of that name.
         """
         with self._stores.database.write() as transaction:
             row = knowledge_bases.get(transaction, name)
-            knowledge_bases.delete(transaction, row.id)
+            if forever:
+                knowledge_bases.delete(transaction, row.id)
+            else:
+                trash.put_knowledge_base(transaction, row)
         self._knowledge_bases.pop(row.id, None)
         self._stores.snapshots.drop(row.id)
         self._stores.vectors.sweep()
+
+    def restore(self, name: str, *, to: str = "") -> KnowledgeBase:
+        """Bring a deleted knowledge base back with all that it held.
+
+        Args:
+            name: What it was called; of several the last that was deleted. Or its id.
+            to: What it is to be called, where the name is taken by now.
+
+        Raises:
+            NotFoundError: The trash holds none of that name; the message names those it holds.
+            ConflictError: The name is taken.
+            InvalidNameError: The new name is not a slug.
+        """
+        if to:
+            _check(to)
+        with self._stores.database.write() as transaction:
+            row = trash.restore_knowledge_base(transaction, name, to)
+        self._stores.vectors.apply(row.id)
+        return self._knowledge_base(row)
+
+    def trash(self) -> builtins.list[DeletedKnowledgeBase]:
+        """The deleted knowledge bases that `restore` can bring back, the last first."""
+        with self._stores.database.read() as transaction:
+            return trash.knowledge_bases_in_trash(transaction)
+
+    def compact(self) -> Compaction:
+        """Empty the trash, of knowledge bases and of documents, and make the catalog smaller.
+
+        Nothing that was deleted can be brought back after that. A document whose source still has
+        it stays away, all the same.
+
+        Raises:
+            WorkspaceError: Another process uses the catalog all the time.
+        """
+        with self._stores.database.write() as transaction:
+            documents, gone = trash.empty(transaction)
+        self._stores.vectors.sweep()
+        return Compaction(documents, len(gone), self._stores.database.compact())
+
+    def rename(self, name: str, *, to: str) -> KnowledgeBase:
+        """Give a knowledge base another name; all else stays.
+
+        Raises:
+            NotFoundError: There is none of that name.
+            ConflictError: The new name is taken.
+            InvalidNameError: The new name is not a slug.
+        """
+        _check(to)
+        with self._stores.database.write() as transaction:
+            row = knowledge_bases.get(transaction, name)
+            knowledge_bases.rename(transaction, row.id, to)
+        renamed = self[to]
+        handle_of(renamed).name = to
+        return renamed
+
+    def describe(self, name: str, *, description: str) -> KnowledgeBase:
+        """Say anew what a knowledge base is about.
+
+        The next build of its recipe says what the recipe says.
+
+        Raises:
+            NotFoundError: There is none of that name.
+        """
+        said = " ".join(check_text("description", description).split())
+        with self._stores.database.write() as transaction:
+            row = knowledge_bases.get(transaction, name)
+            knowledge_bases.update(transaction, row.id, description=said, config=row.config)
+            knowledge_bases.touch(transaction, row.id)
+        return self[name]
+
+    def __getattr__(self, name: str) -> Any:
+        """Answer what other libraries call the same by how it is written here."""
+        if name in ("open", "get", "load", "kb", "knowledge_base"):
+            raise AttributeError(
+                f"a workspace has no {name!r}: write workspace['name'] for a knowledge base, "
+                "and workspace.create('name') for a new one"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def search(
         self,
@@ -332,3 +435,15 @@ class Workspace:
         if key not in self._embedders:
             self._embedders[key] = open_embedder(spec)
         return self._embedders[key]
+
+
+def _check(name: str) -> None:
+    """Whether a knowledge base may have a name.
+
+    Raises:
+        InvalidNameError: It is not a slug.
+    """
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise InvalidNameError(str(error)) from None

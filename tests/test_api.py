@@ -18,10 +18,12 @@ NAMES = {
         "ratings", "refresh", "search", "similar", "sources", "spec", "sync",
     },
     "Workspace": {
-        "as_retriever", "ask", "close", "create", "delete", "list", "path", "search", "to_frame",
+        "as_retriever", "ask", "close", "compact", "create", "delete", "describe", "list", "path",
+        "rename", "restore", "search", "to_frame", "trash",
     },
     "documents": {
-        "add", "delete", "expand", "folders", "list", "tags", "to_frame", "unexpand", "update",
+        "add", "delete", "expand", "folders", "list", "restore", "tags", "to_frame", "trash",
+        "unexpand", "update",
     },
     "chunks": {"embedding_map", "fit_query_encoder", "of", "to_frame"},
     "ratings": {"add", "delete", "of", "to_frame", "total"},

@@ -66,7 +66,7 @@ def test_deleting_leaves_nothing_behind(workspace):
         kb = workspace.create(name)
         added = kb.add("Tea", "Steep for three minutes.")
         kb.rate(added.id, 5)
-    workspace.delete("drop")
+    workspace.delete("drop", forever=True)
     assert list(workspace) == ["keep"]
     for table in ("documents", "chunks", "vectors", "ratings"):
         assert rows(workspace, table) == 1

@@ -45,13 +45,20 @@ def new(
     name: Name,
     specs: list[AnySource],
     description: Annotated[str, typer.Option(help="What it is about.")] = "",
+    embedding: Annotated[
+        str | None,
+        typer.Option(
+            help="What embeds its chunks: static, minilm or multilingual (default: static).",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a knowledge base, and read its sources if some are named."""
     from kbkit.models import IngestReport
 
     with _new_workspace(context) as workspace:
-        kb = workspace.create(name, description=description)
+        kb = workspace.create(name, description=description, embedding=embedding)
         if not specs:
             if as_json:
                 print_json(IngestReport().to_dict())
@@ -60,7 +67,7 @@ def new(
         with resumable(f"kbkit refresh {name}"), progress() as on_progress:
             report = kb.ingest(*specs, on_progress=on_progress)
         if nothing_read(report) and not report.interrupted:
-            workspace.delete(name)
+            workspace.delete(name, forever=True)
             say(f"{name} was not made, since nothing could be read")
         finish(report, as_json, name)
 
@@ -241,21 +248,6 @@ def expand(
                 say(f"failed: {problem.uri}: {problem.reason}")
     if as_json:
         print_json(report.to_dict())
-
-
-@app.command()
-def delete(
-    context: typer.Context,
-    name: Name,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-) -> None:
-    """Delete a knowledge base with its documents, vectors and ratings."""
-    with open_workspace(context) as workspace:
-        info = workspace[name].info()
-        if not yes:
-            typer.confirm(f"Delete {name} with its {info.documents:,} documents?", abort=True)
-        workspace.delete(name)
-    say(f"deleted {name}")
 
 
 @contextmanager

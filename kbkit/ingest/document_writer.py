@@ -25,7 +25,7 @@ from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, Labels, Sour
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.sources.base import SourceEvent
 from kbkit.sources.doctype import detect
-from kbkit.stores.catalog import knowledge_bases, pending_vectors, runs, writing
+from kbkit.stores.catalog import knowledge_bases, pending_vectors, runs, trash, writing
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.runs import Visited
@@ -43,6 +43,7 @@ class Origin:
 
     Attributes:
         labels: What a person says of it now; ``None`` leaves what was said before.
+        restored: It comes out of the trash.
         stored: The document as the catalog had it, where nobody looked at its source: its state
             and the time when it was fetched stay, and nothing is done if it changed meanwhile.
     """
@@ -52,6 +53,7 @@ class Origin:
     event: SourceEvent | None = None
     labels: Labels | None = None
     stored: Document | None = None
+    restored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,9 @@ class DocumentWriter(Batch):
         pending, self._pending = self._pending, {}
         kb_id = self._destination.kb_id
         with self._destination.database.read() as transaction:
-            ids = _ids(transaction, kb_id, pending)
+            deleted = trash.owners(transaction, kb_id, pending)
+            ids = _ids(transaction, kb_id, pending, deleted)
+        pending = self._without_deleted(pending, deleted)
         waiting = {ids[uri]: entry for uri, entry in pending.items()}
         while waiting:
             with self._destination.database.read() as transaction:
@@ -139,6 +143,23 @@ class DocumentWriter(Batch):
             same, new = self._split_by_change(waiting, before)
             if self._store(same, new, before):
                 break  # else somebody has said something of them meanwhile, or changed the embedder
+
+    def _without_deleted(
+        self,
+        pending: Mapping[str, _Pending],
+        deleted: Mapping[str, tuple[str, str | None]],
+    ) -> dict[str, _Pending]:
+        """Documents to be stored: somebody deleted the others, and their source has them still."""
+        kept = dict(pending)
+        left: list[Origin] = []
+        for uri, (_, source_id) in deleted.items():
+            origin = pending[uri].origin
+            if origin.source_id and origin.source_id == source_id and not origin.restored:
+                left.append(kept.pop(uri).origin)
+        if left:
+            with self._destination.database.write() as transaction:
+                _record(transaction, left)
+        return kept
 
     def _split_by_change(
         self, waiting: Mapping[str, _Pending], before: Mapping[str, StoredVersion]
@@ -198,6 +219,7 @@ class DocumentWriter(Batch):
                 if any(now.get(known_as) != before.get(known_as) for known_as in ids):
                     return False
             changes = writing.replace_documents(transaction, kb_id, cut, vectors.packed)
+            trash.forget(transaction, kb_id, [document.uri for document, _ in new])
             if vectors.waiting:
                 pending_vectors.remove(transaction, kb_id, embedder.fingerprint, texts)
             for run_id, touches in _by_run(same).items():
@@ -288,9 +310,15 @@ class DocumentWriter(Batch):
         return new
 
 
-def _ids(transaction: Transaction, kb_id: str, uris: Collection[str]) -> dict[str, str]:
-    """The ids of documents by URI; new ones for those that are not there."""
-    found = writing.ids_by_uri(transaction, kb_id, uris)
+def _ids(
+    transaction: Transaction,
+    kb_id: str,
+    uris: Collection[str],
+    deleted: Mapping[str, tuple[str, str | None]],
+) -> dict[str, str]:
+    """The ids of documents by URI, as they were in the trash; new ones for those never seen."""
+    found = {uri: known for uri, (known, _) in deleted.items()}
+    found |= writing.ids_by_uri(transaction, kb_id, uris)
     new = {uri: document_id(kb_id, uri) for uri in uris if uri not in found}
     # another document may have been stored under that URI, which has changed since
     taken = writing.states(transaction, list(new.values()))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
@@ -14,11 +16,19 @@ from kbkit.ingest.expansion import remove as remove_expansions
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
-from kbkit.models import Document, DocumentInfo, DocumentType, Expansion, Labels, SourceDocument
+from kbkit.models import (
+    DeletedDocument,
+    Document,
+    DocumentInfo,
+    DocumentType,
+    Expansion,
+    Labels,
+    SourceDocument,
+)
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import ExpandSpec
 from kbkit.sources.places import published_uri
-from kbkit.stores.catalog import reading, writing
+from kbkit.stores.catalog import reading, trash, writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -217,7 +227,10 @@ class Documents:
         )
 
     def delete(self, document: str) -> None:
-        """Delete a document.
+        """Put a document into the trash, from which `restore` brings it back.
+
+        Its source does not: what was deleted by hand stays away, whatever a refresh reads. Naming
+        the document again does (`add`, or another source).
 
         Args:
             document: Its id or URI.
@@ -229,6 +242,42 @@ class Documents:
         with self._database.write() as transaction:
             writing.delete_document(transaction, self._handle.id, found.id)
         self._handle.stores.vectors.apply(self._handle.id)
+
+    def restore(self, document: str) -> DocumentInfo | None:
+        """Bring a deleted document back, with its ratings and what was said of it.
+
+        Args:
+            document: Its id or URI.
+
+        Returns:
+            The document; ``None`` where the trash was emptied meanwhile, so that it comes back with
+            the next refresh of its source.
+
+        Raises:
+            NotFoundError: It is not in the trash; the message names what is.
+            EmbedderError: The embedder failed.
+        """
+        kb_id = self._handle.id
+        with self._database.read() as transaction:
+            try:
+                kept = trash.get(transaction, kb_id, document)
+            except NotFoundError as error:
+                there = [each.uri for each in trash.listed(transaction, kb_id)]
+                near = get_close_matches(document, there, 1) or there[:1]
+                said = f"; did you mean {near[0]}?" if near else "; the trash is empty"
+                raise NotFoundError(f"{self._handle.name}: {error}{said}") from None
+        if kept.document.content:
+            origin = Origin(kept.source_id, labels=kept.labels, restored=True)
+            return self._put(kept.document, origin)
+        with self._database.write() as transaction:
+            trash.forget(transaction, kb_id, [kept.document.uri])
+            trash.read_again(transaction, kept.source_id, kept.document.uri)
+        return None
+
+    def trash(self) -> builtins.list[DeletedDocument]:
+        """The deleted documents that `restore` can bring back, the last first."""
+        with self._database.read() as transaction:
+            return trash.listed(transaction, self._handle.id)
 
     def tags(self) -> dict[str, int]:
         """How many of its documents have each tag, the most used first."""

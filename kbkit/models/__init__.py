@@ -19,6 +19,9 @@ from kbkit.models.filters import Filters
 from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
 from kbkit.models.licenses import License
 from kbkit.models.reports import (
+    Compaction,
+    DeletedDocument,
+    DeletedKnowledgeBase,
     Expansion,
     Improvement,
     IngestReport,
@@ -35,6 +38,9 @@ __all__ = [
     "Answer",
     "Chunk",
     "ChunkSpan",
+    "Compaction",
+    "DeletedDocument",
+    "DeletedKnowledgeBase",
     "Document",
     "DocumentInfo",
     "DocumentState",

@@ -182,6 +182,50 @@ class SourceInfo(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class DeletedDocument(Value):
+    """A document in the trash, with when it was deleted (UTC)."""
+
+    id: str
+    uri: str
+    title: str
+    document_type: str
+    deleted_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedKnowledgeBase(Value):
+    """A knowledge base in the trash.
+
+    Attributes:
+        id: Tells it from others of its name.
+        name: What it was called.
+        documents: Number of its documents.
+        deleted_at: When it was deleted (UTC).
+    """
+
+    id: str
+    name: str
+    description: str
+    documents: int
+    deleted_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction(Value):
+    """What emptying the trash took away for good.
+
+    Attributes:
+        documents: Number of deleted documents.
+        knowledge_bases: Number of deleted knowledge bases.
+        bytes: By how much the catalog is smaller.
+    """
+
+    documents: int
+    knowledge_bases: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Rating(Value):
     """A score of 1 to 5 that a person gave a chunk or a document, for a query or without one."""
 

@@ -205,6 +205,8 @@ def test_a_workspace_without_cards_gets_them_with_the_next_refresh(tmp_path):
             connection.execute(f"DROP TABLE {table}")
         for column in ("card_embedder", "card_model", "cards_version"):
             connection.execute(f"ALTER TABLE knowledge_bases DROP COLUMN {column}")
+        connection.execute("DROP TABLE deleted_documents")
+        connection.execute("ALTER TABLE knowledge_bases DROP COLUMN deleted_at")
         for column in ("name", "enabled"):
             connection.execute(f"ALTER TABLE sources DROP COLUMN {column}")
         connection.execute("DROP INDEX documents_shown")

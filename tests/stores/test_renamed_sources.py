@@ -51,6 +51,8 @@ def old(tmp_path, monkeypatch):
                 )
         connection.execute("UPDATE documents SET uri = ? WHERE uri = 'by-hand'", (str(docs / "h"),))
         (docs / "h").touch()
+        connection.execute("DROP TABLE deleted_documents")
+        connection.execute("ALTER TABLE knowledge_bases DROP COLUMN deleted_at")
         for column in ("name", "enabled"):
             connection.execute(f"ALTER TABLE sources DROP COLUMN {column}")
         connection.execute("UPDATE alembic_version SET version_num = '0014'")

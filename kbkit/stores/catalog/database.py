@@ -129,5 +129,8 @@ class Database(Protocol):
         none: every search ends with it.
         """
 
+    def compact(self) -> int:
+        """Give room that nothing takes any more back to the system; how many bytes, if known."""
+
     def close(self) -> None:
         """Close all connections."""

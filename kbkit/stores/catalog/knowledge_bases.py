@@ -42,6 +42,7 @@ class KnowledgeBaseRow:
             there are none.
         card_model: Fingerprint of what is to make them.
         cards_version: Counts changes of those vectors beside changes of its content.
+        deleted_at: When it was put into the trash, if it was.
     """
 
     id: str
@@ -59,6 +60,7 @@ class KnowledgeBaseRow:
     card_embedder: str
     card_model: str
     cards_version: int
+    deleted_at: datetime | None = None
 
     @property
     def waits(self) -> bool:
@@ -116,7 +118,7 @@ def get(transaction: Transaction, name: str) -> KnowledgeBaseRow:
         NotFoundError: There is none; the message names those there are.
     """
     row = transaction.execute(
-        sa.select(knowledge_bases).where(knowledge_bases.c.name == name)
+        sa.select(knowledge_bases).where(knowledge_bases.c.name == name, _HERE)
     ).first()
     if row is None:
         others = names(transaction)
@@ -138,18 +140,19 @@ def get_by_id(transaction: Transaction, kb_id: str) -> KnowledgeBaseRow:
 
 
 # built once: every search begins with it
-_BY_ID = sa.select(knowledge_bases).where(knowledge_bases.c.id == sa.bindparam("kb"))
+_HERE = knowledge_bases.c.deleted_at.is_(None)
+_BY_ID = sa.select(knowledge_bases).where(knowledge_bases.c.id == sa.bindparam("kb"), _HERE)
 
 
 def ids(transaction: Transaction) -> set[str]:
     """Ids of all knowledge bases."""
-    return set(transaction.execute(sa.select(knowledge_bases.c.id)).scalars())
+    return set(transaction.execute(sa.select(knowledge_bases.c.id).where(_HERE)).scalars())
 
 
 def names(transaction: Transaction) -> list[str]:
     """Names of all knowledge bases, sorted."""
-    rows = transaction.execute(sa.select(knowledge_bases.c.name).order_by(knowledge_bases.c.name))
-    return list(rows.scalars())
+    query = sa.select(knowledge_bases.c.name).where(_HERE).order_by(knowledge_bases.c.name)
+    return list(transaction.execute(query).scalars())
 
 
 def update(
@@ -161,6 +164,22 @@ def update(
         .where(knowledge_bases.c.id == kb_id)
         .values(description=description, config=dict(config), updated_at=datetime.now(UTC))
     )
+
+
+def rename(transaction: Transaction, kb_id: str, name: str) -> None:
+    """Give a knowledge base another name.
+
+    Raises:
+        ConflictError: The name is taken.
+    """
+    if get_by_id(transaction, kb_id).name == name:
+        return
+    if name in names(transaction):
+        raise ConflictError(f"a knowledge base named {name!r} exists; choose another name")
+    transaction.execute(
+        knowledge_bases.update().where(knowledge_bases.c.id == kb_id).values(name=name)
+    )
+    touch(transaction, kb_id)
 
 
 def touch(transaction: Transaction, kb_id: str) -> None:
@@ -208,7 +227,8 @@ def describe(transaction: Transaction, row: KnowledgeBaseRow) -> KnowledgeBaseIn
 
 def describe_all(transaction: Transaction) -> list[KnowledgeBaseInfo]:
     """Figures of all knowledge bases, in order of name."""
-    rows = transaction.execute(sa.select(knowledge_bases).order_by(knowledge_bases.c.name))
+    query = sa.select(knowledge_bases).where(_HERE).order_by(knowledge_bases.c.name)
+    rows = transaction.execute(query)
     return _figures(transaction, [KnowledgeBaseRow(**row._mapping) for row in rows])
 
 

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0015"
+HEAD = "0016"
 """Revision of the newest migration."""
 
 
@@ -83,6 +83,8 @@ knowledge_bases = Table(
     Column("card_model", String, nullable=False, server_default=""),
     # counts changes of the vectors that are searched, which no change of documents brought
     Column("cards_version", Integer, nullable=False, server_default="0"),
+    # when it was put into the trash; empty for one that is there
+    Column("deleted_at", UtcDateTime),
 )
 
 sources = Table(
@@ -172,6 +174,27 @@ documents = Table(
         *("kb_id", "id", "uri", "title", "document_type", "tags", "state", "fetched_at"),
         *("content_hash", "metadata", "description"),
     ),
+)
+
+deleted_documents = Table(
+    "deleted_documents",
+    metadata,
+    # documents in the trash, with all that bringing them back takes; without content once the
+    # trash was emptied, so that a source which still has them does not bring them back
+    Column("id", String, primary_key=True),
+    _kb(),
+    # no foreign key: it may be gone when the document comes back
+    Column("source_id", String),
+    Column("uri", String, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("document_type", String, nullable=False),
+    Column("tags", JSON, nullable=False),
+    Column("metadata", JSON, nullable=False),
+    Column("given_type", String),
+    Column("given_tags", JSON(none_as_null=True)),
+    Column("deleted_at", UtcDateTime, nullable=False),
+    UniqueConstraint("kb_id", "uri"),
 )
 
 chunks = Table(

@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels
-from kbkit.stores.catalog import cards, knowledge_bases, outbox, reading
+from kbkit.stores.catalog import cards, knowledge_bases, outbox, reading, trash
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, documents, vectors
@@ -404,12 +404,13 @@ def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> C
 
 
 def delete_document(transaction: Transaction, kb_id: str, document_id: str) -> None:
-    """Delete a document and its chunks.
+    """Put a document into the trash, without its chunks.
 
     Raises:
         NotFoundError: There is no such document.
     """
     reading.get_document(transaction, kb_id, document_id)
+    trash.put(transaction, kb_id, document_id)
     retire_document(transaction, kb_id, document_id)
     transaction.execute(documents.delete().where(documents.c.id == document_id))
 

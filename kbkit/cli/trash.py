@@ -1,0 +1,150 @@
+"""Commands that delete, bring back, and empty the trash."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kbkit.cli.app import AsJson, Name, app, open_workspace
+from kbkit.terminal import print_json, print_table, say
+
+Documents = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--document",
+        metavar="URI",
+        help="Only this document: its URI, its id, or the path of its file. Repeatable.",
+        show_default=False,
+    ),
+]
+
+
+@app.command()
+def delete(
+    context: typer.Context,
+    name: Name,
+    documents: Documents = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Put a knowledge base, or documents of it, into the trash, where `restore` finds them."""
+    with open_workspace(context) as workspace:
+        kb = workspace[name]
+        if documents:
+            for document in documents:
+                uri = kb.documents[document].uri
+                kb.documents.delete(uri)
+                say(f"deleted {uri}; `kbkit restore {name} --document {uri}` brings it back")
+            return
+        info = kb.info()
+        if not yes:
+            typer.confirm(f"Delete {name} with its {info.documents:,} documents?", abort=True)
+        workspace.delete(name)
+    say(f"deleted {name}; `kbkit restore {name}` brings it back until `kbkit compact`")
+
+
+@app.command()
+def restore(
+    context: typer.Context,
+    name: Name,
+    documents: Documents = None,
+    to: Annotated[
+        str, typer.Option(metavar="NAME", help="What to call it, where its name is taken by now.")
+    ] = "",
+) -> None:
+    """Bring a deleted knowledge base, or deleted documents of one, out of the trash."""
+    if documents and to:
+        raise typer.BadParameter("--to goes with a knowledge base, not with --document")
+    with open_workspace(context) as workspace:
+        if not documents:
+            kb = workspace.restore(name, to=to)
+            say(f"{kb.name} is back, with {kb.info().documents:,} documents")
+            return
+        kb = workspace[name]
+        for document in documents:
+            found = kb.documents.restore(document)
+            if found is None:
+                say(f"{document} comes back with the next `kbkit refresh {name}`")
+            else:
+                say(f"{found.uri} is back")
+
+
+@app.command()
+def trash(
+    context: typer.Context,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Of this knowledge base (default: deleted knowledge bases).",
+                       show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:  # fmt: skip
+    """List what was deleted and can be brought back."""
+    from rich.table import Table
+    from rich.text import Text
+
+    with open_workspace(context) as workspace:
+        if name is None:
+            table = Table("id", "deleted (UTC)", "documents", "name", box=None)
+            found = workspace.trash()
+            for one in found:
+                table.add_row(
+                    one.id[:8], f"{one.deleted_at:%Y-%m-%d %H:%M}", f"{one.documents:,}", one.name
+                )
+            values = [one.to_dict() for one in found]
+        else:
+            table = Table("deleted (UTC)", "title", "URI", box=None)
+            deleted = workspace[name].documents.trash()
+            for each in deleted:
+                table.add_row(f"{each.deleted_at:%Y-%m-%d %H:%M}", Text(each.title), Text(each.uri))
+            values = [each.to_dict() for each in deleted]
+    if as_json:
+        print_json(values)
+    elif values:
+        print_table(table)
+    else:
+        say("the trash is empty")
+
+
+@app.command()
+def compact(
+    context: typer.Context,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Empty the trash for good, and make the workspace smaller."""
+    with open_workspace(context) as workspace:
+        if not yes:
+            typer.confirm("Nothing deleted can be brought back then. Go on?", abort=True, err=True)
+        done = workspace.compact()
+    if as_json:
+        print_json(done.to_dict())
+        return
+    say(
+        f"emptied the trash: {done.documents:,} documents, {done.knowledge_bases:,} knowledge "
+        f"bases; the catalog is {done.bytes / 1e6:,.1f} MB smaller"
+    )
+
+
+@app.command()
+def rename(
+    context: typer.Context,
+    name: Name,
+    to: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.", show_default=False)],
+) -> None:
+    """Give a knowledge base another name."""
+    with open_workspace(context) as workspace:
+        workspace.rename(name, to=to)
+    say(f"{name} is called {to} now")
+
+
+@app.command()
+def describe(
+    context: typer.Context,
+    name: Name,
+    description: Annotated[str, typer.Argument(help="What it is about.", show_default=False)],
+) -> None:
+    """Say anew what a knowledge base is about."""
+    with open_workspace(context) as workspace:
+        workspace.describe(name, description=description)
+    say(f"{name}: {description}")

@@ -1,0 +1,229 @@
+"""What was deleted and can be brought back, until the trash is emptied.
+
+A deleted document is a row of a table of its own: nothing that reads documents comes across it. A
+deleted knowledge base keeps its rows under a name that no other can have. Functions of the caller's
+transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import sqlalchemy as sa
+
+from kbkit.errors import ConflictError, NotFoundError
+from kbkit.models import (
+    DeletedDocument,
+    DeletedKnowledgeBase,
+    DocumentType,
+    Labels,
+    SourceDocument,
+)
+from kbkit.stores.catalog import knowledge_bases as bases
+from kbkit.stores.catalog import outbox
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+from kbkit.stores.catalog.schema import (
+    deleted_documents,
+    documents,
+    dropped_collections,
+    knowledge_bases,
+    pages,
+    sources,
+)
+
+_KEPT = (
+    "id", "kb_id", "source_id", "uri", "title", "content", "document_type", "tags", "metadata",
+    "given_type", "given_tags",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TrashedDocument:
+    """A deleted document with all that bringing it back takes.
+
+    Attributes:
+        id: Its id, which it keeps, so that its ratings are found again.
+        source_id: The source it was of, if any.
+        document: As it was; without content where the trash was emptied.
+        labels: What a person had said of it.
+    """
+
+    id: str
+    source_id: str | None
+    document: SourceDocument
+    labels: Labels
+
+
+def put(transaction: Transaction, kb_id: str, document_id: str) -> None:
+    """Keep a document that is about to be deleted, in place of what was kept under its URI."""
+    row = transaction.execute(
+        sa.select(*(documents.c[name] for name in _KEPT)).where(documents.c.id == document_id)
+    ).one()
+    forget(transaction, kb_id, [row.uri])
+    values = {**row._mapping, "deleted_at": datetime.now(UTC)}
+    transaction.execute(deleted_documents.insert().values(**values))
+
+
+def forget(transaction: Transaction, kb_id: str, uris: Collection[str]) -> None:
+    """Take documents out of the trash for good."""
+    if uris:
+        transaction.execute(
+            deleted_documents.delete().where(
+                deleted_documents.c.kb_id == kb_id, deleted_documents.c.uri.in_(list(uris))
+            )
+        )
+
+
+def owners(
+    transaction: Transaction, kb_id: str, uris: Iterable[str]
+) -> dict[str, tuple[str, str | None]]:
+    """Id and source of those documents that are in the trash, by URI."""
+    columns = deleted_documents.c
+    rows = transaction.execute(
+        sa.select(columns.uri, columns.id, columns.source_id).where(
+            columns.kb_id == kb_id, transaction.is_in(columns.uri, list(uris))
+        )
+    )
+    return {row.uri: (row.id, row.source_id) for row in rows}
+
+
+def listed(transaction: Transaction, kb_id: str) -> list[DeletedDocument]:
+    """The deleted documents of a knowledge base that can be brought back, the last first."""
+    columns = deleted_documents.c
+    rows = transaction.execute(
+        sa.select(columns.id, columns.uri, columns.title, columns.document_type, columns.deleted_at)
+        .where(columns.kb_id == kb_id, columns.content != "")
+        .order_by(columns.deleted_at.desc(), columns.uri)
+    )
+    return [DeletedDocument(**row._mapping) for row in rows]
+
+
+def get(transaction: Transaction, kb_id: str, document: str) -> TrashedDocument:
+    """A deleted document by id or URI.
+
+    Raises:
+        NotFoundError: It is not in the trash.
+    """
+    columns = deleted_documents.c
+    row = transaction.execute(
+        sa.select(deleted_documents, sources.c.id.label("source"))
+        .outerjoin(sources, sources.c.id == columns.source_id)
+        .where(columns.kb_id == kb_id, sa.or_(columns.id == document, columns.uri == document))
+    ).first()
+    if row is None:
+        raise NotFoundError(f"the trash holds no document with id or URI {document!r}")
+    kind = None if row.given_type is None else DocumentType(row.given_type)
+    tags = None if row.given_tags is None else tuple(row.given_tags)
+    return TrashedDocument(
+        row.id,
+        row.source,
+        SourceDocument(
+            row.uri, row.title, row.content, DocumentType(row.document_type), tuple(row.tags),
+            row.metadata,
+        ),
+        Labels(kind, tags),
+    )  # fmt: skip
+
+
+def read_again(transaction: Transaction, source_id: str | None, uri: str) -> None:
+    """Have the next refresh read a page, whatever the server says of its change."""
+    transaction.execute(
+        pages.delete().where(
+            pages.c.source_id == source_id, sa.or_(pages.c.document_uri == uri, pages.c.url == uri)
+        )
+    )
+
+
+def put_knowledge_base(transaction: Transaction, row: KnowledgeBaseRow) -> None:
+    """Put a knowledge base into the trash; its collection is marked to be dropped."""
+    transaction.execute(dropped_collections.insert().values(name=row.collection))
+    transaction.execute(
+        knowledge_bases.update()
+        .where(knowledge_bases.c.id == row.id)
+        # no slug has a dot
+        .values(name=f"{row.name}.{row.id[:8]}", deleted_at=datetime.now(UTC))
+    )
+
+
+def knowledge_bases_in_trash(transaction: Transaction) -> list[DeletedKnowledgeBase]:
+    """The deleted knowledge bases, the last first."""
+    columns = knowledge_bases.c
+    count = (
+        sa.select(sa.func.count())
+        .select_from(documents)
+        .where(documents.c.kb_id == columns.id, documents.c.state != "gone")
+        .scalar_subquery()
+    )
+    rows = transaction.execute(
+        sa.select(columns.id, columns.name, columns.description, columns.deleted_at, count)
+        .where(columns.deleted_at.is_not(None))
+        .order_by(columns.deleted_at.desc())
+    )
+    return [
+        DeletedKnowledgeBase(row[0], row[1].rpartition(".")[0], row[2], row[4], row[3])
+        for row in rows
+    ]
+
+
+def restore_knowledge_base(transaction: Transaction, name: str, to: str) -> KnowledgeBaseRow:
+    """Bring a deleted knowledge base back, the last of its name.
+
+    Args:
+        transaction: A writing transaction.
+        name: What it was called, or its id, of which the beginning will do.
+        to: What it is to be called; ``""`` for as before.
+
+    Raises:
+        NotFoundError: The trash holds none of that name.
+        ConflictError: The name is taken.
+    """
+    there = knowledge_bases_in_trash(transaction)
+    found = next((kb for kb in there if kb.name == name), None)
+    found = found or next((kb for kb in there if len(name) > 7 and kb.id.startswith(name)), None)
+    if found is None:
+        names = ", ".join(dict.fromkeys(kb.name for kb in there)) or "nothing"
+        raise NotFoundError(f"the trash holds no knowledge base named {name!r}, but {names}")
+    to = to or found.name
+    if to in bases.names(transaction):
+        raise ConflictError(
+            f"a knowledge base named {to!r} exists; choose another name for the one that comes back"
+        )
+    transaction.execute(
+        knowledge_bases.update()
+        .where(knowledge_bases.c.id == found.id)
+        .values(name=to, deleted_at=None)
+    )
+    row = bases.get(transaction, to)
+    outbox.forget_dropped(transaction, [row.collection])
+    outbox.restart(transaction, row)
+    return row
+
+
+def empty(transaction: Transaction) -> tuple[int, list[str]]:
+    """Empty the trash.
+
+    Of a document whose source is still read, its place stays, so that the source does not bring it
+    back; its text goes.
+
+    Returns:
+        Number of documents, and ids of knowledge bases.
+    """
+    gone = [kb.id for kb in knowledge_bases_in_trash(transaction)]
+    for kb_id in gone:
+        transaction.lexical.drop(kb_id)
+    transaction.execute(knowledge_bases.delete().where(knowledge_bases.c.id.in_(gone)))
+    columns = deleted_documents.c
+    count = transaction.execute(
+        sa.select(sa.func.count()).select_from(deleted_documents).where(columns.content != "")
+    ).scalar_one()
+    known = sa.select(sources.c.id)
+    transaction.execute(
+        deleted_documents.delete().where(
+            sa.or_(columns.source_id.is_(None), columns.source_id.not_in(known))
+        )
+    )
+    transaction.execute(deleted_documents.update().values(content="", metadata={}))
+    return count, gone
