@@ -22,7 +22,8 @@ from pydantic_core import PydanticUndefined
 import kbkit.cli
 import kbkit.errors
 from kbkit import recipes
-from kbkit.recipes import Spec
+from kbkit.gallery import list_recipes
+from kbkit.recipes import Spec, golden_questions, load_recipe
 
 SITE = Path(__file__).parent
 REGION = re.compile(r"(<!-- generated: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -263,7 +264,47 @@ def exit_codes() -> str:
     return "\n".join(["| code | meaning |", "| --- | --- |", *rows, ""])
 
 
+NOTEBOOKS = {
+    "crawl": "08-a-web-site",
+    "files": "05-refresh-and-publish",
+    "pdf": "04-files-pdfs-openapi",
+    "openapi": "04-files-pdfs-openapi",
+    "package": "09-a-python-package",
+}
+"""The notebook of each kind of source."""
+
+
+def gallery() -> str:
+    """The recipes that come with kbkit, with what they cost and reach where they were run."""
+    found = list_recipes()
+    lines = ["| recipe | reads | documents | seconds | MB | nDCG@10 | Hit@1 | run |"]
+    lines += ["| --- | --- | --- | --- | --- | --- | --- | --- |"]
+    for recipe in found:
+        keys = ("documents", "seconds", "megabytes", "ndcg", "hit1")
+        figures = " | ".join(str(recipe.figures.get(key, "")) for key in keys)
+        run = recipe.figures.get("run", "not run here")
+        reads = ", ".join(f"`{kind}`" for kind in recipe.sources)
+        lines.append(f"| [{recipe.name}](#{recipe.name}) | {reads} | {figures} | {cell(run)} |")
+    for recipe in found:
+        loaded = load_recipe(recipe.path)
+        kind = "pdf" if recipe.name == "pdf" else recipe.sources[0]
+        book = NOTEBOOKS[kind]
+        lines += ["", f"## {recipe.name} {{#{recipe.name}}}", "", recipe.about, ""]
+        address = recipe.address
+        where = f"<{address}>" if address.startswith("http") else f"`{address}`"
+        terms = f" License of what it reads: {recipe.license}." if recipe.license else ""
+        lines += [f"Starts at {where}.{terms}", ""]
+        lines += ["```console", f"$ kbkit recipes copy {recipe.name}"]
+        lines += [f"$ kbkit build {recipe.name}.yaml", "```", "", "Golden questions:", ""]
+        for question in golden_questions(loaded):
+            pages = ", ".join(f"`{page}`" for page in question.relevant)
+            lines.append(f"- {question.question} ({pages})")
+        lines += ["", f"[A notebook for this kind of source](notebooks/{book}.md)"]
+    return "\n".join([*lines, ""])
+
+
 GENERATORS = {
+    "gallery": gallery,
     "recipes": recipe_reference,
     "cli": cli_reference,
     "errors": error_tree,

@@ -8,6 +8,7 @@ from kbkit.recipes.loading import (
     load_questions,
     load_recipe,
     parse_embedding,
+    parse_recipe,
     parse_source,
 )
 from kbkit.recipes.schema import (
@@ -77,5 +78,6 @@ __all__ = [
     "load_questions",
     "load_recipe",
     "parse_embedding",
+    "parse_recipe",
     "parse_source",
 ]

@@ -60,7 +60,19 @@ def load_recipe(path: str | Path) -> Recipe:
             problem is named with its line and field.
     """
     path = Path(path)
-    text = _read(path)
+    return parse_recipe(_read(path), path)
+
+
+def parse_recipe(text: str, path: Path) -> Recipe:
+    """Read and check the text of a recipe.
+
+    Args:
+        text: Its YAML.
+        path: The file that it stands in, or will: its folder is where relative paths start.
+
+    Raises:
+        RecipeError: As `load_recipe` raises it.
+    """
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         values = yaml.safe_load(text)

@@ -158,6 +158,28 @@ def test_bring_your_own_embedder(run):
     assert "0 calls of the model" in notebook.output("import trigrams")
 
 
+def test_a_web_site(run):
+    notebook = run("08")
+    draft = notebook.output("draft = draft_recipe")
+    assert "made by MkDocs" in draft
+    assert "/de/**  # a translation" in draft
+    assert "golden questions; 8 or more" in notebook.output("check_recipe(")
+    assert "Built <b>looms</b>" in notebook.output("report = kbkit.build")
+    documents = notebook.output('"document_type", "uri"')
+    assert "Mending" in documents
+    assert "Flicken" not in documents
+    assert "the thread has snapped" in notebook.output("report.evaluation")
+
+
+def test_a_python_package(run):
+    notebook = run("09")
+    assert "flask" in notebook.output("list_recipes()")
+    assert "type: package" in notebook.output("copy_recipe(")
+    assert "httpx" in notebook.output("kbkit.build(")
+    assert "Auth" in notebook.output("send a name and a password")
+    assert "go through a proxy" in notebook.output("report.evaluation")
+
+
 def test_the_notebook_of_a_recipe(tmp_path: Path):
     """As the command line writes and runs it, next to a recipe of one page."""
     (tmp_path / "docs").mkdir()

@@ -84,7 +84,7 @@ class FilesReader:
         Raises:
             SourceError: There is no such file or folder, or the glob matches nothing.
         """
-        found, root = _found(self._spec, context.base)
+        found, root = files_of(self._spec, context.base)
         entries = nav_entries(root) if root else {}
         place = context.place or DiskPlace.of(self._spec.path, context.base)
         waiting: deque[_Waiting] = deque()
@@ -236,7 +236,7 @@ def _detected(uri: str, part: Part) -> DocumentType:
     return kind
 
 
-def _found(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
+def files_of(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
     """Files to read, and the folder that links must not lead out of."""
     full = base / Path(spec.path).expanduser()
     if full.is_file():

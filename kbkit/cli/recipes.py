@@ -1,0 +1,178 @@
+"""Commands about recipes: those that come with kbkit, checking one, and writing a first one."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kbkit.cli.app import EXIT_ERROR, AllowPrivate, AsJson, app
+from kbkit.terminal import complain, print_json, print_table, progress, say
+
+if TYPE_CHECKING:
+    from kbkit.recipe_drafts import Draft
+
+recipes = typer.Typer(
+    help="List and copy the recipes that come with kbkit, and check one of yours.",
+    no_args_is_help=True,
+)
+app.add_typer(recipes, name="recipes")
+
+
+@recipes.command("list")
+def list_(as_json: AsJson = False) -> None:
+    """List the recipes that come with kbkit, what they cost and reach where they were run."""
+    from rich.table import Table
+
+    from kbkit.gallery import list_recipes
+
+    found = list_recipes()
+    if as_json:
+        print_json([recipe.to_dict() for recipe in found])
+        return
+    table = Table("name", "source", "pages", "seconds", "MB", "nDCG@10", "reads", box=None)
+    for recipe in found:
+        figures = recipe.figures
+        table.add_row(
+            recipe.name, ", ".join(recipe.sources),
+            *(str(figures.get(key, "-")) for key in ("documents", "seconds", "megabytes", "ndcg")),
+            recipe.address,
+        )  # fmt: skip
+    print_table(table)
+    say("copy one with `kbkit recipes copy NAME`; - means that it was not run")
+
+
+@recipes.command()
+def copy(
+    name: Annotated[str, typer.Argument(help="A recipe of the list.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="Folder to copy it to.")] = Path(),
+    force: Annotated[bool, typer.Option("--force", help="Write over files that exist.")] = False,
+) -> None:
+    """Copy a recipe, and the files that it reads, to change and build it."""
+    from kbkit.gallery import copy_recipe
+
+    first, *others = copy_recipe(name, folder, force=force)
+    more = f" and {len(others)} files that it reads" if others else ""
+    say(f"wrote {first}{more}; `kbkit build {first}` builds it")
+
+
+@recipes.command()
+def check(
+    recipe: Annotated[Path, typer.Argument(help="A recipe file.", show_default=False)],
+    online: Annotated[
+        bool, typer.Option("--online", help="Also ask the sites for the pages that are named.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Look for what is wrong with a recipe: schema, addresses, patterns, golden questions."""
+    from kbkit.recipe_checks import check_recipe
+
+    with progress() as on_progress:
+        found = check_recipe(recipe, online=online, on_progress=on_progress)
+    if as_json:
+        print_json([finding.to_dict() for finding in found])
+    else:
+        for finding in found:
+            complain(str(finding))
+        errors = sum(finding.severity == "error" for finding in found)
+        say(f"{recipe}: {errors} errors, {len(found) - errors} warnings")
+    if any(finding.severity == "error" for finding in found):
+        raise typer.Exit(EXIT_ERROR)
+
+
+@app.command()
+def init(
+    place: Annotated[
+        str,
+        typer.Argument(
+            help="A site's address, a folder, a file, an OpenAPI description, or the name of an "
+            "installed Python package.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The recipe (default: NAME.yaml, after its name).",
+                     show_default=False),
+    ] = None,
+    name: Annotated[str, typer.Option(help="Name of the knowledge base.")] = "",
+    description: Annotated[str, typer.Option(help="What it is about, in a sentence.")] = "",
+    license: Annotated[str, typer.Option(help="License of what it reads.")] = "",
+    question: Annotated[
+        list[str] | None,
+        typer.Option(help="A golden question and the page that answers it: 'QUESTION = PAGE'."),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Ask nothing; take what was found.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that exists.")] = False,
+    allow_private: AllowPrivate = False,
+) -> None:  # fmt: skip
+    """Write a commented recipe by looking at a place; on a terminal, ask what cannot be seen."""
+    from kbkit.recipe_drafts import draft_recipe, write_draft
+
+    base = output.parent if output is not None else Path()
+    with progress() as on_progress:
+        draft = draft_recipe(place, base=base, allow_private=allow_private, on_progress=on_progress)
+    draft = replace(
+        draft,
+        name=name or draft.name,
+        description=description or draft.description,
+        license=license or draft.license,
+        questions=tuple(_question(text) for text in question or ()),
+    )
+    if not yes and sys.stdin.isatty():
+        draft = _asked(draft, told=bool(name))
+    path = write_draft(draft, output, force=force)
+    for line in draft.seen:
+        say(line)
+    say(
+        f"wrote {path}; look through it, then `kbkit recipes check {path}` and `kbkit build {path}`"
+    )
+
+
+def _question(text: str) -> tuple[str, str]:
+    asked, separator, page = text.rpartition("=")
+    if not separator or not asked.strip() or not page.strip():
+        raise typer.BadParameter(f"--question {text!r}: write it as 'QUESTION = PAGE'")
+    return asked.strip(), page.strip()
+
+
+def _asked(draft: Draft, *, told: bool) -> Draft:
+    """The draft with what somebody at the terminal says."""
+    for line in draft.seen:
+        say(line)
+    changes: dict[str, object] = {}
+    if not told:
+        changes["name"] = typer.prompt("Name of the knowledge base", draft.name, err=True)
+    source = dict(draft.source)
+    if "example.org" in str(source.get("base_url", "")):
+        source["base_url"] = (
+            _prompt("Where are these pages published? (https://...)") or (source["base_url"])
+        )
+        changes["source"] = source
+    if not draft.description:
+        changes["description"] = _prompt("What is it about, in a sentence? (Enter: say it later)")
+    if not draft.license:
+        changes["license"] = _prompt("Its license, such as CC-BY-4.0? (Enter: not known)")
+    kept = [
+        each
+        for each in draft.excluded
+        if not each.pages
+        or typer.confirm(f"Leave out {each.pattern} ({each.reason}, {each.pages:,} pages)?",
+                         default=True, err=True)
+    ]  # fmt: skip
+    questions = list(draft.questions)
+    while text := _prompt("A golden question, in a reader's words (Enter: no more)"):
+        page = _prompt("  the end of the address of the page that answers it")
+        if page:
+            questions.append((text, page))
+    return replace(draft, **changes, excluded=tuple(kept), questions=tuple(questions))  # type: ignore[arg-type]
+
+
+def _prompt(text: str) -> str:
+    answer: str = typer.prompt(text, default="", show_default=False, err=True)
+    return answer.strip()

@@ -1,0 +1,124 @@
+"""The gallery: recipes that come with kbkit, for known sites and for each kind of source."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kbkit.errors import ConflictError, NotFoundError
+from kbkit.models.values import Value
+from kbkit.recipes import Recipe, golden_questions, load_recipe
+
+_PACKAGED = Path(__file__).with_name("gallery")
+_REPOSITORY = Path(__file__).parents[1] / "recipes"
+_OWN = frozenset({"notebook", "quickstart"})  # they read kbkit's own repository
+_FIGURES = "figures.json"
+
+
+@dataclass(frozen=True, slots=True)
+class GalleryRecipe(Value):
+    """A recipe of the gallery.
+
+    Attributes:
+        name: What `copy_recipe` knows it by.
+        about: What it reads and what it leaves out, in a sentence or two.
+        sources: Types of its sources.
+        address: Where the first source starts.
+        license: Of the documents, as far as it is known.
+        questions: Number of its golden questions.
+        figures: What it cost and reached where it was run; empty where it was not.
+        path: The recipe's file.
+    """
+
+    name: str
+    about: str
+    sources: tuple[str, ...]
+    address: str
+    license: str
+    questions: int
+    path: Path
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+def list_recipes() -> list[GalleryRecipe]:
+    """All recipes of the gallery, in order of their names."""
+    folder = _folder()
+    figures: dict[str, Any] = {}
+    if (folder / _FIGURES).is_file():
+        figures = json.loads((folder / _FIGURES).read_text(encoding="utf-8"))["recipes"]
+    found = []
+    for path in sorted(folder.glob("*.yaml")):
+        if path.stem not in _OWN:
+            recipe = load_recipe(path)
+            found.append(
+                GalleryRecipe(
+                    path.stem,
+                    notes(path),
+                    tuple(dict.fromkeys(source.type for source in recipe.sources)),
+                    _address(recipe),
+                    recipe.license,
+                    len(golden_questions(recipe)),
+                    path,
+                    figures.get(path.stem, {}),
+                )
+            )
+    return found
+
+
+def copy_recipe(name: str, folder: str | Path = ".", *, force: bool = False) -> list[Path]:
+    """Copy a recipe of the gallery, with the files that it reads, to change and build it.
+
+    Args:
+        name: Its name there.
+        folder: Where to; made if it is not there.
+        force: Write over files that exist.
+
+    Returns:
+        The files written; the recipe comes first.
+
+    Raises:
+        NotFoundError: The gallery has none of that name.
+        ConflictError: A file exists.
+    """
+    known = {recipe.name: recipe.path for recipe in list_recipes()}
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"did you mean {close[0]}?" if close else "`kbkit recipes list` shows them"
+        raise NotFoundError(f"{name}: no such recipe in the gallery; {hint}")
+    source, target = known[name], Path(folder)
+    material = sorted(path for path in source.with_suffix("").rglob("*") if path.is_file())
+    pairs = [(path, target / path.relative_to(source.parent)) for path in (source, *material)]
+    taken = [there for _, there in pairs if there.exists()]
+    if taken and not force:
+        raise ConflictError(f"{taken[0]}: exists; name another folder, or add --force")
+    for here, there in pairs:
+        there.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(here, there)
+    return [there for _, there in pairs]
+
+
+def notes(path: Path) -> str:
+    """The comment that a recipe begins with, as one line."""
+    lines = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            break
+        lines.append(line.lstrip("# ").rstrip())
+    return " ".join(lines)
+
+
+def _folder() -> Path:
+    """Where the recipes lie: in the wheel, or in the repository that kbkit runs from."""
+    return _PACKAGED if _PACKAGED.is_dir() else _REPOSITORY
+
+
+def _address(recipe: Recipe) -> str:
+    source = recipe.sources[0]
+    return next(
+        (str(value) for key in ("url", "path", "name") if (value := getattr(source, key, None))), ""
+    )

@@ -1,0 +1,8 @@
+"""Writes a first recipe by looking at a site, a folder, a package or an API description."""
+
+from __future__ import annotations
+
+from kbkit.recipe_drafts.draft import Draft, Exclusion, write_draft
+from kbkit.recipe_drafts.looking import draft_recipe
+
+__all__ = ["Draft", "Exclusion", "draft_recipe", "write_draft"]

@@ -1,0 +1,144 @@
+"""A recipe before it is written: what was seen, what was left out and why."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kbkit.errors import ConflictError
+from kbkit.recipes import parse_recipe
+
+_WIDTH = 96
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Something that is left out.
+
+    Attributes:
+        pattern: As a source's ``exclude`` has it.
+        reason: Why, in a few words.
+        pages: How many pages are known that it leaves out.
+    """
+
+    pattern: str
+    reason: str
+    pages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A recipe before it is written.
+
+    Attributes:
+        name: Of the knowledge base: a slug.
+        description: What it is about; empty where that could not be seen.
+        source: The source as a recipe has it, without what is left out.
+        seen: What was found, a line each; they become comments.
+        excluded: What is left out.
+        language: As Snowball calls it, or ``""`` for English.
+        license: As the source states it, or ``""``.
+        attribution: Whom it says to credit, or ``""``.
+        title: Of the site to be.
+        questions: Golden questions: what is asked, and the page that answers it.
+    """
+
+    name: str
+    description: str
+    source: dict[str, Any]
+    seen: tuple[str, ...] = ()
+    excluded: tuple[Exclusion, ...] = ()
+    language: str = ""
+    license: str = ""
+    attribution: str = ""
+    title: str = ""
+    questions: tuple[tuple[str, str], ...] = field(default=())
+
+    def to_yaml(self) -> str:
+        """The recipe, with comments on what was seen and on what to decide."""
+        lines = [f"# {line}" for line in self.seen]
+        lines += [_pair("name", self.name)]
+        if self.description:
+            lines += [_pair("description", self.description)]
+        else:
+            lines += ["# description: what it is about, in a sentence"]
+        if self.language:
+            lines += [_pair("language", self.language)]
+        if self.license:
+            lines += [_pair("license", self.license)]
+        else:
+            lines += ["# license: CC-BY-4.0   # none was found; look for one, or leave it out"]
+        if self.attribution:
+            lines += [_pair("attribution", self.attribution)]
+        lines += ["sources:", *self._source()]
+        lines += ["site:", f"  {_pair('title', self.title or self.name)}"]
+        return "\n".join([*lines, *self._questions(), ""])
+
+    def _source(self) -> list[str]:
+        lines = [
+            f"  {'-' if number == 0 else ' '} {_pair(key, value)}"
+            for number, (key, value) in enumerate(self.source.items())
+        ]
+        if self.excluded:
+            lines.append("    exclude:")
+            for each in self.excluded:
+                pages = f": {each.pages:,} page{'s' * (each.pages != 1)} seen" if each.pages else ""
+                lines.append(f"      - {_scalar(each.pattern)}  # {_line(each.reason)}{pages}")
+        return lines
+
+    def _questions(self) -> list[str]:
+        if self.questions:
+            lines = ["questions:"]
+            for question, page in self.questions:
+                lines += [f"  - {_pair('question', question)}", f"    relevant: [{_scalar(page)}]"]
+            return lines
+        return [
+            "# Golden questions tell how well search answers. Write some in the words of people",
+            "# who do not know yours, with the end of the address of the page that answers each.",
+            "# questions:",
+            "#   - question: how do I install it without the network",
+            "#     relevant: [guide/install/]",
+        ]
+
+
+def write_draft(draft: Draft, path: str | Path | None = None, *, force: bool = False) -> Path:
+    """Write a draft to a file, after it was read as the recipe that it is to be.
+
+    Args:
+        draft: The draft.
+        path: The file; by default ``NAME.yaml``, after its name.
+        force: Write over a file that exists.
+
+    Raises:
+        ConflictError: The file exists.
+        RecipeError: What somebody chose makes no recipe; nothing is written.
+    """
+    target = Path(path) if path is not None else Path(f"{draft.name}.yaml")
+    if target.exists() and not force:
+        raise ConflictError(f"{target}: exists; name another file with --output, or add --force")
+    text = draft.to_yaml()
+    parse_recipe(text, target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf-8", newline="\n")
+    return target
+
+
+def _pair(key: str, value: Any) -> str:
+    return f"{key}: {_scalar(value)}"
+
+
+def _scalar(value: Any) -> str:
+    """A value as YAML on one line."""
+    if isinstance(value, str):
+        value = _line(value)
+    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, width=10_000)
+    return text.removesuffix("\n").removesuffix("\n...").strip()
+
+
+def _line(text: str) -> str:
+    """Text of a page as one harmless line."""
+    return re.sub(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", text).strip()[:300]
