@@ -1,4 +1,4 @@
-"""PDF: text by page, headings where the outline has them.
+"""PDF: text by page, with the headings of its outline, or else those that its letters show.
 
 Form feeds part the pages, empty ones too, which is how chunks know their page. Lines stand apart
 as paragraphs where the gap between them is clearly wider than the page's usual one, or where the
@@ -7,6 +7,7 @@ size of the letters changes; PDF knows no paragraphs itself. Running heads and f
 
 from __future__ import annotations
 
+import ctypes
 import re
 import statistics
 from collections import Counter, defaultdict
@@ -19,6 +20,7 @@ from kbkit.extras import extra
 from kbkit.markdown.writing import escape, guard
 from kbkit.models import License
 from kbkit.sources.formats.base import MOST_CHARACTERS, PAGE_BREAK, Part, UnreadableError, one_line
+from kbkit.sources.formats.pdf_headings import Line, printed_headings
 from kbkit.sources.formats.xmp import xmp_license
 from kbkit.sources.html.licenses import rights_license
 
@@ -28,10 +30,12 @@ _REPEATED = 4  # pages on which a first or last line makes it a running head or 
 _HYPHEN = re.compile("[\x02\xad\ufffe]\r?\n?")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _LIST = re.compile(r"^\s*(?:[•‣◦▪●–]|\d{1,3}[.)]|\([a-z0-9]\))\s")
+_ITEM = re.compile(r"\s*(?:(?P<number>\d{1,3}[.)])|[•‣◦▪●])\s+(?=\S)")
+_WIDE_GAP = 1.0  # times the height of letters
+_BOLD = 600  # weight of a font, of 100 to 900
+_BOLD_NAME = re.compile(r"bold|black|heavy|(?<![a-z])bd(?![a-z])", re.IGNORECASE)
 # what programs write when nobody named the document
 _NO_TITLE = re.compile(r"^(?:untitled|microsoft word|.*\.(?:docx?|pdf|tex|dvi|indd|qxd)$)", re.I)
-
-Line = tuple[str, bool]  # its text, and whether a paragraph begins with it
 
 
 def read(data: bytes, name: str) -> list[Part]:
@@ -74,7 +78,7 @@ def _read(document: Any, name: str) -> Part:
         except Exception:  # one bad page is no reason to lose the others
             bad += 1
             pages.append([])
-        size += sum(len(line) for line, _ in pages[-1])
+        size += sum(len(line.text) for line in pages[-1])
         if size > MOST_CHARACTERS:
             raise UnreadableError(f"more than {MOST_CHARACTERS / 1e6:g} million characters of text")
     if not size:
@@ -82,6 +86,8 @@ def _read(document: Any, name: str) -> Part:
             raise UnreadableError("broken: no page can be read")
         raise UnreadableError("no text (scanned pages need character recognition first)")
     _drop_running(pages)
+    if not outline:
+        outline, first = printed_headings(pages)
     out = [_page(lines, outline.get(index, [])) for index, lines in enumerate(pages)]
     about = document.get_metadata_dict()
     title = one_line(_CONTROL.sub("", about.get("Title", "")))
@@ -140,12 +146,12 @@ def _lines_of(document: Any, index: int) -> list[Line]:
 def _drop_running(pages: list[list[Line]]) -> None:
     """Take running heads and feet out of all pages but the first that has them."""
     for place in (0, -1):
-        seen: Counter[str] = Counter(_running(lines[place][0]) for lines in pages if lines)
+        seen: Counter[str] = Counter(_running(lines[place].text) for lines in pages if lines)
         kept: set[str] = set()
         for lines in pages:
             if not lines:
                 continue
-            key = _running(lines[place][0])
+            key = _running(lines[place].text)
             if seen[key] < _REPEATED or len(lines) < 2:
                 continue
             if key in kept:
@@ -165,10 +171,10 @@ def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
 
     def flush() -> None:
         if run:
-            blocks.append(guard(escape("\n".join(run))))
+            blocks.append(_paragraph("\n".join(run)))
             run.clear()
 
-    # a heading replaces the line (or two) it is printed in; one that is not found opens the page
+    # a heading replaces the lines it is printed in, three at the most; else it opens the page
     places: dict[int, tuple[int, str, int]] = {}
     opening: list[tuple[int, str]] = []
     used: set[int] = set()
@@ -181,7 +187,7 @@ def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
             used.update(range(spot[0], spot[0] + spot[1]))
     blocks.extend(_heading(level, title) for level, title in opening)
     skip = 0
-    for number, (line, gap) in enumerate(lines):
+    for number, line in enumerate(lines):
         if number in places:
             flush()
             level, title, skip = places[number]
@@ -189,11 +195,20 @@ def _page(lines: list[Line], headings: list[tuple[int, str]]) -> str:
         if skip:
             skip -= 1
             continue
-        if gap or _LIST.match(line):
+        if line.begins or _LIST.match(line.text):
             flush()
-        run.append(line)
+        run.append(line.text)
     flush()
     return "\n\n".join(blocks)
+
+
+def _paragraph(text: str) -> str:
+    """A paragraph; one that begins with a number or a bullet is an item of a list."""
+    item = _ITEM.match(text)
+    if item is None:
+        return guard(escape(text))
+    mark = item["number"] or "-"
+    return f"{mark} {guard(escape(text[item.end() :]))}"
 
 
 def _heading(level: int, title: str) -> str:
@@ -206,7 +221,7 @@ def _lines(text: Any) -> list[Line]:
     whole = text.get_text_range()
     count = text.count_chars()
     exact = count == len(whole)
-    rows: list[tuple[str, float, float]] = []
+    rows: list[tuple[str, float, float, bool, bool]] = []
     start = 0
     for raw in whole.split("\n"):
         position, start = start, start + len(raw) + 1
@@ -214,37 +229,71 @@ def _lines(text: Any) -> list[Line]:
         if not line.strip():
             continue
         bottom = top = 0.0
+        bold = spread = False
         if exact:
             inked = position + len(line) - len(line.lstrip())
+            last = position + len(line.rstrip()) - 1
+            bold = _is_bold(text, inked) and _is_bold(text, last)
+            spread = bold and _is_spread(text, inked, last)
             try:
                 _, bottom, _, top = text.get_charbox(inked, loose=True)
             except Exception:  # no box for this character: no gap is seen before it
                 bottom = top = 0.0
-        rows.append((line, bottom, top))
+        rows.append((line, bottom, top, bold, spread))
     gaps = [above[1] - below[1] for above, below in pairwise(rows) if above[1] > below[1] > 0]
     usual = statistics.median_low(gaps) if gaps else 0.0
     result: list[Line] = []
+    weight = False
     previous = height = 0.0
-    for line, bottom, top in rows:
+    for line, bottom, top, bold, spread in rows:
         # a step up is another column; a clearly wider step down another paragraph
         step = previous - bottom if previous and bottom else 0.0
         begins = bool(usual) and bool(previous) and (step > usual * 1.35 or step < -usual)
         if bottom:
             begins = begins or (height > 0 and not 0.85 < (top - bottom) / height < 1.18)
-            previous, height = bottom, top - bottom
+            begins = begins or bold != weight
+            previous, height, weight = bottom, top - bottom, bold
         clean = _CONTROL.sub("", _HYPHEN.sub("\x03", line).replace("\x03", "\u00ad")).rstrip()
-        if result and result[-1][0].endswith("\u00ad"):
-            before, opened = result[-1]
+        if result and result[-1].text.endswith("\u00ad"):
+            before = result[-1].text
             word, _, rest = clean.lstrip().partition(" ")
             # PDF does not tell the hyphen of a broken word from that of a compound
             joint = "" if word[:1].islower() else "-"
-            result[-1] = before.rstrip("\u00ad") + joint + word, opened
+            result[-1].text = before.rstrip("\u00ad") + joint + word
             clean = rest
             if not clean:
                 continue
-        result.append((clean, begins))
-    return [(line.replace("\u00ad", "-") if line.endswith("\u00ad")
-             else line.replace("\u00ad", ""), begins) for line, begins in result]  # fmt: skip
+        tall = top - bottom if bottom else 0.0
+        result.append(Line(clean, begins, tall, bold, spread, step))
+    for each in result:
+        broken = each.text.endswith("\u00ad")
+        each.text = each.text.replace("\u00ad", "-" if broken else "")
+    return result
+
+
+def _is_spread(text: Any, first: int, last: int) -> bool:
+    """Whether characters of a line stand further apart than words do."""
+    try:
+        boxes = [text.get_charbox(index, loose=True) for index in range(first, last + 1)]
+    except Exception:  # nothing is known of it
+        return False
+    inked = [box for box in boxes if box[2] > box[0]]
+    gap = max((after[0] - before[2] for before, after in pairwise(inked)), default=0.0)
+    return bool(inked) and gap > _WIDE_GAP * (inked[0][3] - inked[0][1])
+
+
+def _is_bold(text: Any, index: int) -> bool:
+    """Whether a character is of a bold font, by its weight or else by its name."""
+    import pypdfium2.raw as pdfium
+
+    name = ctypes.create_string_buffer(200)
+    try:
+        if pdfium.FPDFText_GetFontWeight(text.raw, index) >= _BOLD:
+            return True
+        pdfium.FPDFText_GetFontInfo(text.raw, index, name, len(name), ctypes.c_int())
+    except Exception:  # nothing is known of it
+        return False
+    return _BOLD_NAME.search(name.value.decode("utf-8", "replace")) is not None
 
 
 def _key(text: str) -> str:
@@ -255,12 +304,12 @@ def _find(lines: list[Line], key: str, used: set[int]) -> tuple[int, int] | None
     """Where a heading is printed: first line and number of lines; numbers before it may differ."""
     if not key:
         return None
-    keys = [_key(line) for line, _ in lines]
+    keys = [_key(line.text) for line in lines]
     for number in range(len(keys)):
         if number in used:
             continue
         joined = ""
-        for width in (1, 2):
+        for width in (1, 2, 3):
             if number + width > len(keys):
                 break
             joined += keys[number + width - 1]

@@ -13,7 +13,8 @@ from kbkit.extras import extra
 from kbkit.markdown.writing import escape
 from kbkit.sources.decode import decode
 from kbkit.sources.formats.archive import is_media, office
-from kbkit.sources.formats.base import MOST_CHARACTERS, Part, UnreadableError
+from kbkit.sources.formats.base import MOST_CHARACTERS, Part, UnreadableError, one_line
+from kbkit.sources.formats.number_formats import shown
 from kbkit.sources.formats.rows import MOST_COLUMNS, MOST_ROWS, cell_text, grouped
 
 _MOST_SHEETS = 500
@@ -76,7 +77,8 @@ def _workbook(data: bytes, path: PurePosixPath) -> Iterator[Part]:
                 )
             if not body:
                 continue
-            title = path.stem if single else f"{path.stem}: {sheet.title}"
+            named = one_line(book.properties.title) or path.stem
+            title = named if single else f"{named}: {sheet.title}"
             yield Part(
                 title,
                 f"# {escape(title)}\n\n{body}\n",
@@ -89,12 +91,12 @@ def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
     # a sheet's own claim about its size may be wrong or a million columns wide
     sheet.reset_dimensions()
     empty = 0
-    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+    for number, row in enumerate(sheet.iter_rows(), 1):
         if number > MOST_ROWS * 5:
             raise UnreadableError("a table of more rows than can be read")
         if len(row) > MOST_COLUMNS:
             row = row[:MOST_COLUMNS]  # noqa: PLW2901
-        cells = [cell_text(value) for value in row]
+        cells = [cell_text(_shown(cell)) for cell in row]
         if not any(cells):
             empty += 1
             if empty > _EMPTY_RUN:
@@ -102,3 +104,9 @@ def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
             continue
         empty = 0
         yield number, cells
+
+
+def _shown(cell: Any) -> str | None:
+    value = cell.value
+    # most cells are texts, and their formats cost a look-up each
+    return value if isinstance(value, str) or value is None else shown(value, cell.number_format)

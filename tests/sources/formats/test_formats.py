@@ -65,7 +65,7 @@ def test_pages_of_a_pdf_may_take_3000_characters() -> None:
 
 def test_pdf_without_outline_or_title_is_named_by_its_file() -> None:
     part = one("dir/some.pdf", samples.pdf(1, outline=False))
-    assert "\n\n1\\. Chapter 1\n\nParagraph 0" in part.content
+    assert "\n\n# 1. Chapter 1\n\nParagraph 0" in part.content
     assert [span.page for span, _ in spans(part)] == [1]
 
 
