@@ -93,6 +93,7 @@ class BuildReport:
             scores = f"nDCG@10 {figures.ndcg:.3f}, Recall@10 {figures.recall:.3f}"
             hits = f"Hit@1 {figures.hit_at_1:.3f}"
             lines.append(("questions", f"{len(figures.results)}: {scores}, {hits}"))
+            lines += [("note", note) for note in figures.notes]
         lines.append(("seconds", seconds_line(self.seconds)))
         if self.site:
             lines.append(("site", str(self.site / "index.html")))

@@ -21,6 +21,7 @@ from kbkit.feedback.evaluation_set import (
 )
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.measures import DEPTH, Measures, Ranking, measure
+from kbkit.feedback.missing_pages import MissingPage, missing_notes, missing_pages
 from kbkit.feedback.statistics import Difference, Values, confidence_interval, difference
 from kbkit.models import Improvement, Mode, Progress
 from kbkit.progress import OnProgress, progress_bar
@@ -58,6 +59,7 @@ class EvaluationDict(TypedDict):
     intervals: dict[str, list[float]]
     left_out: list[str]
     per_query: list[dict[str, Any]]
+    missing: list[dict[str, Any]]
     notes: list[str]
     against: NotRequired[dict[str, Any]]
 
@@ -71,6 +73,7 @@ class Evaluation:
         unit: Whether ``page`` or ``chunk`` was looked for.
         k: Places that recall reads.
         left_out: Judged queries that no chunk answers; they count nowhere.
+        missing: Pages that the questions name and that are not there: they count as not found.
         notes: What one should know before believing the figures.
         against: The same queries answered by another configuration, if there is one.
     """
@@ -80,6 +83,7 @@ class Evaluation:
     unit: Unit = "page"
     k: int = DEPTH
     left_out: tuple[str, ...] = ()
+    missing: tuple[MissingPage, ...] = ()
     notes: tuple[str, ...] = ()
     against: Evaluation | None = None
 
@@ -179,6 +183,7 @@ class Evaluation:
             **self.means(),
             "intervals": {name: list(ends) for name, ends in self.intervals().items()},
             "left_out": list(self.left_out),
+            "missing": [page.to_dict() for page in self.missing],
             "notes": list(self.notes),
             "per_query": self._per_query(),
         }
@@ -250,6 +255,9 @@ def evaluate(
         measured, *others = [run.measure(kb, queries, k, report) for run in runs]
     if isinstance(against, Evaluation):
         others.append(against)
+    missing = missing_pages(kb, queries)
+    notes = (*missing_notes(missing), *measured.notes)
+    measured = replace(measured, missing=missing, notes=notes)
     return compare(measured, others[0]) if others else measured
 
 
@@ -331,7 +339,7 @@ class _Configuration:
             QueryResult(query=query.text, relevant=query.relevant, found=names, **asdict(measures))
             for query, names, measures in zip(queries, found, measure(rankings, k), strict=True)
         )
-        return Evaluation(results, self.label, queries.unit, k, queries.left_out, _notes(kb))
+        return Evaluation(results, self.label, queries.unit, k, queries.left_out, notes=_notes(kb))
 
     def _names(
         self, kb: Searchable, query: str, retrieval: RetrievalSpec, unit: Unit, depth: int

@@ -225,6 +225,14 @@ def _listed(document_id: str, row: Sequence[Any]) -> Document:
     )
 
 
+def searched_uris(transaction: Transaction, kb_id: str) -> list[str]:
+    """URIs of all documents that are not gone, sorted."""
+    query = sa.select(documents.c.uri).where(
+        documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
+    )
+    return list(transaction.execute(query.order_by(documents.c.uri)).scalars())
+
+
 def folder_counts(transaction: Transaction, kb_id: str, depth: int) -> dict[str, int]:
     """How many searched documents lie in each folder of their URIs, sorted by folder."""
     rows = transaction.execute(

@@ -1,0 +1,111 @@
+"""Golden questions that name pages which are not there: said, with the nearest one."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+import kbkit
+from kbkit import Question, cli
+from kbkit.feedback.judgements import Judgements
+from kbkit.feedback.missing_pages import missing_notes
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("missing")
+
+
+@pytest.fixture(scope="module")
+def kb(folder):
+    with kbkit.open(folder / "kb") as workspace:
+        kb = workspace.create("drinks")
+        for name in ("tea", "coffee"):
+            kb.add(name.title(), f"All about {name}.", source=f"https://x.org/guide/{name}.html")
+        kb.add("API", "Gets tea.", source="api.yaml#/paths/~1tea/get")
+        kb.add("os", "Of the system.", source="python:os.path")
+        yield kb
+
+
+def ask(*pages):
+    return [Question(question="all about tea", relevant=pages)]
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["tea.html", "guide/tea.html", "/guide/tea.html", "https://x.org/guide/tea.html",
+     "tea.html#top", "api.yaml#/paths/~1tea/get", "os.path", "api.yaml"],
+)  # fmt: skip
+def test_pages_that_are_there_are_not_missing(kb, page):
+    assert kb.feedback.evaluate(ask(page)).missing == ()
+
+
+@pytest.mark.parametrize(
+    ("page", "nearest"),
+    [
+        ("tee.html", "tea.html"),
+        ("guide/cofee.html", "guide/coffee.html"),
+        ("handbook/of/all/coffee.html", "https://x.org/guide/coffee.html"),
+        ("nothing-like-it", ""),
+    ],
+)
+def test_a_page_that_is_not_there_is_said_with_the_nearest(kb, page, nearest):
+    evaluation = kb.feedback.evaluate(ask("tea.html", page))
+    (missing,) = evaluation.missing
+    assert (missing.page, missing.nearest, missing.query) == (page, nearest, "all about tea")
+    assert page in evaluation.notes[0]
+    assert page in evaluation._repr_html_()
+    assert evaluation.to_dict()["missing"][0]["page"] == page
+
+
+def test_a_page_that_is_gone_is_missing(kb):
+    added = kb.add("Milk", "All about milk.", source="https://x.org/guide/milk.html")
+    assert kb.feedback.evaluate(ask("milk.html")).missing == ()
+    kb.documents.delete(added.id)
+    assert [each.page for each in kb.feedback.evaluate(ask("milk.html")).missing] == ["milk.html"]
+
+
+def test_judgements_name_chunks_and_no_pages(kb):
+    chunk = kb.chunks.of("https://x.org/guide/tea.html")[0].id
+    kb.rate(chunk, 5, query="all about tea")
+    judgements = kb.feedback.judgements()
+    assert isinstance(judgements, Judgements)
+    assert kb.feedback.evaluate(judgements).missing == ()
+
+
+def test_many_are_summed_up(kb):
+    pages = [f"no-{n}.html" for n in range(14)]
+    missing = kb.feedback.evaluate(ask(*pages)).missing
+    notes = missing_notes(missing)
+    assert len(missing) == 14
+    assert len(notes) == 11
+    assert "4 more" in notes[-1]
+
+
+def test_the_command_line_and_builds_say_so(kb, folder, monkeypatch, capsys):
+    questions = folder / "q.tsv"
+    questions.write_text("all about tea\ttee.html\n")
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["kbkit", "--workspace", str(folder / "kb"), *arguments])
+        capsys.readouterr()
+        with pytest.raises(SystemExit):
+            cli.main()
+        return capsys.readouterr()
+
+    said = run("eval", "drinks", "--questions", str(questions))
+    assert "tee.html, which is not there; did you mean tea.html?" in said.err
+    values = json.loads(run("eval", "drinks", "--questions", str(questions), "--json").out)
+    assert values["missing"][0]["nearest"] == "tea.html"
+    (folder / "notes").mkdir()
+    (folder / "notes/a.md").write_text("# A\n\nAll about A.\n")
+    recipe = folder / "recipe.yaml"
+    recipe.write_text(
+        "name: notes\nsources:\n  - type: files\n    path: notes\n"
+        "questions:\n  - question: all about a\n    relevant: [b.md]\n"
+    )
+    report = kbkit.build(recipe, folder / "kb", site=False)
+    assert ("note", report.evaluation.notes[0]) in report.lines()
+    assert "b.md" in report.evaluation.notes[0]
