@@ -123,6 +123,7 @@ class Retriever:
                 read = SnapshotCorpus(snapshot, now.row, self.stores.vectors, encoded.vector)
                 found = find_candidates(read, encoded)
             else:
+                _ = encoded.card_vector  # waited for before the catalog is held
                 with self.stores.database.read() as transaction:
                     now = self._read_state(transaction, now.changes)
                     if not now.encodes_like(seen):
@@ -201,19 +202,19 @@ class Retriever:
         return _State(changes, row, spec, totals, figures, held, indexes)
 
     def _encode(self, seen: _State, query: Query) -> tuple[EncodedQuery, str]:
-        """What is asked of the legs, and what the reader should know of it."""
+        """What is asked of the legs, and what the reader should know of the vector for chunks."""
         retrieval = query.retrieval or seen.spec.retrieval
         language = seen.spec.language
         terms = tuple(analyzer(language).query_terms(query.text))
+        card, chunks = None, None
+        if query.mode is not Mode.LEXICAL and retrieval.card_weight:
+            chunks = self._chunks(seen)
+            card = self._card_encoder.encode(seen.row, chunks, query.text)
         embedded = QueryVector()
         if query.mode is not Mode.LEXICAL:
             embedded = self._query_encoder.encode(
                 seen.row, retrieval, query.mode, query.text, terms
             )
-        card, chunks = QueryVector(), None
-        if query.mode is not Mode.LEXICAL and retrieval.card_weight:
-            chunks = self._chunks(seen)
-            card = self._card_encoder.encode(seen.row, chunks, query.text)
         encoded = EncodedQuery(
             terms=terms,
             language=language,
@@ -222,12 +223,12 @@ class Retriever:
             size=retrieval.candidates,
             limit=hits_needed(retrieval.postprocessors, query.limit),
             filters=query.filters,
-            card_vector=card.vector,
+            card=card,
             card_embedder=chunks.card_embedder if chunks is not None else "",
             pages=retrieval.page_weight > 0,
             left_out=fold_query(query.text) if query.unlearned else "",
         )
-        return encoded, " ".join(filter(None, (embedded.note, card.note)))
+        return encoded, embedded.note
 
     def _chunks(self, seen: _State) -> ChunkTable:
         """The chunks and cards of the knowledge base; of a newer version if it has one by now."""
@@ -277,7 +278,7 @@ def _pool(
         terms=encoded.terms,
         candidates=candidates,
         columns=_columns(candidates, encoded, now),
-        notes=tuple(said for said in (note, _outdated(now.row)) if said),
+        notes=tuple(said for said in (note, encoded.card_note, _outdated(now.row)) if said),
     )
 
 

@@ -18,6 +18,7 @@ from kbkit.retrieval.candidates.catalog import CatalogCorpus
 from kbkit.retrieval.candidates.legs import find_candidates
 from kbkit.retrieval.candidates.masks import filter_mask
 from kbkit.retrieval.candidates.snapshot import SnapshotCorpus
+from kbkit.retrieval.card_queries import CardQueryEncoder
 from kbkit.stores.catalog import knowledge_bases, ratings
 from kbkit.stores.snapshots import chunk_table
 from kbkit.stores.vector_index import Answer
@@ -157,7 +158,7 @@ def test_the_best_documents_bring_their_best_chunk(kb, view, query, monkeypatch)
     snapshot, card = view.snapshot, handle_of(kb).card_embedder(view.row)
     asked = replace(
         wanted(view, query, size=1, limit=1),
-        card_vector=card.embed_query(query),
+        card=CardQueryEncoder(lambda _: card).encode(view.row, snapshot, query),
         card_embedder=card.fingerprint,
     )
     found = by_scan_of(view, asked)

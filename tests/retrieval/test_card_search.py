@@ -1,6 +1,7 @@
 """Search by what documents are about: their cards by meaning, and their words as a whole."""
 
 import json
+import threading
 
 import numpy as np
 import pytest
@@ -184,16 +185,21 @@ def test_cards_of_what_is_gone_are_left_aside_and_that_is_said(kb):
 
 @pytest.mark.parametrize("filters", [{}, {"tags": ["r"]}])
 def test_cards_that_are_embedded_anew_while_a_query_is_have_their_part(kb, filters):
-    whole, asked = handle_of(kb).retriever, []
+    whole, asked, switched = handle_of(kb).retriever, [], threading.Event()
 
-    def switched(row):
+    def for_cards(row):
         asked.append(row.card_embedder.partition(":")[0])
         embedder = whole.card_embedder(row)
         if len(asked) == 1:
             CardMaker(kb._stores.database, kb.id, StaticEmbedder(), StaticEmbedder).make()
+            switched.set()
         return embedder
 
-    retriever = Retriever(whole.stores, whole.kb_id, whole.embedder, switched)
+    def for_chunks(row):
+        assert switched.wait(60)
+        return whole.embedder(row)
+
+    retriever = Retriever(whole.stores, whole.kb_id, for_chunks, for_cards)
     hits = search([retriever], Query.of("remove entries", filters=Filters(**filters)))
     assert asked == ["onnx", "static"]
     assert hits[0].title == "rm"

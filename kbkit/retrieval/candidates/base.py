@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
 from typing import Protocol
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from kbkit.embedding.base import Matrix, Vector
 from kbkit.models import Filters, Mode
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores
+from kbkit.retrieval.query_vectors import QueryVector
 from kbkit.retrieval.questions import LearnedQuestions
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 
@@ -35,7 +37,8 @@ class EncodedQuery:
         limit: Hits that are wanted, which may be more.
         filters: What a document must be.
         pages: Whether the words of whole documents take part.
-        card_vector: Of the query as cards are embedded; ``None`` where they have no part.
+        card: The query as cards are embedded, which may still be at work; ``None`` where they have
+            no part.
         card_embedder: Fingerprint of what embedded it.
         questions: What people asked and rated chunks well for, where that has a part.
         left_out: A learned question, as `fold_query` gives it, that has no part.
@@ -49,10 +52,20 @@ class EncodedQuery:
     limit: int
     filters: Filters
     pages: bool = True
-    card_vector: Vector | None = None
+    card: Future[QueryVector] | None = None
     card_embedder: str = ""
     questions: LearnedQuestions | None = None
     left_out: str = ""
+
+    @property
+    def card_vector(self) -> Vector | None:
+        """The vector for cards, waited for; ``None`` where there is none."""
+        return self.card.result().vector if self.card else None
+
+    @property
+    def card_note(self) -> str:
+        """What the reader should know of that, waited for."""
+        return self.card.result().note if self.card else ""
 
     def sizes(self, chunks: int) -> tuple[int, int]:
         """`size`, and what each leg gives in all, where there are so many chunks."""
