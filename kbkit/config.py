@@ -1,11 +1,13 @@
-"""Settings that come from the environment, read when asked for and never at import."""
+"""Settings: of the environment and of a project's file, read when asked for, never at import."""
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from kbkit.errors import ConfigError
 
@@ -13,16 +15,24 @@ DEFAULT_USER_AGENT = "kbkit/0.1 (+https://kbkit.github.io/kbkit/)"
 HUB = "https://huggingface.co"
 _LONGEST = 86_400  # a day, in seconds
 
-
 CRAWL_PROVIDERS = ("trafilatura", "browser", "firecrawl")
 """Who can fetch pages of the web; the first is the default."""
 IMPROVE_MODES = ("background", "wait", "off")
 """When models embed what static vectors serve meanwhile; the first is the default."""
 
+FILES = ("kbkit.toml", "pyproject.toml")
+"""Where a project may keep settings; those of the second stand under ``[tool.kbkit]``."""
+
+
+def _default_models() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("kbkit", appauthor=False)) / "models"
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the environment says.
+    """What the environment and the project's file say.
 
     Attributes:
         workspace: ``KBKIT_WORKSPACE``, folder of the workspace; default ``./kb``.
@@ -57,64 +67,225 @@ class Settings:
     browser_sandbox: bool = True
     improve: str = "background"
     panel_token: str = field(default="", repr=False)
-    models: Path = field(default_factory=lambda: _models({}))
+    models: Path = field(default_factory=_default_models)
     models_url: str = HUB
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
+    def load(
+        cls, environment: Mapping[str, str] | None = None, *, folder: Path | None = None
+    ) -> Settings:
         """Read the settings.
 
         Args:
-            environment: Variables to read instead of the process's own.
+            environment: Variables to read instead of the process's own; no file is then read,
+                unless a folder is given.
+            folder: Where the search for the project's file begins; by default the working folder.
 
         Raises:
-            ConfigError: A variable has a value that cannot work.
+            ConfigError: A variable, or a line of the file, says what cannot work.
         """
-        variables = os.environ if environment is None else environment
-        return cls(
-            workspace=Path(variables.get("KBKIT_WORKSPACE") or "kb"),
-            user_agent=variables.get("KBKIT_USER_AGENT") or DEFAULT_USER_AGENT,
-            timeout=_positive(variables, "KBKIT_TIMEOUT", 30.0),
-            rater=variables.get("KBKIT_RATER")
-            or variables.get("USER")
-            or variables.get("USERNAME")
-            or "anonymous",
-            crawl_provider=_one_of(variables, "KBKIT_CRAWL_PROVIDER", CRAWL_PROVIDERS),
-            browser=variables.get("KBKIT_BROWSER") or "",
-            browser_sandbox=_one_of(variables, "KBKIT_BROWSER_SANDBOX", ("1", "0")) == "1",
-            improve=_one_of(variables, "KBKIT_IMPROVE", IMPROVE_MODES),
-            panel_token=variables.get("KBKIT_PANEL_TOKEN") or "",
-            models=_models(variables),
-            models_url=variables.get("KBKIT_MODELS_URL") or variables.get("HF_ENDPOINT") or HUB,
-        )
+        return cls(**{each.name: each.value for each in setting_values(environment, folder=folder)})
 
 
-def _models(variables: Mapping[str, str]) -> Path:
-    if told := variables.get("KBKIT_MODELS"):
-        return Path(told).expanduser().absolute()
-    import platformdirs
+@dataclass(frozen=True, slots=True)
+class SettingValue:
+    """A setting, and where its value comes from.
 
-    return Path(platformdirs.user_data_dir("kbkit", appauthor=False)) / "models"
+    Attributes:
+        name: Of the attribute of `Settings`.
+        value: What holds.
+        origin: A variable, a file, or ``default``.
+    """
+
+    name: str
+    value: Any
+    origin: str
 
 
-def _one_of(variables: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
-    value = variables.get(name) or choices[0]
-    if value not in choices:
-        raise ConfigError(f"{name}={value}: set it to {' or '.join(choices)}, or unset it")
-    return value
+def setting_values(
+    environment: Mapping[str, str] | None = None, *, folder: Path | None = None
+) -> list[SettingValue]:
+    """All settings with their origins; the arguments are those of `Settings.load`.
+
+    A variable of the environment wins over the file, and the file over the default.
+
+    Raises:
+        ConfigError: A variable, or a line of the file, says what cannot work.
+    """
+    variables = os.environ if environment is None else environment
+    path, told = None, dict[str, str]()
+    if environment is None or folder is not None:
+        path, told = _project_file((folder or Path.cwd()).absolute())
+    found = []
+    for name, setting in _SETTINGS.items():
+        read: Any = None
+        if path is not None and name in told:  # what is wrong there is told, whatever wins
+            read, origin = setting.read(f"{path}: {name}={told[name]}", told[name]), str(path)
+            if isinstance(read, Path):
+                read = path.parent / read
+        if text := variables.get(setting.variable):
+            read, origin = setting.read(f"{setting.variable}={text}", text), setting.variable
+        elif name in told:
+            pass
+        elif other := next((each for each in setting.others if variables.get(each)), ""):
+            read, origin = variables[other], other
+        else:
+            read, origin = setting.default(), "default"
+        found.append(SettingValue(name, read, origin))
+    return found
 
 
-def _positive(variables: Mapping[str, str], name: str, default: float) -> float:
-    text = variables.get(name)
-    if not text:
-        return default
+def unknown_variables(environment: Mapping[str, str] | None = None) -> list[str]:
+    """What is wrong with variables that begin like kbkit's own and are none."""
+    variables = os.environ if environment is None else environment
+    known = [setting.variable for setting in _SETTINGS.values()]
+    return [
+        f"{name}: {_unknown(name, known)}"
+        for name in sorted(variables)
+        if name.startswith("KBKIT_") and name not in known
+    ]
+
+
+def _project_file(folder: Path) -> tuple[Path | None, dict[str, str]]:
+    """The nearest file with settings in a folder or those above, up to its repository's root.
+
+    A file of somebody else is left aside: in a folder that all may write to, anybody could put one.
+    """
+    home = Path.home()
+    for place in (folder, *folder.parents):
+        for name in FILES:
+            path = place / name
+            told = _table(path) if _is_own(path) else None
+            if told is not None:
+                return path, told
+        if (place / ".git").exists() or place == home:
+            break
+    return None, {}
+
+
+def _is_own(path: Path) -> bool:
+    try:
+        owner = path.stat().st_uid
+    except OSError:
+        return False
+    return os.name != "posix" or owner in (0, os.getuid())
+
+
+def _table(path: Path) -> dict[str, str] | None:
+    """The settings of a file; ``None`` where it is of another's, as most `pyproject.toml` are.
+
+    Raises:
+        ConfigError: It is no TOML, or has a key that is no setting.
+    """
+    import tomllib
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.name == FILES[1] and "kbkit" not in text:
+            return None
+        values: Any = tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        if path.name == FILES[1]:  # of which others complain
+            return None
+        raise ConfigError(f"{path}: cannot be read as TOML: {error}") from error
+    if path.name == FILES[1]:
+        values = values.get("tool", {}).get("kbkit")
+        if values is None:
+            return None
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path}: tool.kbkit is no table; write [tool.kbkit] above its keys")
+    for key, value in values.items():
+        if key not in _SETTINGS:
+            raise ConfigError(f"{path}: {key}: {_unknown(key, list(_SETTINGS))}")
+        if not _SETTINGS[key].in_file:
+            raise ConfigError(
+                f"{path}: {key}: not in a file, which may be somebody else's; "
+                f"set {_SETTINGS[key].variable} in the environment"
+            )
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise ConfigError(f"{path}: {key}={value!r}: give a text or a number")
+    return {key: str(value) for key, value in values.items()}
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+    return f"unknown setting; {meant}"
+
+
+def _text(_label: str, text: str) -> str:
+    return text
+
+
+def _path(_label: str, text: str) -> Path:
+    return Path(text).expanduser()
+
+
+def _one_of(*choices: str) -> Callable[[str, str], str]:
+    def read(label: str, text: str) -> str:
+        if text not in choices:
+            near = difflib.get_close_matches(text, choices, n=1)
+            meant = f" (did you mean {near[0]}?)" if near else ""
+            raise ConfigError(f"{label}: set it to {' or '.join(choices)}, or unset it{meant}")
+        return text
+
+    return read
+
+
+def _seconds(label: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = 0.0
     if not 0 < value <= _LONGEST:  # sockets refuse what is much longer
         raise ConfigError(
-            f"{name}={text}: not a number above 0 and at most {_LONGEST:,}; set it to seconds, "
+            f"{label}: not a number above 0 and at most {_LONGEST:,}; set it to seconds, "
             "or unset it"
         )
     return value
+
+
+class _Setting(NamedTuple):
+    """How a setting is read.
+
+    Attributes:
+        variable: Of the environment.
+        read: Makes a value of text; called with what the text is called in errors.
+        default: Makes the value where nobody says anything.
+        others: Variables that are asked after the file.
+        in_file: Whether a project's file may say it: not what names a program or a place that
+            code comes from, nor a secret.
+    """
+
+    variable: str
+    read: Callable[[str, str], Any]
+    default: Callable[[], Any]
+    others: tuple[str, ...] = ()
+    in_file: bool = True
+
+
+_SETTINGS: dict[str, _Setting] = {
+    "workspace": _Setting("KBKIT_WORKSPACE", _path, lambda: Path("kb")),
+    "user_agent": _Setting("KBKIT_USER_AGENT", _text, lambda: DEFAULT_USER_AGENT),
+    "timeout": _Setting("KBKIT_TIMEOUT", _seconds, lambda: 30.0),
+    "rater": _Setting("KBKIT_RATER", _text, lambda: "anonymous", ("USER", "USERNAME")),
+    "crawl_provider": _Setting(
+        "KBKIT_CRAWL_PROVIDER", _one_of(*CRAWL_PROVIDERS), lambda: CRAWL_PROVIDERS[0]
+    ),
+    "browser": _Setting("KBKIT_BROWSER", _text, str, in_file=False),
+    "browser_sandbox": _Setting(
+        "KBKIT_BROWSER_SANDBOX",
+        lambda label, text: _one_of("1", "0")(label, text) == "1",
+        lambda: True,
+        in_file=False,
+    ),
+    "improve": _Setting("KBKIT_IMPROVE", _one_of(*IMPROVE_MODES), lambda: IMPROVE_MODES[0]),
+    "panel_token": _Setting("KBKIT_PANEL_TOKEN", _text, str, in_file=False),
+    "models": _Setting(
+        "KBKIT_MODELS",
+        lambda label, text: _path(label, text).absolute(),
+        _default_models,
+        in_file=False,
+    ),
+    "models_url": _Setting("KBKIT_MODELS_URL", _text, lambda: HUB, ("HF_ENDPOINT",), in_file=False),
+}

@@ -132,7 +132,7 @@ class KbMagics(Magics):
         held = self._variables.get(_WHERE)
         if isinstance(held, Workspace):
             return held
-        folder = Settings.from_environment().workspace
+        folder = Settings.load().workspace
         if not folder.is_dir():
             raise NotFoundError(
                 f"{folder}: there is no workspace here; name its folder with %kb open FOLDER"

@@ -83,7 +83,7 @@ def serve_panel(
             there is no token, or a short one.
         WorkspaceError: The workspace cannot be opened.
     """
-    token = token or Settings.from_environment().panel_token
+    token = token or Settings.load().panel_token
     check_options(host, token, theme)
     port = _free_port(host, port)
     with Workspace(workspace) as opened:
@@ -166,6 +166,8 @@ def _page_template(folder: Path) -> Iterator[None]:
 def _write_notebook(folder: Path, workspace: Path) -> Path:
     """A notebook of one cell that shows the dashboard."""
     code = (
+        # where kbkit was started, so that it reads the same settings
+        f"import os\n\nos.chdir({str(Path.cwd())!r})\n"
         "import kbkit\nfrom kbkit.panels import Dashboard\n\n"
         f"Dashboard(kbkit.open({str(workspace)!r}), base={str(Path.cwd())!r})"
     )

@@ -86,7 +86,7 @@ class Workspace:
             WorkspaceVersionError: A newer kbkit made it.
             WorkspaceError: The folder cannot be made, read or written.
         """
-        settings = settings or Settings.from_environment()
+        settings = settings or Settings.load()
         self._stores = stores or Stores.open(Path(path or settings.workspace).absolute())
         self._resources = Resources(self._stores, settings, self._embedder, self._card_embedder)
         self._embedders: dict[str, Embedder] = {}

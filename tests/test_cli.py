@@ -728,6 +728,31 @@ def test_quiet_says_results_and_errors_and_verbose_every_step(here, tmp_path):
     assert here("-v", "-q", "list").code == 2
 
 
+def test_settings_are_shown_with_where_they_come_from(here, tmp_path, monkeypatch):
+    (tmp_path / ".git").mkdir()
+    path = tmp_path / "kbkit.toml"
+    path.write_text('timeout = 5\nworkspace = "data"\n')
+    monkeypatch.setenv("KBKIT_RATER", "ann")
+    monkeypatch.setenv("KBKIT_PANEL_TOKEN", "secret-of-mine")
+    monkeypatch.setenv("KBKIT_TIMEOT", "9")
+    outcome = here("config", "show", "--json")
+    found = {each["name"]: (each["value"], each["origin"]) for each in outcome.json}
+    assert found["timeout"] == ("5.0", str(path))
+    assert found["rater"] == ("ann", "KBKIT_RATER")
+    assert found["user_agent"][1] == "default"
+    assert "secret" not in outcome.out
+    assert "did you mean 'KBKIT_TIMEOUT'" in outcome.err
+    assert ["workspace", str(tmp_path / "data"), str(path)] in map(
+        str.split, here("config", "show").out.splitlines()
+    )
+    here("new", "fruit")
+    assert (tmp_path / "data" / "catalog.db").is_file()
+    shown = here("--workspace", "other", "config", "show", "--json").json
+    assert shown[0] == {"name": "workspace", "value": "other", "origin": "--workspace"}
+    path.write_text("timeot = 5\n")
+    assert "did you mean 'timeout'" in here("list").err
+
+
 def test_nothing_is_wrapped_where_a_program_reads(here, tmp_path):
     name = f"{'a-long-name-' * 12}.html"
     (tmp_path / "pages").mkdir()

@@ -378,7 +378,7 @@ def test_the_command_line(hub, here):
 
 
 def test_settings_name_the_folder_and_the_hub():
-    told = Settings.from_environment({"KBKIT_MODELS": "/m", "HF_ENDPOINT": "https://mirror.test"})
+    told = Settings.load({"KBKIT_MODELS": "/m", "HF_ENDPOINT": "https://mirror.test"})
     assert (told.models, told.models_url) == (Path("/m"), "https://mirror.test")
     both = {"KBKIT_MODELS_URL": "https://a.test", "HF_ENDPOINT": "https://b.test"}
-    assert Settings.from_environment(both).models_url == "https://a.test"
+    assert Settings.load(both).models_url == "https://a.test"

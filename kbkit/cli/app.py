@@ -52,8 +52,8 @@ def workspace_option(
     workspace: Annotated[
         Path | None,
         typer.Option(
-            envvar="KBKIT_WORKSPACE",
-            help="Folder of the workspace (default: ./kb).",
+            help="Folder of the workspace (default: KBKIT_WORKSPACE, else as kbkit.toml says, else "
+            "./kb).",
             show_default=False,
         ),
     ] = None,
@@ -139,4 +139,4 @@ def workspace_folder(context: typer.Context) -> Path:
     """The folder of that workspace, whether it is there or not."""
     from kbkit.config import Settings
 
-    return Path(context.obj or Settings.from_environment().workspace).absolute()
+    return Path(context.obj or Settings.load().workspace).absolute()

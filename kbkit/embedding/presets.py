@@ -87,7 +87,7 @@ def model_folder(name: str, models: Path | None = None) -> Path:
             f"{name[:100]!r} is no model that kbkit knows; take one of {known}, or OWNER/MODEL of "
             "the hub"
         )
-    return (models or Settings.from_environment().models) / name.replace("/", "--")
+    return (models or Settings.load().models) / name.replace("/", "--")
 
 
 def fetched_model(name: str) -> tuple[Path, Path]:

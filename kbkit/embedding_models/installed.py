@@ -45,7 +45,7 @@ def list_models(settings: Settings | None = None) -> tuple[ModelInfo, ...]:
     from kbkit.embedding.files import distribution_file
     from kbkit.embedding.multilingual import is_installed
 
-    models = (settings or Settings.from_environment()).models
+    models = (settings or Settings.load()).models
     found = []
     for preset in PRESETS.values():
         lock: Mapping[str, Any] | None = None
@@ -93,7 +93,7 @@ def remove_model(name: str, *, forget: bool = False, settings: Settings | None =
         EmbedderError: It is no name of a model.
         NotFoundError: It was not fetched.
     """
-    folder = model_folder(name, (settings or Settings.from_environment()).models)
+    folder = model_folder(name, (settings or Settings.load()).models)
     lock = lock_path(folder)
     if not folder.is_dir() and not (forget and lock.is_file()):
         raise NotFoundError(

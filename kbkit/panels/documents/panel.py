@@ -64,7 +64,7 @@ class DocumentsPanel(Panel):
         """
         self._selector = KnowledgeBaseSelector(target, on_change=self._on_choice)
         self.kb_box = self._selector.box
-        self.rater = rater or Settings.from_environment().rater
+        self.rater = rater or Settings.load().rater
         self._tree = DocumentTree(())
         self._renderer = DocumentRenderer(())
         self._revision: object = None

@@ -82,7 +82,7 @@ class SearchPanel(Panel):
         self._limit = limit
         self._debouncer = Debouncer(debounce or 0.0, self._search)
         self._adapts = debounce is None
-        self.rater = rater or Settings.from_environment().rater
+        self.rater = rater or Settings.load().rater
         self._answered: _Request | None = None  # what is shown, unless it has to be asked again
         self._last: _Request | None = None
         self._before: list[ResultSet] = []

@@ -233,7 +233,7 @@ def _files(path: Path) -> list[tuple[str, Path]]:
 
 
 def _fetched(address: str, allow_private: bool) -> Iterator[tuple[str, bytes, str]]:
-    settings = Settings.from_environment()
+    settings = Settings.load()
     with Fetcher(
         user_agent=settings.user_agent, timeout=settings.timeout, allow_private=allow_private
     ) as fetcher:
