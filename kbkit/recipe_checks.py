@@ -265,7 +265,7 @@ def _local_uris(recipe: Recipe) -> tuple[set[str], bool]:
 def _probed(
     recipe: Recipe, questions: tuple[Question, ...], on_progress: OnProgress | None
 ) -> Iterator[Finding]:
-    settings = Settings.from_environment()
+    settings = Settings.load()
     left = PROBES
     for number, source in enumerate(recipe.sources):
         if not isinstance(source, CrawlSource | PageSource | OpenApiSource) or not source.url:

@@ -79,7 +79,7 @@ def draft_of_site(
     start = canonical(url)
     if not start:
         raise SourceError(f"{url}: not a web address that can be fetched")
-    settings = Settings.from_environment()
+    settings = Settings.load()
     with Fetcher(
         user_agent=settings.user_agent, timeout=settings.timeout, allow_private=allow_private
     ) as fetcher:
