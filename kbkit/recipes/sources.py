@@ -50,6 +50,9 @@ class WebSpec(FetchSpec):
     """Who fetches: `trafilatura` is kbkit's own crawler; `browser` the same, with a Chromium of
     yours that renders the pages (`pip install "kbkit[browser]"`); `firecrawl` a service that runs a
     browser (`pip install "kbkit[firecrawl]"`). By default the setting `KBKIT_CRAWL_PROVIDER`."""
+    images: bool = False
+    """Keep the pictures of its pages for its site: fetched as the pages are, PNG, JPEG, GIF, WebP
+    and SVG (without scripts), up to 5 MB each and 200 a page."""
 
 
 class CrawlSource(WebSpec):

@@ -23,7 +23,7 @@ from kbkit.sources.web.fetch import Fetcher, Response
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import canonical
 
-READER_VERSION = 4
+READER_VERSION = 5
 """Raised when pages are read so differently that those that did not change are worth reading
 again."""
 
@@ -41,6 +41,8 @@ class Validators:
         shaping = [READER_VERSION, spec.document_type, spec.tags, spec.license, spec.attribution]
         if isinstance(spec, CrawlSource):
             shaping += [spec.include, spec.exclude]
+        if spec.images:
+            shaping.append("images")
         self._options = _hash(json.dumps(shaping).encode())
 
     def make(self, response: Response) -> str:

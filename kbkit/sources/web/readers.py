@@ -25,6 +25,7 @@ from kbkit.sources.web.crawler import PAGES, CrawlRun
 from kbkit.sources.web.downloads import PageRequest, RateLimiter
 from kbkit.sources.web.fetch import Response
 from kbkit.sources.web.page_events import Validators
+from kbkit.sources.web.pictures import illustrated
 from kbkit.sources.web.robots import Robots, directives
 from kbkit.sources.web.urls import canonical
 
@@ -84,7 +85,9 @@ class CrawlReader:
         Raises:
             SourceError: The provider cannot be used.
         """
-        yield from open_crawler(self._spec, context).crawl(self._spec.url, self._spec.limit)
+        crawler = open_crawler(self._spec, context)
+        events = crawler.crawl(self._spec.url, self._spec.limit)
+        yield from illustrated(events, self._spec, context)
 
 
 class PageReader:
@@ -106,7 +109,8 @@ class PageReader:
         Raises:
             SourceError: The provider cannot be used.
         """
-        yield open_crawler(self._spec, context).page(self._spec.url)
+        event = open_crawler(self._spec, context).page(self._spec.url)
+        yield from illustrated(iter([event]), self._spec, context)
 
 
 class LocalCrawler:

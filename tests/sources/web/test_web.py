@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import io
 import threading
 import time
 from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+from PIL import Image
 
-from kbkit.models import DocumentType, PageRecord
+from kbkit.models import DocumentType, PageRecord, SourceDocument
 from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
+from kbkit.sources.web.pictures import illustrated
 
 
 class Memory:
@@ -466,3 +469,42 @@ def test_one_page_that_is_not_there(site) -> None:
         SourceContext(user_agent="kbkit")
     )
     assert (event.outcome, event.reason) == (Outcome.GONE, "HTTP 404 Not Found")
+
+
+def test_pictures_of_pages_are_kept_where_the_recipe_says_so(site, page) -> None:
+    stream = io.BytesIO()
+    Image.new("RGB", (4, 4)).save(stream, "PNG")
+    site.pages["/robots.txt"] = "User-agent: *\nDisallow: /secret/\n"
+    site.pages["/logo.png"] = site.pages["/secret/x.png"] = stream.getvalue()
+    site.pages["/fake.png"] = "<script>alert(1)</script>"
+    pictures = "".join(
+        f"<p>Words beside it. <img src='{place}' alt='{place}'></p>"
+        for place in ("/logo.png", "/secret/x.png", "/fake.png", "/none.png", "file:///etc/passwd")
+    )
+    for path in ("/", "/a"):
+        text = page(f"Page {path}", "/a")
+        site.pages[path] = text.replace("</body>", f"{pictures}</body>")
+    assert all(not event.document.images for event in crawl(site.url + "/") if event.document)
+    assert "/logo.png" not in site.asked
+    found = [event.document for event in crawl(site.url + "/", images=True) if event.document]
+    assert len(found) == 2
+    for document in found:
+        (address,) = document.images
+        assert address == f"{site.url}/logo.png"
+        assert document.images[address].name.endswith(".png")
+    assert site.asked.count("/logo.png") == 1
+    assert "/secret/x.png" not in site.asked
+
+
+def test_pictures_of_private_addresses_are_refused(site, page) -> None:
+    events = [
+        SourceEvent(
+            "https://x.example/", Outcome.FETCHED,
+            SourceDocument("https://x.example/", "X", f"![a]({site.url}/logo.png)"),
+        )
+    ]  # fmt: skip
+    spec = PageSource(url="https://x.example/", images=True)
+    (event,) = illustrated(iter(events), spec, SourceContext())
+    assert event.document is not None
+    assert not event.document.images
+    assert site.asked == []
