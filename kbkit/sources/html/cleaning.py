@@ -52,6 +52,7 @@ _NAVIGATION = frozenset(
 )
 _LINKED = 0.5  # share of the words of navigation that are links
 _LITTLE = 12  # words that navigation has without any link: its title, a note
+_WORD = re.compile(r"\w+")
 _TRAIL = 8  # most steps of a list that leads to a page from above
 _STEP_RELATIONS = frozenset({"next", "prev", "previous", "up", "contents", "index", "start"})
 _NEIGHBOURS = frozenset({"next", "prev", "previous", "up"})
@@ -60,6 +61,7 @@ _STEP_LINKED = 0.4  # share of the words of a line of steps that are links
 _STEP_WORDS, _STEP_LINKS = 40, 8  # most words and links of a line of steps
 _SOURCE_TEXTS = frozenset({"source", "src", "view source", "view on github"})
 _SOURCE = re.compile(r"\b(?:src|source|viewcode)", re.IGNORECASE)
+_TOGGLE = re.compile("toggle|collaps|expand", re.IGNORECASE)
 _JUMP = re.compile(r"(?:^|[\s_-])(?:skip|jump)(?:[_-]?(?:link|to|nav)|\s|$)", re.IGNORECASE)
 _LISTS_TITLES = frozenset({"menu", "table of contents", "contents", "on this page"})
 _UNFOLDING_WORDS = 3  # most words of a link that unfolds something
@@ -99,6 +101,7 @@ def clean(body: Element) -> None:
     _drop((part for part in navigation if _is_navigation(part)), body)
     _drop(_steps(body), body)
     _drop(_trails(body), body)
+    _drop(_repeated_links(body), body)
     _drop(_labels_of_code(body), body)
     _drop([head for head in body.iter("h1", "h2", "h3", "h4") if _heads_links(head)], body)
 
@@ -174,6 +177,20 @@ def _trails(body: Element) -> list[Element]:
     return found
 
 
+def _repeated_links(body: Element) -> list[Element]:
+    """Tables of one row of nothing but links that stand on a page more than once."""
+    rows: dict[str, list[Element]] = {}
+    for table in body.iter("table"):
+        links = list(table.iter("a"))
+        if len(links) < _SITE_LINKS or sum(1 for _ in table.iter("tr")) != 1:
+            continue
+        said = " ".join("".join(link.itertext()) for link in links)
+        text = normalized_text(table)
+        if _WORD.findall(text) == _WORD.findall(said):
+            rows.setdefault(text, []).append(table)
+    return [table for same in rows.values() if len(same) > 1 for table in same]
+
+
 def _labels_of_code(body: Element) -> list[Element]:
     """What names the language of code beside it, as the code's class does."""
     found = []
@@ -236,8 +253,8 @@ def _leads_nowhere(link: Element) -> bool:
     before = link.getprevious()
     if before is not None and before.tag in BLOCKS:
         return True
-    heading = next(link.iterancestors(*HEADINGS), None)
-    return heading is not None and len(normalized_text(heading).split()) > len(words)
+    # in a heading, it may as well be the name of what is described
+    return bool(_TOGGLE.search(link.get("class") or ""))
 
 
 def _jumps(link: Element) -> bool:

@@ -48,7 +48,7 @@ def page_title(
             text = normalized_text(heading).rstrip("¶# ")
             # outside of the content, a heading may as well be the name of the site
             if text and key_of(text) not in common and (place is region or text in named):
-                return heading, _qualified(text, named)[:LONGEST]
+                return heading, _qualified(text, named, common)[:LONGEST]
     if named:
         title = bare_title(_EDITION.sub("", named), common) or named
         return None, f"{title}{_letter(region)}"[:LONGEST]
@@ -59,8 +59,16 @@ def page_title(
     return None, ""
 
 
-def _qualified(heading: str, named: str) -> str:
-    """A heading with what the head of its page sets right before it: a folder, a namespace."""
+def _qualified(heading: str, named: str, common: Collection[int]) -> str:
+    """A heading with what the head of its page says beside it: a folder, a namespace, a part.
+
+    Args:
+        heading: The heading.
+        named: What the head calls the page.
+        common: Keys of texts that most pages have, by which the name of the site is told.
+    """
+    if common and bare_title(named, common).startswith(f"{heading} ("):
+        return bare_title(named, common)
     before, found, _ = named.rpartition(heading)
     if not found or not before.endswith(("/", "::", ".", "\\")):
         return heading

@@ -146,6 +146,14 @@ def test_the_name_of_the_site_is_what_titles_have_in_common() -> None:
         assert [page.title for page in pages] == names
 
 
+def test_a_part_that_the_head_of_a_page_tells_is_said_in_its_title() -> None:
+    frame = "<title>{0} (Lib)</title><body><main><h1>{1}</h1><p>{1} {2}</p></main></body>"
+    names = [(f"Part {number}", f"Part {number}") for number in range(8)]
+    names += [("Tea", "Tea"), ("Tea (Index)", "Tea")]
+    pages = site(*(frame.format(*name, TEXT * 2) for name in names))
+    assert [page.title for page in pages] == [name for name, _ in names]
+
+
 def test_the_heading_and_the_notes_of_a_page_that_is_mostly_a_list_are_content() -> None:
     def page(number: int) -> str:
         terms = "".join(f"<dt>-{letter}</dt><dd>{TEXT}</dd>" for letter in "abcdefgh")
@@ -193,6 +201,18 @@ def test_a_trail_that_leads_to_the_page_is_no_content() -> None:
     assert content.endswith("-   [Pots](https://docs.example/p)\n-   Tea & Cups\n")
 
 
+def test_a_row_of_links_that_stands_on_a_page_twice_is_no_content() -> None:
+    def row(*names: str) -> str:
+        cells = "".join(f"<td>[<a href='/{name}'>{name}</a>]</td>" for name in names)
+        return f"<table><tr>{cells}<td></td></tr></table>"
+
+    steps = row("Up", "Top", "Contents")
+    page = f"<main>{steps}<h1>Tea</h1><p>{TEXT}</p>{row('Pots', 'Cups', 'Lids')}{steps}</main>"
+    content = extract(page, URL, alone=False).content
+    assert "Contents" not in content
+    assert "Lids" in content
+
+
 def test_the_foot_of_a_site_goes_and_that_of_a_quotation_stays() -> None:
     quote = "<blockquote><p>Tea first.</p><footer><a href='/a'>A drinker</a></footer></blockquote>"
     foot = "<footer>Made by <a href='/t'>a tool</a> on Sunday</footer>"
@@ -210,9 +230,10 @@ def test_notes_that_are_not_to_be_printed_go_and_texts_stay() -> None:
 
 
 def test_what_unfolds_something_is_no_content() -> None:
-    head = "<h2>Parts <small><a href='#'>collapse</a></small></h2><h2><a href='#'>Lids</a></h2>"
+    head = "<h2>Parts <small><a href='#' class='a-toggle'>collapse</a></small></h2>"
+    head += "<h2>In <a href='#' class='fn'>Lids</a></h2>"
     content = extract(f"<main><h1>Tea</h1>{head}<p>{TEXT}</p></main>", URL, alone=False).content
-    assert "## Parts\n\n## Lids" in content.replace("[Lids](https://docs.example/p.html#)", "Lids")
+    assert "## Parts\n\n## In Lids" in content
     tree = "<dd><ul><li>Pot</li></ul><a href='#'>show all</a></dd>"
     text = f"<p>{TEXT}<a href='#'>This page</a></p>"
     page = f"<main><h1>Tea</h1><dl><dt>Is a</dt>{tree}</dl>{text}</main>"

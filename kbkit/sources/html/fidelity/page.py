@@ -415,6 +415,8 @@ class _Reading:
             text = squashed("".join(link.itertext()))
             if not href or not text or link.get("data-aside"):
                 continue
+            if next(link.iter(*HEADINGS), None) is not None:
+                continue  # a heading that leads to itself
             block = link.getparent()
             while block is not None and block not in self._found.spans:
                 block = block.getparent()

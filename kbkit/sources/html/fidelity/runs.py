@@ -43,6 +43,7 @@ _SOURCE_LINKS = frozenset(
 )
 _PREFORMATTED = frozenset({"pre", "listing", "xmp", "plaintext"})
 _LINE_NAMES = frozenset({"line", "code-line", "codeline", "cl", "view-line", "cm-line"})
+_UNFOLDING = 3  # most words of a link that leads nowhere and stands beside a name
 _LINES = 2  # line elements from which a container is code
 _LOOSE = re.compile("[\\\\*`^_~\xad\u200b\u200c\u200d\u2060\ufeff]")
 _WORD = re.compile(r"\w+")
@@ -178,6 +179,8 @@ class _Reader:
             self._text(child.tail)
 
     def _inside(self, child: Element, holder: Element, *, code: bool) -> None:
+        if child.tag == "span" and child.get("class") and len(child) == 0 and not child.text:
+            self._text(" ")  # the style sheet may draw something there
         link = child.tag == "a" and bool(child.get("href"))
         self._in_link += link
         self._text(child.text)
@@ -221,6 +224,9 @@ def _unseen(element: Element) -> bool:
         return bool(attributes["hidden"] != "until-found")
     if "style" in attributes and _HIDDEN.search(attributes["style"]):
         return True
+    if attributes.get("href") == "#" and len("".join(element.itertext()).split()) <= _UNFOLDING:
+        around = next(element.iterancestors(*HEADINGS, "dd"), None)
+        return around is not None and (around.tag == "dd" or "toggle" in str(_classes(element)))
     return tag == "a" and _is_mark(element)
 
 
