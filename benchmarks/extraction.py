@@ -246,7 +246,7 @@ def halves(texts: dict[str, list[str]], expected: list[dict[str, list[str]]]) ->
 
 
 def cross_validated(
-    html: dict[str, str], plain_texts: list[str], expected: list[dict[str, list[str]]]
+    html: dict[str, str], plain_texts: list[str], expected: list[dict[str, Any]]
 ) -> str:
     """What thresholds are worth on articles that they were not chosen on.
 
@@ -273,7 +273,7 @@ def cross_validated(
         middle = len(numbers) // 2
         pair = (numbers[:middle], numbers[middle:])
         for one, other in (pair, pair[::-1]):
-            best = max(choices, key=lambda choice, part=one: f_of(choice, part))
+            best = max((f_of(choice, one), -at, choice) for at, choice in enumerate(choices))[2]
             counts[best] += 1
             found.append(f_of(best, other) - f_of(None, other))
             fixed.append(f_of(today, other) - f_of(None, other))
@@ -291,7 +291,7 @@ def cross_validated(
 
 
 def both_readings(
-    html: dict[str, str], expected: list[dict[str, list[str]]], choices: list[Thresholds]
+    html: dict[str, str], expected: list[dict[str, Any]], choices: list[Thresholds]
 ) -> tuple[list[tuple[str, str]], list[list[bool]]]:
     """Each page read whole and as an article, and which of both each choice would take."""
     decide = articles.is_article
