@@ -128,6 +128,14 @@ def test_breadcrumbs_say_what_belongs_where_and_next_says_in_which_order():
     assert [names(each) for each in root.sections] == [{"More": {}}]
 
 
+def test_what_is_said_to_stand_on_top_is_not_divided_by_headings():
+    uris = [f"https://h/{name}" for name in ("index.html", "a", "b", "c", "d")]
+    contents = {uris[0]: listed(*uris[1:4], under=("Where to go",))}
+    told = {uri: Navigation(()) for uri in uris}
+    assert shape(section_tree(uris, contents, told)) == ["index.html", "a", "b", "c", "d"]
+    assert len(section_tree(uris, contents).sections) == 1
+
+
 def test_pages_that_stand_above_each_other_are_all_there():
     uris = [f"https://h/{name}" for name in "abcd"]
     turned = {uri: Navigation((Crumb("x", uris[n - 1]),)) for n, uri in enumerate(uris)}

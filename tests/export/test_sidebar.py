@@ -83,3 +83,11 @@ def test_a_part_of_a_site_leads_back_to_it():
 def test_the_tree_reads_sections_where_they_stand():
     bar = sidebar(entry("index"), entry("a", parts(2)), entry("b"))
     assert list(bar.reading()) == ["index.md", "a.md", "p0.md", "p1.md", "b.md"]
+
+
+def test_members_do_not_repeat_the_name_of_their_class():
+    inner = entry("p.Frame.str", [entry("p.Frame.str.cut"), entry("other")])
+    bar = sidebar(entry("p.Frame", [entry("p.Frame.merge"), inner, entry("p.Framed")]))
+    shown = bar.of("other.md", "other.html")
+    titles = re.findall(r">([^<>]+)</a>", shown)
+    assert titles == ["p.Frame", "merge", "str", "cut", "other", "p.Framed"]

@@ -95,18 +95,23 @@ class Sidebar:
         if nav and "list" in nav[0]:
             self._root.listing = address(nav[0]["list"]) or ""
 
-    def _read(self, nav: Sequence[Mapping[str, Any]], over: _Entry) -> Iterator[_Entry]:
+    def _read(
+        self, nav: Sequence[Mapping[str, Any]], over: _Entry, prefix: str = ""
+    ) -> Iterator[_Entry]:
         for item in nav:
             path = str(item["path"])
             url = self._address(path)
             if url is None:
                 continue
-            entry = _Entry(str(item["title"]), url, over=over, ends=path == BROWSE)
+            # members of a class need not repeat its name
+            title = str(item["title"])
+            short = title.removeprefix(f"{prefix}.") if prefix else title
+            entry = _Entry(short, url, over=over, ends=path == BROWSE)
             self._entries.setdefault(path, entry)
             if children := item.get("children"):
                 listed = str(item.get("list", ""))
                 entry.listing = (self._address(listed) if listed else "") or url
-                entry.children = list(self._read(children, entry))
+                entry.children = list(self._read(children, entry, title))
                 self._entries.setdefault(listed or path, entry)
             yield entry
 

@@ -227,6 +227,8 @@ class _Tree:
         if uri is None:
             return key[:-2] if key[-2:-1] == (_NAME,) else self._folder(key[:-1])
         told = self._navigation.get(uri)
+        if told is not None and told.breadcrumbs == ():
+            return self._top  # it is said to stand there
         found = None if told is None else self._by_breadcrumbs(uri, told)
         if found is None:
             folder = self._folders[uri]
