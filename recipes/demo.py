@@ -1,4 +1,4 @@
-"""The demonstration behind `make demo`: build the quickstart recipe, ask three questions.
+"""The demonstration behind `make demo`: build the quickstart recipe, ask its golden questions.
 
 kbkit's own documentation is built by MkDocs and served on loopback for the occasion; the other
 source is the API of the installed pandas. Nothing is fetched from anywhere else.
@@ -13,18 +13,15 @@ import time
 from pathlib import Path
 
 import kbkit
+from kbkit.feedback.evaluation_set import is_page
+from kbkit.recipes import Question, golden_questions, load_recipe
 from kbkit.testing import serve_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "build" / "demo" / "docs"
 WORKSPACE = ROOT / "build" / "demo" / "kb"
+RECIPE = ROOT / "recipes" / "quickstart.yaml"
 PORT = 8713  # the one that recipes/quickstart.yaml crawls
-
-QUESTIONS = (
-    "How do I combine two data frames on a key column?",
-    "What happens when a build is killed half way?",
-    "read an Excel sheet into a table",
-)
 
 
 def main() -> None:
@@ -38,18 +35,45 @@ def main() -> None:
         sys.exit(f"demo: MkDocs cannot build the documentation:\n{done.stderr}")
     print("Building recipes/quickstart.yaml: crawl, chunk, embed, index, export ...", flush=True)
     with serve_folder(DOCS, PORT), kbkit.open(WORKSPACE) as workspace:
-        report = kbkit.build(ROOT / "recipes" / "quickstart.yaml", workspace)
+        report = kbkit.build(RECIPE, workspace)
         for label, value in report.lines():
             print(f"  {label:10} {value}")
-        for question in QUESTIONS:
-            hits = workspace["quickstart"].search(question, limit=3)
-            print(f"\n{question}  ({hits.seconds * 1000:.0f} ms)")
-            for hit in hits:
-                print(f"  {hit.score:.2f}  {hit.title}  <{hit.url}>")
-                print(f"        {hit.snippet[:140]}")
+        ask(workspace["quickstart"])
     print(f"\nDone in {time.perf_counter() - start:.0f} s. To read and search the site:")
     print(f"  {_shown(sys.executable)} -m kbkit.cli serve-site {_shown(report.site)}")
     print("To search in Jupyter: make lab")
+
+
+def ask(kb: kbkit.KnowledgeBase) -> None:
+    """Ask the golden questions, and say of each answer whether it is right.
+
+    They were labelled by reading, so a wrong answer is kept and shown as one.
+    """
+    right = 0
+    questions = golden_questions(load_recipe(RECIPE))
+    for question in questions:
+        hits = kb.search(question.question, limit=10)
+        pages = list(dict.fromkeys(hit.uri for hit in hits))
+        places = [place for place, uri in enumerate(pages, 1) if is_relevant(uri, question)]
+        right += places[:1] == [1]
+        if places[:1] == [1]:
+            told = "right"
+        elif places:
+            told = f"wrong; the right page is number {places[0]}"
+        else:
+            told = "wrong; the right page is not among the first ten hits"
+        print(f"\n{question.question}  ({hits.seconds * 1000:.0f} ms)  {told}")
+        best = next((hit for hit in hits if is_relevant(hit.uri, question)), None)
+        for mark, hit in ((" ", hits[0] if hits else None), (">", best)):
+            if hit is not None and (mark == " " or best is not hits[0]):
+                print(f"{mark} {hit.title}  <{hit.url}>")
+                print(f"      {' '.join(hit.snippet.split())[:140]}")
+    print(f"\n{right} of {len(questions)} first answers are right.")
+
+
+def is_relevant(uri: str, question: Question) -> bool:
+    """Whether a page is one that answers a question."""
+    return any(is_page(uri, page) for page in question.relevant)
 
 
 def _shown(path: Path | str | None) -> str:

@@ -27,18 +27,17 @@ class DocumentType(StrEnum):
 
 
 def telling_types(counts: Mapping[str, int]) -> tuple[str, ...]:
-    """The types by which it is worth to tell documents apart.
+    """The types that are worth showing.
 
     Args:
         counts: Number of documents of each type, as `KnowledgeBaseInfo.document_types`.
 
     Returns:
-        The types that are known, the commonest first; none where most documents are ``other`` or
-        all are of one type.
+        The types that are known, the commonest first; none where most documents are ``other``.
     """
     other = counts.get(DocumentType.OTHER, 0)
     known = {kind: number for kind, number in counts.items() if kind != DocumentType.OTHER}
-    if len(known) + bool(other) < 2 or other * 2 > sum(counts.values()):
+    if other * 2 > sum(counts.values()):
         return ()
     return tuple(sorted(known, key=lambda kind: (-known[kind], kind)))
 

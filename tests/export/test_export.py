@@ -13,7 +13,7 @@ from kbkit.errors import ConflictError, ExportError
 from kbkit.export import Facts, export_pages
 from kbkit.export.facts import ExampleQuestion, Related
 from kbkit.export.manifest import MANIFEST, Manifest
-from kbkit.models import DocumentState
+from kbkit.models import DocumentState, DocumentType
 from kbkit.recipes import SiteSpec
 
 SITE = SiteSpec()
@@ -62,6 +62,11 @@ def test_the_figures_have_a_page_of_their_own(tmp_path, document, info):
     for shown in ("| Documents | [8]", "3,210", "| Sections | 2 |", "8 [reference]",
                   "crawl, package", "| Fetched | 2026-11-21 |", ".svg)"):  # fmt: skip
         assert shown in figures
+    untold = [replace(document(f"https://h/{n}", title=f"{n}"), document_type=DocumentType.OTHER)
+              for n in range(9)]  # fmt: skip
+    export_pages(info(documents=17), [*pages, *untold], tmp_path, SITE)
+    assert "| Types" not in (tmp_path / "figures.md").read_text("utf-8")
+    export_pages(info(description="All of it", documents=8), pages, tmp_path, SITE)
     home = (tmp_path / "index.md").read_text("utf-8")
     assert "All of it" in home
     assert "[figures](figures.md)" in home

@@ -63,6 +63,11 @@ def test_age_and_state_of_the_document_are_told():
     assert state["link"] == "https://example.org/page#here"
 
 
+def test_a_type_that_says_nothing_is_no_badge():
+    state = drawn(make_hit(document_type=DocumentType.OTHER))
+    assert state["badges"] == []
+
+
 def test_a_first_heading_that_repeats_the_title_is_left_out():
     assert drawn(make_hit(heading_path=("A page", "Part")))["path"] == "Part"
 

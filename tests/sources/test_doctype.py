@@ -133,7 +133,7 @@ def test_labels_are_of_two_hundred_pages_of_six_sites_and_more():
 def test_types_are_shown_where_they_tell_something():
     assert telling_types({"other": 3, "manual": 5, "reference": 9}) == ("reference", "manual")
     assert telling_types({"other": 9, "manual": 5}) == ()
-    assert telling_types({"manual": 5}) == ()
+    assert telling_types({"manual": 5}) == ("manual",)
     assert telling_types({}) == ()
     assert telling_types({"manual": 2, "faq": 2}) == ("faq", "manual")
     assert telling_types({"other": 5, "manual": 5}) == ("manual",)

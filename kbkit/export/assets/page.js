@@ -115,7 +115,8 @@
     const parts = [element("h2", "", [link])];
     if (hit.heading) parts.push(element("p", "kb-path", marked(hit.headingParts)));
     parts.push(element("p", "kb-snippet", marked(hit.snippet)));
-    const about = [hit.kbTitle, hit.kind.replaceAll("_", " ")];
+    const about = [hit.kbTitle];
+    if (hit.kind !== "other") about.push(hit.kind.replaceAll("_", " "));
     if (hit.day) about.push(`fetched ${new Date(hit.day * DAY).toISOString().slice(0, 10)}`);
     if (hit.stale) about.push("may be out of date");
     if (hit.rating) about.push(`rated ${hit.rating.toFixed(1)} of 5`);

@@ -10,7 +10,7 @@ from kbkit.export.pages.elements import breadcrumbs, front_matter, pluralize
 from kbkit.export.pages.links import relative
 from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, Outline
 from kbkit.markdown.disarming import escape
-from kbkit.models import KnowledgeBaseInfo
+from kbkit.models import KnowledgeBaseInfo, telling_types
 
 
 def figures_page(info: KnowledgeBaseInfo, outline: Outline, pictures: Sequence[str]) -> str:
@@ -37,9 +37,10 @@ def _table(info: KnowledgeBaseInfo, outline: Outline) -> list[str]:
         ("Documents", f"[{len(found):,}]({BROWSE})"),
         ("Chunks", f"{info.chunks:,}"),
         ("Sections", f"{len(outline.section_paths) - 1:,}"),
-        ("Types", _types(outline)),
         ("Sources", f"[{escape(', '.join(info.source_types)) or 'none'}]({ABOUT})"),
     ]
+    if types := _types(outline):
+        rows.insert(3, ("Types", types))
     if stale:
         rows.append(("Not reached lately", pluralize(stale)))
     if outline.facts.ratings:
@@ -53,9 +54,10 @@ def _table(info: KnowledgeBaseInfo, outline: Outline) -> list[str]:
 
 
 def _types(outline: Outline) -> str:
+    """The types, where these tell documents apart."""
     counts = Counter(entry.document_type for entry in outline.entries.values())
     return ", ".join(
-        f"{number:,} [{escape(kind.replace('_', ' '))}]"
+        f"{counts[kind]:,} [{escape(kind.replace('_', ' '))}]"
         f"({relative(outline.type_paths[kind], FIGURES)})"
-        for kind, number in sorted(counts.items())
+        for kind in telling_types(counts)
     )

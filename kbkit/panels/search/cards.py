@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from kbkit.models import Chunk, DocumentState, Hit
+from kbkit.models import Chunk, DocumentState, DocumentType, Hit
 from kbkit.panels import passages, render
 from kbkit.panels.search.highlighting import Highlighter
 from kbkit.panels.search.rating_summary import RatingSummary
@@ -146,7 +146,9 @@ def ago(then: datetime, now: datetime) -> str:
 
 
 def _badges(hit: Hit, *, kb: bool) -> Sequence[dict[str, str]]:
-    badges = [("type", hit.document_type.value.replace("_", " "))]
+    badges = []
+    if hit.document_type is not DocumentType.OTHER:
+        badges.append(("type", hit.document_type.value.replace("_", " ")))
     if kb:
         badges.append(("kb", render.plain(hit.kb, 63)))
     if hit.state is not DocumentState.CURRENT:
