@@ -243,7 +243,7 @@ def print_hits(hits: Hits) -> None:
             line = Text("    " + plain(hit.description), style="dim")
             terminal.print(line, no_wrap=True, overflow="ellipsis")
         for shown in plain_lines(hit.snippet):
-            terminal.print(Padding(Text(shown), (0, 0, 0, 4)))
+            terminal.print(Padding(Text(shown), (0, 0, 0, 4), expand=False))
     say_notes(hits.notes)
     say(f"{len(hits)} hits in {hits.seconds * 1000:.0f} ms")
 
