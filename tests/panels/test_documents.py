@@ -194,6 +194,13 @@ def test_deletion_is_confirmed(kb):
     assert shown(panel)["title"] == ""
     assert status(panel) == "Deleted: “CSV”"
     assert "CSV" not in [document.title for document in kb.documents.list()]
+    assert panel.editor._undo.layout.display is None
+    panel.editor.restore_button.click()
+    assert status(panel) == "Brought back: “CSV”"
+    assert panel.document.title == "CSV"
+    assert shown(panel)["title"] == "CSV"
+    assert "CSV" in [document.title for document in kb.documents.list()]
+    assert panel.editor._undo.layout.display == "none"
 
 
 def test_panels_stay_in_step(scratch):

@@ -246,3 +246,36 @@ def test_only_some_problems_are_shown():
     many = [Problem(f"u{n}", "r") for n in range(500)]
     assert problems(many, many).count("<li>") == MOST_PROBLEMS + 1
     assert "900 more" in problems(many, many)
+
+
+def test_sources_are_listed_switched_off_and_removed(scratch, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text(f"# {name}\n\nText of {name}.\n")
+    panel = IngestPanel(scratch, base=tmp_path)
+    panel.kb_box.value = "kept"
+    assert panel.kept.layout.display == "none"
+    for name in ("one", "two"):
+        fill(panel, "files", path=name)
+        panel.start_button.click()
+        panel.wait()
+    kb = scratch["kept"]
+    assert kb.spec.embedding.type == "static"
+    labels = [label for label, _ in panel.kept.choice.options]
+    assert labels == ["Files: one (1 documents)", "Files: two (1 documents)"]
+    panel.kept.choice.value = kb.sources["two"].id
+    panel.kept.switch_button.click()
+    assert not kb.sources["two"].enabled
+    assert "two is not read any more" in status(panel)
+    assert panel.kept.switch_button.description == "Enable"
+    panel.kept.switch_button.click()
+    assert kb.sources["two"].enabled
+    panel.kept.keep_box.value = False
+    panel.kept.remove_button.click()
+    assert [source.location for source in kb.sources] == ["one"]
+    assert [document.title for document in kb.documents] == ["one"]
+    panel.kept.keep_box.value = True
+    panel.kept.remove_button.click()
+    assert len(kb.sources) == 0
+    assert len(kb.documents) == 1
+    assert panel.kept.layout.display == "none"

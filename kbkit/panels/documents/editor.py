@@ -45,6 +45,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         tags_box: Its tags, separated by commas.
         outline_box: Whether it is divided into the passages that search reads.
         delete_button: Asks whether to delete it; `confirm_button` does so, `keep_button` does not.
+        restore_button: Brings back what was deleted last.
     """
 
     def __init__(
@@ -87,18 +88,24 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         self.outline_box = toggle("Passages", tooltip="Show the passages that search reads")
         self.outline_box.observe(self._on_outline, "value")
         self.delete_button = button("Delete…", "Delete this document", self._ask)
-        self.confirm_button = button("Delete it", "It cannot be undone", self.delete)
+        self.confirm_button = button("Delete it", "Put it into the trash", self.delete)
         self.keep_button = button("Keep it", "Delete nothing", self._keep)
         self._question = widgets.HTML()
         self._confirm = widgets.HBox([self._question, self.confirm_button, self.keep_button])
         self._confirm.add_class("kbkit-confirm")
+        self.restore_button = button("Undo", "Bring it back, with its ratings", self.restore)
+        self._deleted: list[tuple[KnowledgeBase, Document]] = []
+        self._said = widgets.HTML()
+        self._undo = widgets.HBox([self._said, self.restore_button])
+        self._undo.add_class("kbkit-confirm")
         self._labels = row(
             self.type_box, self.tags_box, self.outline_box, back_button, self.delete_button
         )
         self._view = DocumentView(
             {"follow": self._follow, "rate": self._rate, "undo": self._undo_rating}
         )
-        super().__init__([self._labels, self._confirm, self._view])
+        super().__init__([self._labels, self._confirm, self._undo, self._view])
+        self._show_deleted()
         self.show(None, self._renderer)
 
     def show(self, document: Document | None, renderer: DocumentRenderer, anchor: str = "") -> None:
@@ -149,15 +156,37 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         }
 
     def delete(self) -> None:
-        """Delete the document with its passages; its ratings stay."""
+        """Put the document into the trash; `restore` brings it back."""
         document = self.document
         if document is None:
             return
         with self._panel.shown_errors():
-            self._find().documents.delete(document.id)
+            kb = self._find()
+            kb.documents.delete(document.id)
+            self._deleted.append((kb, document))
+            self._show_deleted()
             self.show(None, self._renderer)
             self._on_change("documents")
             self._panel.say(f"Deleted: “{render.plain(document.title, 80)}”")
+
+    def restore(self) -> None:
+        """Bring back the document that was deleted last, and show it."""
+        if not self._deleted:
+            return
+        with self._panel.shown_errors():
+            kb, document = self._deleted.pop()
+            self._show_deleted()
+            kb.documents.restore(document.id)
+            if kb.id == self._find().id:
+                self.show(kb.documents[document.id], self._renderer)
+            self._on_change("documents")
+            self._panel.say(f"Brought back: “{render.plain(document.title, 80)}”")
+
+    def _show_deleted(self) -> None:
+        show(self._undo, visible=bool(self._deleted))
+        if self._deleted:
+            title = escape(render.plain(self._deleted[-1][1].title, 80))
+            self._said.value = f"Deleted <bdi>“{title}”</bdi>."
 
     # Labels
 
@@ -202,7 +231,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         if self.document is not None:
             title = escape(render.plain(self.document.title, 80))
             self._question.value = (
-                f"Delete <bdi>“{title}”</bdi>? A source that still has it may bring it back."
+                f"Delete <bdi>“{title}”</bdi>? It can be brought back until the trash is emptied."
             )
             show(self._confirm, visible=True)
 

@@ -12,8 +12,9 @@ from traitlets import Any, Bunch
 
 from kbkit.errors import ConfigError
 from kbkit.models import IngestReport, Progress
-from kbkit.panels.controls import button, buttons, control, row
+from kbkit.panels.controls import button, buttons, control, row, show
 from kbkit.panels.events import Topic
+from kbkit.panels.ingest.kept_sources import KeptSources
 from kbkit.panels.ingest.report import counts, problems, summary
 from kbkit.panels.ingest.source_form import SourceForm, source_label, source_models
 from kbkit.panels.ingest.uploads import add_files
@@ -54,6 +55,8 @@ class IngestPanel(JobPanel):
         improve_button: Has models embed what static vectors serve meanwhile.
         cancel_button: Ends the work.
         upload: Takes files from the reader's machine.
+        embedding_box: What embeds the chunks of a knowledge base that is made here.
+        kept: The sources of the knowledge base; see `KeptSources`.
     """
 
     report = Any(None, help="What the last work did.")
@@ -91,17 +94,28 @@ class IngestPanel(JobPanel):
             multiple=True,
         )
         self.upload.observe(self._on_upload, "value")
+        self.embedding_box = control(
+            widgets.Dropdown,
+            "Embedder of a new one",
+            options=[("Static vectors: fast", "static"), ("MiniLM: better, slower", "minilm")],
+        )
+        if self.kb_box is None:
+            show(self.embedding_box, visible=False)
+        else:
+            self.kb_box.observe(lambda _change: self._show_kept(), "value")
+        self.kept = KeptSources(self, self._present)
         self._counts = widgets.HTML()
         self._problems = widgets.HTML()
         more = [self.refresh_button, self.improve_button, self.upload]
         self.fill(
             [
-                row(self.kb_box, self.type_box),
+                row(self.kb_box, self.embedding_box, self.type_box),
                 self._form_box,
                 buttons(self.start_button, self.cancel_button, *more),
                 self.status_line,
                 self._counts,
                 self._problems,
+                self.kept,
             ]
         )
         self._show_form()
@@ -196,6 +210,18 @@ class IngestPanel(JobPanel):
     def _update(self, topic: Topic) -> None:
         if topic == "knowledge_bases":
             self._selector.offer()
+        self._show_kept()
+
+    def _present(self) -> KnowledgeBase | None:
+        """The knowledge base that is chosen, if it is there."""
+        workspace, name = self._selector.workspace, self._selector.name
+        if not name or (workspace is not None and name not in workspace):
+            return None
+        return self._selector.find(name)
+
+    def _show_kept(self) -> None:
+        with self.shown_errors():
+            self.kept.refresh()
 
     # Work
 
@@ -234,7 +260,7 @@ class IngestPanel(JobPanel):
 
         def find() -> KnowledgeBase:
             if may_create and workspace is not None and name not in workspace:
-                workspace.create(name)
+                workspace.create(name, embedding=self.embedding_box.value)
                 self.publish("knowledge_bases")
             return self._selector.find(name)
 
@@ -265,6 +291,10 @@ class IngestPanel(JobPanel):
             if not running:
                 self._selector.offer()
         self.form.enable(not running)
+        self.embedding_box.disabled = running
+        self.kept.enable(not running)
+        if not running:
+            self._show_kept()
         super()._set_running(running)
 
     # What is shown
