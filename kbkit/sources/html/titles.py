@@ -108,9 +108,9 @@ def title_block(
     for element in body.iter():
         inside = inside or element is region
         titled = not _TITLE_CLASSES.isdisjoint((element.get("class") or "").split())
+        if inside and element.tag in HEADINGS:
+            return None  # a heading of the content keeps its level, whatever its class
         if inside and not titled and element.tag in _TEXTS:
-            if begun and element.tag in HEADINGS:
-                return None
             begun = True
         if (element.tag != "h1" or begun) and not titled:
             continue

@@ -192,6 +192,11 @@ def test_the_caption_that_says_what_the_page_is_called_leads_it() -> None:
     assert other.title == "Pots"
 
 
+def test_a_heading_of_the_content_keeps_its_level_whatever_its_class() -> None:
+    page = f"<title>Pots</title><body><main><h2 class='title'>Pots</h2><p>{TEXT}</p></main></body>"
+    assert "## Pots" in extract(page, URL, alone=False).content.splitlines()
+
+
 def test_a_trail_that_leads_to_the_page_is_no_content() -> None:
     trail = "<ul><li>Manual</li><li><a href='/c'>Cups</a></li><li>Tea &amp; Cups</li></ul>"
     parts = "<ul><li><a href='/p'>Pots</a></li><li>Tea &amp; Cups</li></ul>"
