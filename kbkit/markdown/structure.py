@@ -129,7 +129,8 @@ def split_anchor(title: str) -> tuple[str, str]:
     if found is None:
         return title, ""
     text = title[:start].rstrip(" \t")
-    return text or title, found[1]
+    # MkDocs takes backslashes in addresses for those of paths
+    return text or title, found[1].replace("\\", "")
 
 
 def without_anchors(text: str) -> str:

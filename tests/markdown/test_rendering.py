@@ -180,3 +180,9 @@ def test_formulas_stay_as_they_are() -> None:
     text = "$a_1 *b* \\\\ c_2$, $x &lt; y$ and $$\\{a\\}_b$$, but *$5* and $6"
     page = html(text)
     assert "$a_1 *b* \\\\ c_2$, $x &lt; y$ and $$\\{a\\}_b$$, but <em>$5</em> and $6" in page
+
+
+def test_anchors_have_no_backslashes() -> None:
+    page = render("## 6.0 Notes {: #\\6.0}\n", lambda _: None)
+    assert page.anchors == {"6.0"}
+    assert 'href="#6.0"' in page.html
