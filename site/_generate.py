@@ -277,14 +277,13 @@ NOTEBOOKS = {
 def gallery() -> str:
     """The recipes that come with kbkit, with what they cost and reach where they were run."""
     found = list_recipes()
-    lines = ["| recipe | reads | documents | seconds | MB | nDCG@10 | Hit@1 | run |"]
-    lines += ["| --- | --- | --- | --- | --- | --- | --- | --- |"]
+    lines = ["| recipe | documents | seconds | MB | nDCG@10 | Hit@1 | run |"]
+    lines += ["| --- | --- | --- | --- | --- | --- | --- |"]
     for recipe in found:
         keys = ("documents", "seconds", "megabytes", "ndcg", "hit1")
         figures = " | ".join(str(recipe.figures.get(key, "")) for key in keys)
         run = recipe.figures.get("run", "not run here")
-        reads = ", ".join(f"`{kind}`" for kind in recipe.sources)
-        lines.append(f"| [{recipe.name}](#{recipe.name}) | {reads} | {figures} | {cell(run)} |")
+        lines.append(f"| [{recipe.name}](#{recipe.name}) | {figures} | {cell(run)} |")
     for recipe in found:
         loaded = load_recipe(recipe.path)
         kind = "pdf" if recipe.name == "pdf" else recipe.sources[0]
@@ -293,7 +292,8 @@ def gallery() -> str:
         address = recipe.address
         where = f"<{address}>" if address.startswith("http") else f"`{address}`"
         terms = f" License of what it reads: {recipe.license}." if recipe.license else ""
-        lines += [f"Starts at {where}.{terms}", ""]
+        kinds = ", ".join(f"`{kind}`" for kind in recipe.sources)
+        lines += [f"Reads {where} ({kinds}).{terms}", ""]
         lines += ["```console", f"$ kbkit recipes copy {recipe.name}"]
         lines += [f"$ kbkit build {recipe.name}.yaml", "```", "", "Golden questions:", ""]
         for question in golden_questions(loaded):
