@@ -51,7 +51,8 @@ _ADMONITIONS = frozenset(
 )
 _NAMES = {"seealso": "See also", "tldr": "TL;DR", "faq": "FAQ", "todo": "To do"}
 _FOLDED = frozenset({"details", "dropdown", "spoiler", "collapse", "toggle"})
-_TITLED = frozenset({"tab", "tab-item", "tabitem", "card", "grid-item-card", "rubric", "topic"})
+_UNNAMED = frozenset({"html", "code-group", "div", "grid", "container", "tab-set", "figure"})
+"""Containers whose argument is no title."""
 _VERSIONS = {
     "versionadded": "New in version", "versionchanged": "Changed in version",
     "versionremoved": "Removed in version", "deprecated": "Deprecated since version",
@@ -239,8 +240,8 @@ class _Unfolding:
             return _quoted(said, inner)
         if kind in _ADMONITIONS or kind in _FOLDED:
             return _quoted(title or _named(options.get("type", kind)), inner)
-        if kind in _TITLED or (title and kind != "code-group"):
-            return [f"**{title}**", "", *inner] if title else inner
+        if title and kind not in _UNNAMED:
+            return [f"**{title}**", "", *inner]
         return inner
 
     def _terms(

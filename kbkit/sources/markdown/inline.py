@@ -34,6 +34,9 @@ _HEADING_ATTRIBUTES = re.compile(r"[ \t]*\{[^{}\n]*\}[ \t]*$")
 _CLOSING_HASHES = re.compile(r"[ \t]+#+[ \t]*$")
 _EMOJI = re.compile(r"(?<![\w:]):(?P<name>[a-z0-9_+-]{1,60}):(?![\w:])")
 _ICON = re.compile(r"(?:material|fontawesome|octicons|simple)-[a-z0-9-]+")
+_ICON_LINK = re.compile(  # nothing is left of it to read
+    rf"\[[ ]*:{_ICON.pattern}:[ ]*\](?:\[[^\[\]\n]*\]|\([^()\n]*\))"
+)
 _MARKED = re.compile(r"(?<![=\w])==(?=[^\s=])([^=\n]{1,300})(?<=\S)==(?![=\w])")
 _KEYS = re.compile(
     r"""(?<![\w+])\+\+((?:[\w-]+|"[^"\n]{1,20}")(?:\+(?:[\w-]+|"[^"\n]{1,20}")){0,5})\+\+(?![\w+])"""
@@ -299,5 +302,6 @@ _MARKS: tuple[tuple[str, re.Pattern[str], _Write], ...] = (
     ("{", _ROLE, _role),
     ("=", _MARKED, lambda found, _: f"**{found[1]}**"),
     ("+", _KEYS, _keys),
+    ("[", _ICON_LINK, lambda _found, _: ""),
     ("[", _NOTE, _reference),
 )

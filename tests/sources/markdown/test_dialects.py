@@ -72,6 +72,8 @@ CASES = {
         ":rocket: 10:30:45 `:rocket:` :no_such: :material-home:{ .lg } x",
         "🚀 10:30:45 `:rocket:` :no_such:  x",
     ),
+    "icons that are links": ("A [:octicons-file-24:][_x]{: .y } [:material-x:](u) b", "A   b"),
+    "html blocks": ("/// html | div.result\nText\n///", "Text"),
     "attribute lists": (
         '![A](a.png){ width="3" } [b](c.md){ .md-button }\n{: .x }\n\n# H { data-toc-label="x" }',
         "![A](a.png) [b](c.md)\n\n# H",
