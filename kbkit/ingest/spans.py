@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _WINDOW = 65_536  # characters that a sentence splitter sees at once, which bounds its memory
 _LEAST_ROOM = 50  # characters; a smaller rest of a chunk is not worth filling
-_SENTENCE = re.compile(r"[.!?…]+[\"')\]’”]*\s+(?![a-z])|[。！？]+[」』”’）]*\s*|\n\s*\n")
+_SENTENCE = re.compile(r"[.!?…]+[\"')\]’”]*\s+(?![a-z]|\{#)|[。！？]+[」』”’）]*\s*|\n\s*\n")
 _CLAUSE = re.compile(r"[,;:]\s+|\n")
 _TEXT = re.compile(r"\S")
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
@@ -152,7 +152,11 @@ def _segments(content: str, structure: Outline, strategy: str) -> Iterator[Span]
 
 
 def _placed(content: str, structure: Outline, start: int, end: int) -> ChunkSpan:
-    """Where a chunk stands: under the last of the headings that it opens with."""
+    """Where a chunk stands: under the last of the headings that it opens with.
+
+    Its anchor is that heading's, or that of a paragraph or item further down, the last that does
+    not begin behind it.
+    """
     headings = structure.headings
     index = bisect_right(headings, start, key=lambda heading: heading.start) - 1
     while (
@@ -163,6 +167,10 @@ def _placed(content: str, structure: Outline, start: int, end: int) -> ChunkSpan
         and not content[headings[index].end : headings[index + 1].start].strip()
     ):
         index += 1
+    anchor = headings[index].anchor if index >= 0 else ""
+    own = bisect_right(structure.anchors, start, key=lambda place: place[0]) - 1
+    if own >= 0 and (index < 0 or structure.anchors[own][0] > headings[index].start):
+        anchor = structure.anchors[own][1]
     pages = structure.pages
     page = bisect_right(pages, start, key=lambda mark: mark[0]) - 1
     while (
@@ -175,7 +183,7 @@ def _placed(content: str, structure: Outline, start: int, end: int) -> ChunkSpan
         start,
         end,
         headings[index].path if index >= 0 else (),
-        headings[index].anchor if index >= 0 else "",
+        anchor,
         pages[page][2] if page >= 0 else None,
     )
 

@@ -114,6 +114,7 @@ _END_OF_NESTED = re.compile(
     re.MULTILINE,
 )
 _DEEPEST = 8
+_TEXT_ANCHOR = re.compile(r"(?<=\S)[ \t]+\{#([^\s{}\"'<>`]{1,200})\}[ \t\r\n]*\Z")
 _LINE_FEED = re.compile(r"\n")
 _BLANK_LINE = re.compile(r"\n[ \t]*(?=\n|\Z)")
 _DASHES = re.compile(r"\n[ ]{0,3}[|:-][ \t|:-]*$", re.MULTILINE)
@@ -330,3 +331,19 @@ def _parsed(text: str, start: int) -> tuple[list[Block], int]:
     if found and found[-1].outermost and found[-1].kind in {Kind.FENCE, Kind.HTML}:
         found[-1] = _reaching(found[-1], text)
     return found, end
+
+
+def text_anchor(block: Block, text: str) -> tuple[str, str]:
+    """What a block holds without the anchor of a paragraph, and that anchor or ``""``.
+
+    Args:
+        block: Any block; only text has such an anchor.
+        text: What it holds.
+    """
+    return without_text_anchor(text) if block.kind is Kind.TEXT else (text, "")
+
+
+def without_text_anchor(text: str) -> tuple[str, str]:
+    """A paragraph's Markdown without the ``{#anchor}`` at its end, and that anchor or ``""``."""
+    found = _TEXT_ANCHOR.search(text) if "{#" in text else None
+    return (text[: found.start()], found[1]) if found else (text, "")

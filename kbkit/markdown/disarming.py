@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from markdown_it.common.utils import unescapeAll
 
-from kbkit.markdown.blocks import Block, Kind, blocks, is_closed, same_breaks
+from kbkit.markdown.blocks import Block, Kind, blocks, is_closed, same_breaks, text_anchor
 from kbkit.markdown.links import DESTINATION
 from kbkit.markdown.structure import split_anchor
 from kbkit.models.plain import plain
@@ -115,8 +115,9 @@ def _disarmed(block: Block, text: str, rewrite: Rewrite, *, demote: bool) -> str
     if block.kind in {Kind.HTML, Kind.FRONT_MATTER}:
         return html_as_text(block, text, escape)
     if block.kind is Kind.TEXT and _ACTIVE.search(text):
+        text, anchor = text_anchor(block, text)
         text = "\n".join(map(_defuse_definition, _disarm(text, rewrite).split("\n")))
-        return _CONTENTS.sub(r"\1\\[", text)
+        return _CONTENTS.sub(r"\1\\[", text) + (f" {{#{anchor}}}" if anchor else "")
     return text
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kbkit.markdown.blocks import Block, Kind, blocks
+from kbkit.markdown.blocks import Block, Kind, blocks, text_anchor
 from kbkit.markdown.plain_text import inline_text
 from kbkit.markdown.structure import split_anchor
 
@@ -39,8 +39,8 @@ def opening_words(markdown: str, *, from_top: bool = False) -> str:
         from_top: It opens its document, so that a heading there needs no search.
 
     Returns:
-        ``""`` where the passage opens with a heading that has an anchor of its own, which leads to
-        it, and where it says nothing.
+        ``""`` where what the passage opens with has an anchor of its own, which leads to it, and
+        where it says nothing.
     """
     text = markdown[:_READ].replace("\0", "")
     first, heading = "", ""
@@ -51,7 +51,10 @@ def opening_words(markdown: str, *, from_top: bool = False) -> str:
                 return ""
             heading = heading or _shortened(inline_text(title))
             continue
-        for line in _lines(block, text[block.start : block.end]):
+        said, anchor = text_anchor(block, text[block.start : block.end])
+        if anchor and not first and not heading:
+            return ""
+        for line in _lines(block, said):
             words = _shortened(line)
             if len(words.split()) >= _ENOUGH or len(words) > LONGEST // 2:
                 return words

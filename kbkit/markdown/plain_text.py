@@ -10,7 +10,7 @@ from functools import lru_cache
 from html import unescape
 from textwrap import dedent
 
-from kbkit.markdown.blocks import Kind, blocks
+from kbkit.markdown.blocks import Kind, blocks, text_anchor
 from kbkit.markdown.links import without_link_targets
 
 _MARKUP = re.compile(r"[`*_\[\\<&]")
@@ -64,6 +64,7 @@ def plain_text(markdown: str, *, lines: bool = False) -> str:
         elif block.kind is Kind.TEXT:
             if block.item or not block.outermost:
                 piece = " ".join(_MARKS.sub("", line) for line in piece.splitlines())
+            piece = text_anchor(block, piece)[0]
             text.append(_one_line(inline_text(" ".join(piece.splitlines()))))
         elif block.kind is not Kind.RULE:
             text += _dedented(piece.splitlines())

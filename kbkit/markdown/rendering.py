@@ -30,6 +30,7 @@ from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
+from kbkit.markdown.blocks import without_text_anchor
 from kbkit.markdown.definition_lists import make_definition_lists
 from kbkit.markdown.links import SAFE_SCHEMES
 from kbkit.markdown.structure import anchors, split_anchor
@@ -53,7 +54,8 @@ _TAGS = {
 }  # fmt: skip
 _ATTRIBUTES = {
     "a": {"href", "title", "rel", "class"},
-    "p": {"class", "data-search-exclude"},
+    "p": {"class", "data-search-exclude", "id"},
+    "li": {"id"},
     "div": {"class"},
     "span": {"class"},
     "nav": {"class", "aria-label", "data-search-exclude"},
@@ -61,6 +63,7 @@ _ATTRIBUTES = {
     "img": {"src", "alt", "loading"},
     **{f"h{level}": {"id"} for level in range(1, 7)},
     "dt": {"id"},
+    "dd": {"id"},
 }
 _STYLES = {f"text-align:{side}" for side in ("left", "right", "center")}
 
@@ -103,7 +106,7 @@ class Rendered:
         plain: The HTML with code as plain text, for search.
         html: The HTML with coloured code, for readers.
         toc: The headings, nested.
-        anchors: Ids of all headings and terms.
+        anchors: Ids of all headings and terms, and of paragraphs and items that have one.
     """
 
     plain: str
@@ -191,11 +194,18 @@ def _with_pictures(children: list[Token], picture: Picture, found: list[str]) ->
 
 
 def _take_anchors(state: StateCore) -> None:
-    """Move ``{#anchor}`` from the end of a heading's text to its id."""
+    """Move ``{#anchor}`` from the end of a heading's or paragraph's text to its id."""
+    around = None
     for token, text in pairwise(state.tokens):
         if token.type == "heading_open":
             text.content, anchor = split_anchor(text.content)
             token.attrSet("id", anchor)
+        elif token.type == "paragraph_open":
+            text.content, anchor = without_text_anchor(text.content)
+            item = around is not None and around.type == "list_item_open"
+            if anchor:
+                (around if item and around else token).attrSet("id", anchor)
+        around = token
 
 
 def _html_as_text(state: StateCore) -> None:
@@ -300,7 +310,7 @@ def _safe_href(href: str, resolve: ResolvePage) -> str | None:
 
 
 def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
-    """Give each heading an id of its own and a link to itself.
+    """Give each heading an id of its own and a link to itself, and ids to what else has one.
 
     Returns:
         The table of contents and all ids.
@@ -327,6 +337,11 @@ def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
             stack.pop()
         (stack[-1]["children"] if stack else toc).append(entry)
         stack.append(entry)
+    for token in tokens:
+        if token.type in {"paragraph_open", "list_item_open"}:
+            proposed = str(token.attrGet("id") or "")
+            if proposed:
+                token.attrSet("id", _unique(proposed, used))
     return toc, used
 
 

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kbkit.markdown.blocks import Block, Kind, blocks
+from kbkit.markdown.blocks import Block, Kind, blocks, text_anchor
 from kbkit.markdown.plain_text import inline_text
 
 LONGEST_TITLE = 200
@@ -44,11 +44,13 @@ class Outline:
         blocks: All of its blocks but page marks, in order.
         headings: Those of no list or quote, in order.
         pages: Start and end of each page mark and the number of the page behind it, in order.
+        anchors: Start and anchor of each paragraph and item of a list that has one, in order.
     """
 
     blocks: Sequence[Block]
     headings: Sequence[Heading]
     pages: Sequence[tuple[int, int, int]]
+    anchors: Sequence[tuple[int, str]]
 
 
 def outline(content: str) -> Outline:
@@ -62,7 +64,12 @@ def outline(content: str) -> Outline:
         else:
             found.append(block)
     pages = pages or list(_form_feeds(content, found))
-    return Outline(found, _named(content, found), pages)
+    held = [
+        (block.start, anchor)
+        for block in found
+        if (anchor := text_anchor(block, content[block.start : block.end])[1])
+    ]
+    return Outline(found, _named(content, found), pages, held)
 
 
 def _form_feeds(content: str, found: Sequence[Block]) -> Iterator[tuple[int, int, int]]:
@@ -134,15 +141,19 @@ def split_anchor(title: str) -> tuple[str, str]:
 
 
 def without_anchors(text: str) -> str:
-    """Markdown whose headings carry no anchors."""
+    """Markdown whose headings, paragraphs and items carry no anchors."""
     if "#" not in text or "}" not in text:
         return text
     parts = []
     end = 0
     for block in blocks(text):
+        said = text[block.start : block.end]
+        bare = text_anchor(block, said)[0]
         if block.kind is Kind.HEADING and split_anchor(block.title)[1]:
+            bare = _ANCHOR.sub("", said, count=1)
+        if bare != said:
             parts.append(text[end : block.start])
-            parts.append(_ANCHOR.sub("", text[block.start : block.end], count=1))
+            parts.append(bare)
             end = block.end
     return "".join((*parts, text[end:]))
 

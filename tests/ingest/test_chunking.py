@@ -254,3 +254,24 @@ def test_the_node_parser_for_pipelines_cuts_the_same():
     assert [(n.start_char_idx, n.end_char_idx, n.metadata["anchor"]) for n in nodes] == [
         (span.start, span.end, span.anchor) for span in spans
     ]
+
+
+def test_a_chunk_has_the_nearest_anchor_before_it() -> None:
+    items = "\n\n".join(f"-   Item {n} {'says more ' * 8}. {{#i{n}}}" for n in range(6))
+    content = f"# Title {{#t}}\n\n{'Words come first. ' * 9}\n\n{items}\n\n## Next {{#n}}\n\nEnd."
+    found = {
+        content[span.start : span.end]: span.anchor
+        for span in chunk(content, DocumentType.MANUAL, ChunkingSpec(size=150))
+    }
+    for text, anchor in found.items():
+        if text.startswith("-   Item"):
+            assert anchor == f"i{text[9]}"
+    assert [anchor for text, anchor in found.items() if "Words" in text] == ["t", "t"]
+    assert list(found.values())[-1] == "n"
+    assert len([text for text in found if text.startswith("-   Item")]) >= 5
+
+
+def test_anchors_are_no_text() -> None:
+    text = "Says it. {#first}\n\n-   An item {#two}\n\n`{#code}` stays {#if}x"
+    said = "Says it.\n\n-   An item\n\n`{#code}` stays {#if}x"
+    assert embedded_text("", (), text) == said

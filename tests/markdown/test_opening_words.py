@@ -24,6 +24,8 @@ from kbkit.markdown.opening_words import LONGEST, opening_words
         ("| a | the second of the cells |\n|---|---|\n| b | c |", "the second of the cells"),
         ("thin\u2009spaces are\xa0kept as they are", "thin\u2009spaces are\xa0kept as they are"),
         ("\0\nNothing of it fails", "Nothing of it fails"),
+        ("Words and more of them. {#said}", ""),
+        ("-   One that has more. {#one}\n-   Two", ""),
     ],
 )
 def test_words_are_of_one_block_and_as_the_page_shows_them(markdown, words):

@@ -50,7 +50,7 @@ def test_nothing_active_comes_out(markdown):
 def test_only_known_tags_come_out(markdown):
     known = {"p", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code",
              "em", "strong", "s", "hr", "br", "table", "thead", "tbody", "tr", "th", "td", "a",
-             "div", "span"}  # fmt: skip
+             "div", "span", "nav"}  # fmt: skip
     assert set(re.findall(r"</?([a-zA-Z0-9]+)", html(markdown))) <= known
 
 
@@ -186,3 +186,27 @@ def test_anchors_have_no_backslashes() -> None:
     page = render("## 6.0 Notes {: #\\6.0}\n", lambda _: None)
     assert page.anchors == {"6.0"}
     assert 'href="#6.0"' in page.html
+
+
+def test_paragraphs_and_items_have_ids() -> None:
+    text = (
+        "# Pan {#pan}\n\nSaid. {#said}\n\n-   One {#one}\n-   Two\n\n> Quoted {#quoted}\n\n"
+        "In the way {#pan}\n\nNot `{#it}`\n\nTheirs {#__x}\n\n1.  **--all**: Each. {#all}\n"
+    )
+    shown = html(text)
+    assert '<p id="said">Said.</p>' in shown
+    assert '<li id="one">One</li>' in shown
+    assert "<li>Two</li>" in shown
+    assert '<p id="quoted">Quoted</p>' in shown
+    assert '<p id="pan_2">In the way</p>' in shown
+    assert "<p>Not <code>{#it}</code></p>" in shown
+    assert '<p id="anchor-x">Theirs</p>' in shown
+    assert '<li id="all">' in shown
+    listed = render("# Pan\n\nMeta\n\n-   **--all**: Each. {#each}\n", str, document=True)
+    assert '<dd id="each">Each.</dd>' in listed.html
+    assert "each" in listed.anchors
+
+
+def test_anchors_of_text_are_prepared_as_anchors() -> None:
+    prepared = prepare("# T\n\nSaid *so* {#said}\n\nNot {# it}", title="T", rewrite=lambda x: x)
+    assert prepared.text == "Said *so* {#said}\n\nNot &#123;# it}"

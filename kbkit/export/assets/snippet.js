@@ -70,16 +70,16 @@ function snippet(lines, matches, length = LENGTH) {
 /**
  * How a text begins and ends, by which `passage.js` finds it.
  *
- * @param {string} text  with single spaces
+ * @param {string} text
  */
 function ends(text) {
   const parts = [text];
   if (text.length > 2 * END) {
     const [first, last] = [text.slice(0, END), text.slice(-END)];
-    parts.splice(0, 1, first.replace(/ [^ ]*$/u, ""), last.replace(/^[^ ]* /u, ""));
+    parts.splice(0, 1, first.replace(/\s\S*$/u, ""), last.replace(/^\S*\s/u, ""));
   }
   // halves of letters cannot stand in an address
-  return parts.map((part) => part.replace(/…|\p{Cs}/gu, " ")).join("…");
+  return parts.map((part) => part.replace(/…|\s|\p{Cs}/gu, " ")).join("…");
 }
 
 /**

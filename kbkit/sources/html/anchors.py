@@ -70,6 +70,22 @@ def anchor(element: Element, own: dict[Element, str]) -> str:
     return valid_anchor(found) or _around(element)
 
 
+def opening_anchor(element: Element) -> str:
+    """The fragment that leads to a paragraph or an item of a list, or ``""``.
+
+    Its own id, or that of an element that it opens with.
+    """
+    found = valid_anchor(element.get("id") or "")
+    inner = element
+    while not found and not (inner.text or "").strip() and len(inner):
+        inner = inner[0]
+        if inner.tag not in ("a", "span", "p", "dfn", "b", "strong", "code"):
+            break
+        name = inner.get("name") if inner.tag == "a" else ""
+        found = valid_anchor(inner.get("id") or name or "")
+    return found
+
+
 def _around(element: Element) -> str:
     nearest = ""
     for _ in range(3):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from kbkit.markdown.blocks import without_text_anchor
 from kbkit.markdown.writing import (
     code_span,
     escape,
@@ -21,7 +22,7 @@ from kbkit.markdown.writing import (
     quote,
 )
 from kbkit.sources.html.admonitions import ADMONITIONS, admonition_title, only_child
-from kbkit.sources.html.anchors import anchor
+from kbkit.sources.html.anchors import anchor, opening_anchor
 from kbkit.sources.html.code import broken_code, code_text, language, lines_of_code, pops_up
 from kbkit.sources.html.dom import (
     BLOCKS,
@@ -35,6 +36,7 @@ from kbkit.sources.html.dom import (
 from kbkit.sources.html.inline import InlineWriter
 from kbkit.sources.html.tables import grid, pipe_table
 
+_NO_PARAGRAPH = re.compile(r"`{3}|[|>]|#{1,6} |-   |\d+\. |\$\$|---$|.*\}$", re.DOTALL)
 _NOTE_LISTS = frozenset({"footnote", "citation"})
 _API_LISTS = frozenset(
     str.split("""
@@ -73,6 +75,7 @@ class MarkdownWriter:
             "table": self._table,
             "blockquote": self._quotation,
             "hr": lambda _element: ["---"],
+            "p": self._anchored,
         }
 
     def write(self, region: Element) -> str:
@@ -125,6 +128,14 @@ class MarkdownWriter:
         if not ADMONITIONS.isdisjoint(names) and len(element.findall("dt")) <= 1:
             return self._admonition(element)
         return self._writers.get(tag, self._blocks)(element)
+
+    def _anchored(self, element: Element) -> list[str]:
+        """A paragraph or an item with its anchor at the end of its first paragraph."""
+        blocks = self._blocks(element)
+        place = opening_anchor(element)
+        if place and blocks and not _NO_PARAGRAPH.match(blocks[0]):
+            blocks[0] += f" {{#{place}}}"
+        return blocks
 
     def _quotation(self, element: Element) -> list[str]:
         inner = self._blocks(element)
@@ -182,7 +193,7 @@ class MarkdownWriter:
                 nested = "\n".join(self._list(child))
                 items[-1] += "\n" + indent(nested, "    ")
                 continue
-            blocks = self._blocks(child) if child.tag == "li" else self._block(child)
+            blocks = self._anchored(child) if child.tag == "li" else self._block(child)
             if not blocks:
                 continue
             if re.match(r"`{3}|[|>#]", blocks[0]):
@@ -310,7 +321,8 @@ class MarkdownWriter:
             elif code is not None:
                 pieces.append(" ".join(code_span(line) for line in code if line.strip()))
             else:
-                text = re.sub(r"(?m)^\s*-   ", "• ", block)
+                lines = without_text_anchor(block)[0]  # which a cell cannot have
+                text = re.sub(r"(?m)^\s*-   ", "• ", lines)
                 pieces.append(" ".join(text.split()))
         return " ".join(piece for piece in pieces if piece), behind
 

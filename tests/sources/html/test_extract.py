@@ -402,3 +402,21 @@ def test_what_real_manuals_keep(name: str) -> None:
             str(fidelity),
             fidelity.lost[kind][:5],
         )
+
+
+def test_anchors_of_paragraphs_items_and_definitions_are_kept() -> None:
+    text = markdown(
+        "<p id='first'>It is a pan.</p>"
+        "<ul><li id='one'>One item.</li><li><a name='two'></a>Two of them.</li>"
+        "<li><p id='three'>Three.</p><p>More.</p></li><li id='deep'><ul><li>In it.</li></ul></li>"
+        "</ul><dl><dt>--apple</dt><dd><p id='apple'>Stirs.</p></dd></dl>"
+        "<table><tr><th>a</th><td><p id='cell'>b</p></td></tr></table>"
+        "<p id='not one'>Bad.</p><p>Literal {#nothing}</p>"
+    )
+    assert "It is a pan. {#first}\n" in text
+    assert "-   One item. {#one}\n" in text
+    assert "-   Two of them. {#two}\n" in text
+    assert "-   Three. {#three}\n\n    More.\n" in text
+    assert "-   **--apple**: Stirs. {#apple}\n" in text
+    assert text.count("{#") == 6  # none in the table, none for a list, and none for a bad id
+    assert "Literal \\{#nothing}" in text

@@ -13,6 +13,7 @@ from kbkit.sources.html.fidelity.runs import squashed, words
 
 _FENCE = re.compile(r"^((?:> ?| )*)(`{3,})[\w+#.-]*$")
 _HEADING = re.compile(r"^(?:> ?| |-   |\d+\. )*(#{1,6}) (.*?)(?: \{#([^}\s]+)\})?$")
+_ANCHOR = re.compile(r" \{#[^}\s]+\}$")
 _RULE = re.compile(r"^[> ]*\|( --- \|)+$")
 # possessive, since backticks can be taken in two ways and a long line would be tried in all
 _LINK = re.compile(r"(!?)\[((?:`[^`]*`|[^\[\]\\`]|\\.|`|\[[^\[\]]*\])*+)\]\(([^()\s]*)\)")
@@ -78,6 +79,7 @@ def written(markdown: str, *, links_last: bool = False) -> Written:
 def _read_line(line: str, found: Written) -> None:
     if heading := _HEADING.match(line):
         line = heading[2]
+    line = _ANCHOR.sub("", line)
     found.links.update(_links(line))
     found.spans.update(span for _, span in _SPAN.findall(line))
     plain = _plain(line if heading else _NUMBER.sub(r"\1", line))
