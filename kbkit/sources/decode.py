@@ -45,6 +45,10 @@ _MOST_ODD = 0.02
 """Largest share of the characters of a text that are none: unassigned, private, control."""
 _FEWEST_LETTERS = {1: 8, 2: 4}
 """Letters of another alphabet that make its charset credible, by bytes of each."""
+_DOS = "cp850"
+_DOS_LETTERS = re.compile(rb"(?<=[a-z])[\x81\x82\x84\x94](?=[a-z])")
+"""``ü``, ``é``, ``ä``, ``ö`` of DOS, which no detector of browsers knows; Windows has quotation
+marks there, which do not stand within words."""
 _FEWEST_ACCENTS = 2
 """Letters with accents that make another charset of the Latin alphabet credible."""
 _MULTIPLE = frozenset({"shift_jis", "cp932", "euc_jp", "iso2022_jp", "gb18030", "gbk", "big5",
@@ -178,7 +182,7 @@ def _try(body: bytes, name: str) -> str | None:
 
 def _guessed(body: bytes) -> Decoded:
     """The text by the charset that a detector finds, unless Windows-1252 is as likely."""
-    name = _detected(body)
+    name = _DOS if len(_DOS_LETTERS.findall(body)) >= _FEWEST_ACCENTS else _detected(body)
     # the five bytes that Windows-1252 leaves out are controls in Latin-1, as browsers have them
     western = "".join(
         part.decode(_WESTERN, errors="replace") if number % 2 == 0 else part.decode("latin-1")

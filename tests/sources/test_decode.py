@@ -27,7 +27,7 @@ LONG = {
     "german": (
         "Die Größe der Datei lässt sich ändern. Für jede Änderung wird eine Sicherung angelegt, "
         "die später gelöscht werden muß.",
-        ["cp1252"],
+        ["cp1252", "cp850"],
     ),
     "spanish": (
         "La contraseña caducará mañana. Añada otra dirección y pulse «Guardar» según la opción.",
