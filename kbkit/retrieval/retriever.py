@@ -162,6 +162,10 @@ class Retriever:
 
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
         """Chunks with their documents, by ``seq``; those that have gone meanwhile are missing."""
+        try:
+            self._state()
+        except NotFoundError:  # deleted meanwhile: the trash has its chunks still
+            return {}
         return self.stores.database.chunks(seqs)
 
     def _state(self) -> _State:
