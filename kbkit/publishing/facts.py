@@ -52,7 +52,8 @@ def _examples(
     """Questions with the documents that answer them, which they name by ends of URIs."""
     if not questions:
         return []
-    uris = sorted(reading.uris_of(transaction, snapshot.document_ids).values())
+    uris = list(reading.uris_of(transaction, snapshot.document_ids).values())
+    uris.sort(key=lambda uri: (len(uri), uri))  # what is named by its end is rather near the top
     return [
         ExampleQuestion(
             question.question,

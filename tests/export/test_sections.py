@@ -136,6 +136,36 @@ def test_what_is_said_to_stand_on_top_is_not_divided_by_headings():
     assert len(section_tree(uris, contents).sections) == 1
 
 
+def test_breadcrumbs_of_several_sources_begin_with_their_own_front_page():
+    site = "https://h/en/"
+    front = Crumb("Home", f"{site}index.html")
+    told = {
+        f"{site}index.html": Navigation(()),
+        f"{site}a": Navigation(()),
+        f"{site}b": Navigation((front, Crumb("Part"))),
+        f"{site}deep/c": Navigation((Crumb("Part"),)),
+        f"{site}deep/d": Navigation((Crumb("Part"),)),
+        f"{site}e": Navigation((front,)),
+    }
+    uris = [*told, *(f"python:p.f{n}" for n in range(3))]
+    root = section_tree(uris, {}, told, {front.uri: "The site"})
+    assert shape(root) == [
+        ("The site", ["a", ("Part", ["b", "c", "d"]), "e"]),
+        ("p", ["python:p.f0", "python:p.f1", "python:p.f2"]),
+    ]
+
+
+def test_a_chain_that_is_broken_stands_where_any_of_it_is_named():
+    uris = [f"https://h/{name}" for name in ("index.html", "a1", "a2", "n0", "n1")]
+    told = {
+        "https://h/n0": Navigation(None, "https://h/n1"),
+        "https://h/n1": Navigation(None, "https://h/missing"),
+        "https://h/a1": Navigation(None, "https://h/a2"),
+    }
+    contents = {uris[0]: listed("https://h/n1", "https://h/a1", "https://h/n0")}
+    assert shape(section_tree(uris, contents, told)) == ["index.html", "n0", "n1", "a1", "a2"]
+
+
 def test_pages_that_stand_above_each_other_are_all_there():
     uris = [f"https://h/{name}" for name in "abcd"]
     turned = {uri: Navigation((Crumb("x", uris[n - 1]),)) for n, uri in enumerate(uris)}

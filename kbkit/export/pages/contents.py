@@ -185,14 +185,20 @@ class ReadingOrder:
 
     def _chained(self, following: Mapping[str, str]) -> Iterable[str]:
         """Documents in the order in which they follow each other, a chain behind the other."""
-        seen: dict[str, None] = {}
         targets = set(following.values())
-        heads = [uri for uri in following if uri not in targets]
-        heads.sort(key=lambda uri: (self._from_top(uri), uri))
+        heads = sorted(uri for uri in following if uri not in targets)
+        seen: set[str] = set()
+        chains: list[list[str]] = []
         # what is left after the heads goes round in circles
         for head in (*heads, *sorted(following)):
+            chain = []
             uri = head
             while uri and uri not in seen:
-                seen[uri] = None
+                seen.add(uri)
+                chain.append(uri)
                 uri = following.get(uri, "")
-        return seen
+            if chain:
+                chains.append(chain)
+        # a chain may break where a page is missing; it stands where any of it is named first
+        chains.sort(key=lambda chain: min(map(self._from_top, chain)))
+        return [uri for chain in chains for uri in chain]

@@ -174,6 +174,11 @@ class _Tree:
             self._pages[own] = uri
             self._keys[uri] = own
         self._folders = {uri: self._folder(folders) for uri, (folders, _) in places.items()}
+        # where each source begins: breadcrumbs start there
+        several: dict[Key, list[Key]] = defaultdict(list)
+        for folders, _ in places.values():
+            several[folders[:1]].append(folders)
+        self._starts = {first: self._folder(_common(same)) for first, same in several.items()}
         self._front = min(
             (uri for uri in uris if self._folders[uri] == self._top and introduces(uri)),
             key=lambda uri: (rank(uri) or 0, uri),
@@ -227,26 +232,27 @@ class _Tree:
         if uri is None:
             return key[:-2] if key[-2:-1] == (_NAME,) else self._folder(key[:-1])
         told = self._navigation.get(uri)
-        if told is not None and told.breadcrumbs == ():
-            return self._top  # it is said to stand there
-        found = None if told is None else self._by_breadcrumbs(uri, told)
+        start = self._starts[self._folders[uri][:1]] if self._folders[uri] else self._top
+        if told is not None and told.breadcrumbs == () and key != start:
+            return start  # it is said to stand there
+        found = None if told is None or key == start else self._by_breadcrumbs(uri, told, start)
         if found is None:
             folder = self._folders[uri]
             found = self._folder(key[:-1]) if key == folder else folder
         return self._by_contents(uri, found)
 
-    def _by_breadcrumbs(self, uri: str, told: Navigation) -> Key | None:
+    def _by_breadcrumbs(self, uri: str, told: Navigation, start: Key) -> Key | None:
         """The section that a document's breadcrumbs lead to, if it has any."""
         if told.breadcrumbs is None:
             return None
-        key = self._top
+        key = start
         for crumb in told.breadcrumbs:
             page = self._by_address.get(bare(crumb.uri)) if crumb.uri else None
             if page in (self._front, uri):
                 continue
             if page is not None:
                 key = self._keys[page]
-            elif not crumb.uri or uri_parts(crumb.uri)[0][: len(self._top)] == self._top:
+            elif not crumb.uri or uri_parts(crumb.uri)[0][: len(start)] == start:
                 key = (*key, _NAME, crumb.title)  # what lies elsewhere leads to the source
         return key
 
