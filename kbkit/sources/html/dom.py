@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import dropwhile
 from typing import Any
+from urllib.parse import urljoin
 
 from lxml import etree
 
@@ -105,3 +107,12 @@ def links(root: Element) -> Iterator[str]:
         href = element.get("href") if element.tag in ("a", "area") else element.get("src")
         if href and "nofollow" not in (element.get("rel") or "").lower().split():
             yield href
+
+
+@lru_cache(maxsize=20_000)
+def joined(base: str, href: str) -> str:
+    """An address on a page made absolute, once for all who ask; ``""`` where it is none."""
+    try:
+        return urljoin(base, href)
+    except ValueError:
+        return ""

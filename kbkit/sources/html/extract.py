@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urljoin
 
 from kbkit.markdown.writing import escape
 from kbkit.models import DocumentType, License
@@ -22,7 +21,7 @@ from kbkit.sources.html import articles
 from kbkit.sources.html.anchors import anchor, self_links
 from kbkit.sources.html.applications import NEEDS_BROWSER, is_shell
 from kbkit.sources.html.cleaning import clean
-from kbkit.sources.html.dom import Element, links, normalized_text, parse, to_html
+from kbkit.sources.html.dom import Element, joined, links, normalized_text, parse, to_html
 from kbkit.sources.html.generators import generated_type
 from kbkit.sources.html.licenses import page_license
 from kbkit.sources.html.navigation import page_navigation
@@ -253,10 +252,7 @@ def _trafilatura(html: str) -> tuple[str, Element | None]:
 def _base(root: Element, url: str) -> str:
     for element in root.iter("base"):
         if href := element.get("href"):
-            try:
-                return str(urljoin(url, href))
-            except ValueError:
-                break
+            return joined(url, href) or url
     return url
 
 
@@ -274,7 +270,7 @@ def _meta(root: Element, base: str) -> tuple[str, str, str]:
         if (element.get("http-equiv") or "").lower() == "refresh":
             match = _REFRESH.match(content)
             if match and not refresh:
-                refresh = _joined(base, match.group(1).strip())
+                refresh = joined(base, match.group(1).strip())
     found = (described.get(name, "") for name in _DESCRIPTIONS)
     return robots, refresh, next(filter(None, found), "")
 
@@ -282,14 +278,14 @@ def _meta(root: Element, base: str) -> tuple[str, str, str]:
 def _canonical(root: Element, base: str) -> str:
     for element in root.iter("link"):
         if "canonical" in (element.get("rel") or "").lower().split():
-            return _joined(base, element.get("href") or "")
+            return joined(base, element.get("href") or "")
     return ""
 
 
 def _absolute(root: Element, base: str) -> list[str]:
     found = []
     for href in dict.fromkeys(_without_place(href.strip()) for href in links(root)):
-        url = _joined(base, href) if href else ""
+        url = joined(base, href) if href else ""
         if url.startswith(("http://", "https://")) and len(url) < 4000:
             found.append(url)
     return found[:20_000]
@@ -299,10 +295,3 @@ def _without_place(href: str) -> str:
     """An address without the place in a page that it may name, but with a route of scripts."""
     bare, _, fragment = href.partition("#")
     return href if fragment.startswith(("/", "!/")) else bare
-
-
-def _joined(base: str, href: str) -> str:
-    try:
-        return urljoin(base, href)
-    except ValueError:
-        return ""

@@ -12,13 +12,12 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
-from urllib.parse import urljoin
 
 from lxml import etree
 
 from kbkit.models import License
 from kbkit.models.licenses import known_address, known_name
-from kbkit.sources.html.dom import BLOCKS, Element, normalized_text
+from kbkit.sources.html.dom import BLOCKS, Element, joined, normalized_text
 
 _LD_LENGTH = 200_000  # characters of a page's JSON-LD
 _LD_NODES = 200
@@ -231,8 +230,5 @@ def _notice(line: str) -> str:
 
 def _joined(base: str, href: str) -> str:
     """An address on a page made absolute; ``""`` where it is none of the web."""
-    try:
-        url = urljoin(base, href.strip()[:4_000]) if href else ""
-    except ValueError:
-        return ""
+    url = joined(base, href.strip()[:4_000]) if href else ""
     return url if url.startswith(("http://", "https://")) else ""

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from urllib.parse import urljoin
 
 from kbkit.models.navigation import Navigation
-from kbkit.sources.html.dom import Element, classes, normalized_text
+from kbkit.sources.html.dom import Element, classes, joined, normalized_text
 
 _NEXT = re.compile(r"(?:^|[-_])next(?:$|[-_])")
 _LISTS = ("ul", "ol", "menu")
@@ -173,8 +172,5 @@ def _page(url: str) -> str:
 
 
 def _joined(base: str, href: str | None) -> str:
-    try:
-        url = urljoin(base, href) if href is not None else ""
-    except ValueError:
-        return ""
+    url = joined(base, href) if href is not None else ""
     return url.partition("#")[0] if url.startswith(("http://", "https://")) else ""
