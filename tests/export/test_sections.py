@@ -49,6 +49,13 @@ def test_what_is_called_as_a_folder_introduces_it():
     assert [section.size for section in root.sections] == [5, 4]
 
 
+def test_a_class_named_index_introduces_nothing():
+    uris = ["https://h/a", "python:p", "python:p.Index", "python:p.Index.get", "python:p.other"]
+    root = section_tree([*uris, "python:p.read"])
+    assert [section.page for section in root.sections] == ["python:p"]
+    assert root.sections[0].sections[0].page == "python:p.Index"
+
+
 def test_every_document_is_in_exactly_one_section():
     uris = [f"https://h/{a}/{b}/{c}/{d}/{e}/x" for a in "12" for b in "123" for c in "12"
             for d in "12" for e in "1234"]  # fmt: skip

@@ -56,11 +56,13 @@ def is_contents_page(uri: str) -> bool:
 
 def introduces(uri: str) -> bool:
     """Whether a document of this name stands for the folder that it lies in."""
-    return uri_parts(uri)[1].casefold() in _FRONT
+    return (rank(uri) or 0) < len(_FRONT) and rank(uri) is not None
 
 
 def rank(uri: str) -> int | None:
     """How early a contents page of this name is read, if it is one."""
+    if uri.startswith("python:"):  # pandas.Index is a class
+        return None
     name = uri_parts(uri)[1].casefold()
     return _NAMES.index(name) if name in _NAMES else None
 
