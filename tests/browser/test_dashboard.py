@@ -111,7 +111,8 @@ def test_voila_serves_it_to_those_who_know_the_token(dashboard, visit):
         page.screenshot(path=SCREENSHOTS / f"dashboard-voila-{name}.png")
         wait_until_fits(page.locator(".kbkit-dashboard"))
         tabs = [tab.bounding_box() for tab in page.get_by_role("tab").all()]
-        assert len({round(tab["y"] + tab["height"]) for tab in tabs}) == 1  # all in one row
+        tops = [tab["y"] for tab in tabs]
+        assert max(tops) - min(tops) < tabs[0]["height"] / 2  # all in one row
     assert violations(page, "html") == []
     assert events == []
     with kbkit.open(folder) as workspace:
