@@ -31,7 +31,6 @@ DEBIAN = {
     "qdoc": ("qtbase5-doc-html", "../qt5/doc/qtcore"),
     "bind": ("bind9-doc", "bind9-doc/arm"),
     "mkdocs": ("mkdocs-doc", "mkdocs/html"),
-    "git": ("git-doc", "git-doc"),
 }
 
 
