@@ -7,13 +7,16 @@ other people's programs, and pages of the web that a browser shows can reach it.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import secrets
+import shutil
+import signal
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import resources
 from importlib.util import find_spec
@@ -34,6 +37,8 @@ _IDLE_SECONDS = 600
 
 _WARM_KERNELS = 2
 """Kernels that have made a dashboard for those who come next."""
+_START_SECONDS = 10
+"""What a kernel may take to start before it is ended all the same."""
 _FILL_INTERVAL = 30_000
 """Milliseconds between two looks whether there are as many."""
 _LARGEST_MESSAGE = 150_000_000
@@ -187,7 +192,8 @@ def _write_notebook(folder: Path, workspace: Path) -> Path:
 
 
 def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> None:
-    from tornado.ioloop import PeriodicCallback
+    from jupyter_core.utils import run_sync
+    from tornado.ioloop import IOLoop, PeriodicCallback
     from traitlets.config import Config
     from voila.app import Voila
 
@@ -225,10 +231,24 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
     class Server(Voila):  # type: ignore[misc]  # Voilà has no types
         def listen(self) -> None:
             """Keep the pool full too when kernels in it were ended for being idle."""
+            loop = IOLoop.current()
+            with suppress(ValueError):  # where it is not the main thread
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    # between two steps, and not in the middle of one
+                    signal.signal(number, lambda *_: loop.add_callback_from_signal(loop.stop))
             kernels = self.kernel_manager
             fill = partial(kernels.fill_if_needed, delay=0, notebook_name=kernels.notebook_path)
             PeriodicCallback(fill, _FILL_INTERVAL).start()
             super().listen()
+
+        def stop(self) -> None:
+            """End all kernels, those that are still starting too, and without a word of theirs."""
+            pools = self.kernel_manager._pools.values()
+            if starting := [task for pool in pools for task in pool]:
+                loop = self.ioloop.asyncio_loop
+                loop.run_until_complete(asyncio.wait(starting, timeout=_START_SECONDS))
+            run_sync(self.kernel_manager.shutdown_all)(now=True)
+            shutil.rmtree(self.connection_dir)
 
     app = Server(config=Config(settings))
     app.initialize([str(notebook)])
