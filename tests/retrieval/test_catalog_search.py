@@ -17,7 +17,7 @@ QUERIES = [
     "how do I search several knowledge bases at once",
     "crawl a web site politely",
     "weights learned from ratings",
-    "thermostat kettle",
+    "thermostat",
     "the of and",
 ]
 FILTERS = [
