@@ -196,6 +196,7 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
     from tornado.ioloop import IOLoop, PeriodicCallback
     from traitlets.config import Config
     from voila.app import Voila
+    from voila.tornado.handler import TornadoVoilaHandler
 
     settings: dict[str, dict[str, Any]] = {
         "Voila": {
@@ -228,7 +229,20 @@ def _run_voila(notebook: Path, host: str, port: int, token: str, theme: str) -> 
         # files that only their owner may open, instead of ports of the machine
         settings["ConnectionFileMixin"] = {"transport": "ipc"}
 
-    class Server(Voila):  # type: ignore[misc]  # Voilà has no types
+    class Page(TornadoVoilaHandler):  # type: ignore[misc]  # Voilà has no types
+        async def prepare(self) -> None:
+            """Give the cookie without which a page that closes may not end its kernel."""
+            await super().prepare()
+            _ = self.xsrf_token  # reading it sets the cookie
+
+    class Server(Voila):  # type: ignore[misc]
+        def init_handlers(self) -> list[Any]:
+            """As Voilà's, with our page in place of its own."""
+            return [
+                (path, Page if handler is TornadoVoilaHandler else handler, *options)
+                for path, handler, *options in super().init_handlers()
+            ]
+
         def listen(self) -> None:
             """Keep the pool full too when kernels in it were ended for being idle."""
             loop = IOLoop.current()

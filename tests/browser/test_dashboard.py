@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -122,30 +122,61 @@ def test_voila_serves_it_to_those_who_know_the_token(dashboard, visit):
 def test_a_kernel_waits_for_the_next_visitor_and_the_page_has_an_outline(chrome, dashboard):
     address, _ = dashboard
     with guarded(chrome, address) as (page, events):
-        kernels: set[int] = set()
+        page.add_init_script(
+            """new MutationObserver(() => {
+                window.outlined ||= document.querySelector("#loading .kbkit-outline") !== null;
+            }).observe(document, { childList: true, subtree: true });"""
+        )
+        seen: set[int] = set()
         for _visit in range(2):
-            deadline = time.monotonic() + 60
-            while not (warm := kernels_of(address) - kernels) and time.monotonic() < deadline:
-                time.sleep(0.2)
-            assert warm
-            kernels |= warm
-            page.goto(f"{address}/?token={TOKEN}", wait_until="commit")
-            page.locator("#loading .kbkit-outline").wait_for()
+            assert wait_for(lambda: kernels_of(address) - seen)
+            seen |= kernels_of(address)
+            page.goto(f"{address}/?token={TOKEN}")
             page.locator(".kbkit-card, .kbkit-notice").first.wait_for()
+            assert page.evaluate("window.outlined")
             assert page.locator("#loading").count() == 0
         assert events == []
+
+
+def test_a_kernel_ends_with_its_page(chrome, dashboard):
+    address, _ = dashboard
+    assert wait_for(lambda: kernels_of(address))
+    with guarded(chrome, address) as (page, events):
+        page.goto(f"{address}/?token={TOKEN}")
+        page.locator(".kbkit-card, .kbkit-notice").first.wait_for()
+        running = kernels_of(address)
+        page.context.unroute_all()  # what a page sends as it closes has nobody left to let it pass
+        page.goto("about:blank")
+        assert wait_for(lambda: running - kernels_of(address))
+        assert events == []
+
+
+def wait_for(condition: Callable[[], object]) -> object:
+    """What a condition gives at last; nothing if that is not within a minute."""
+    deadline = time.monotonic() + 60
+    while not (given := condition()) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return given
 
 
 def kernels_of(address: str) -> set[int]:
     """Processes of the kernels that the server at an address runs."""
     port = address.rpartition(":")[2]
     children = psutil.Process().children(recursive=True)
-    server = next(process for process in children if port in process.cmdline())
+    server = next(child for child in children if port in command_of(child))
     return {
         child.pid
         for child in server.children()
-        if any("ipykernel" in part for part in child.cmdline())
+        if any("ipykernel" in part for part in command_of(child))
     }
+
+
+def command_of(process: psutil.Process) -> list[str]:
+    """Words of the command that a process runs; none where it has ended."""
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:  # or is a zombie
+        return []
 
 
 def test_the_page_connects_to_nobody_else(visit):
