@@ -228,11 +228,17 @@ def _common(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(part for part, _ in same)
 
 
-def rows_html(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def rows_html(
+    caption: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    most: int | None = _ROWS,
+) -> str:
     """Texts as an HTML table under a caption: the first rows, each text cut to a line."""
     shown = [
         "".join(f"<td style='text-align:left'>{html.escape(text[:_SNIPPET])}</td>" for text in row)
-        for row in islice(rows, _ROWS)
+        for row in islice(rows, most)
     ]
     head = "".join(f"<th style='text-align:left'>{html.escape(name)}</th>" for name in header)
     body = "".join(f"<tr>{row}</tr>" for row in shown)

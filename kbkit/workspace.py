@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import html
-import json
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -13,16 +10,14 @@ from typing import TYPE_CHECKING, Any, Self
 
 from kbkit.arguments import explained
 from kbkit.config import Settings
-from kbkit.embedding import open_embedder
-from kbkit.embedding.base import Embedder
+from kbkit.embedding.embedders import Embedders
 from kbkit.errors import (
     ConfigError,
     ConflictError,
-    EmbedderError,
     InvalidNameError,
     NotFoundError,
 )
-from kbkit.frames import workspace_frame
+from kbkit.frames import rows_html, workspace_frame
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
 from kbkit.models import (
     Answer,
@@ -36,7 +31,6 @@ from kbkit.models import (
 from kbkit.recipes import (
     AnyEmbedding,
     KnowledgeBaseSpec,
-    MultilingualEmbedding,
     OnnxEmbedding,
     RetrievalSpec,
     StaticEmbedding,
@@ -45,7 +39,7 @@ from kbkit.recipes import (
 )
 from kbkit.retrieval.answering import ask
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.retriever import search
+from kbkit.retrieval.searching import search
 from kbkit.stores.catalog import knowledge_bases, trash
 from kbkit.stores.stores import Stores
 from kbkit.text import analyzer
@@ -55,8 +49,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.llms import LLM
-
-_log = logging.getLogger(__name__)
 
 
 @explained
@@ -88,9 +80,7 @@ class Workspace:
         """
         settings = settings or Settings.load()
         self._stores = stores or Stores.open(Path(path or settings.workspace).absolute())
-        self._resources = Resources(self._stores, settings, self._embedder, self._card_embedder)
-        self._embedders: dict[str, Embedder] = {}
-        self._card_embedders: dict[bool, Embedder] = {}
+        self._resources = Resources(self._stores, settings, Embedders())
         self._knowledge_bases: dict[str, KnowledgeBase] = {}
         self._stores.vectors.sweep()  # what a deletion that was killed has left
 
@@ -133,10 +123,11 @@ class Workspace:
                 raise ConflictError(
                     f"a knowledge base named {name!r} exists; choose another name, or delete it"
                 )
-        embedder = self._embedder(spec.embedding)
+        embedder = self._resources.embedders.open(spec.embedding)
         mode = self._resources.settings.improve
         if isinstance(spec.embedding, OnnxEmbedding) and mode != "wait":
-            embedder = self._embedder(StaticEmbedding())  # until the model has embedded all
+            # until the model has embedded all
+            embedder = self._resources.embedders.open(StaticEmbedding())
         with self._stores.database.write() as transaction:
             row = knowledge_bases.create(
                 transaction,
@@ -390,51 +381,18 @@ class Workspace:
         return f"<Workspace {str(self.path)!r}>"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td style='text-align:left'>{html.escape(info.name)}</td>"
-            f"<td style='text-align:left'>{html.escape(info.description)}</td>"
-            f"<td>{info.documents:,}</td><td>{info.chunks:,}</td>"
-            f"<td>{info.updated_at:%Y-%m-%d %H:%M}</td></tr>"
-            for info in self.list()
-        )
-        return (
-            f"<p>Workspace <code>{html.escape(str(self.path))}</code></p><table><thead><tr>"
-            "<th>name</th><th>description</th><th>documents</th><th>chunks</th>"
-            f"<th>updated (UTC)</th></tr></thead><tbody>{rows}</tbody></table>"
-        )
+        rows = (
+            (info.name, info.description, f"{info.documents:,}", f"{info.chunks:,}",
+             f"{info.updated_at:%Y-%m-%d %H:%M}") for info in self.list()
+        )  # fmt: skip
+        header = ("name", "description", "documents", "chunks", "updated (UTC)")
+        return rows_html(f"Workspace {str(self.path)!r}", header, rows, most=None)
 
     def _knowledge_base(self, row: knowledge_bases.KnowledgeBaseRow) -> KnowledgeBase:
         """One object a knowledge base, so that what it has loaded is loaded once."""
         if row.id not in self._knowledge_bases:
             self._knowledge_bases[row.id] = KnowledgeBase(self._resources, row)
         return self._knowledge_bases[row.id]
-
-    def _card_embedder(self, english: bool) -> Embedder:
-        """What embeds cards by default.
-
-        MiniLM learned English alone; for other languages the multilingual encoder, if its extra
-        is installed. Static vectors, which know no context, where neither can be had.
-        """
-        from kbkit.embedding import multilingual
-
-        if english not in self._card_embedders:
-            spec: AnyEmbedding = OnnxEmbedding(preset="minilm")
-            if not english:
-                installed = multilingual.is_installed()
-                spec = MultilingualEmbedding() if installed else StaticEmbedding()
-            try:
-                found = self._embedder(spec)
-            except (ConfigError, EmbedderError) as error:
-                _log.warning("static vectors serve the cards of documents, since %s", error)
-                found = self._embedder(StaticEmbedding())
-            self._card_embedders[english] = found
-        return self._card_embedders[english]
-
-    def _embedder(self, spec: AnyEmbedding) -> Embedder:
-        key = json.dumps(spec.model_dump(mode="json"), sort_keys=True)
-        if key not in self._embedders:
-            self._embedders[key] = open_embedder(spec)
-        return self._embedders[key]
 
 
 def _check(name: str) -> None:

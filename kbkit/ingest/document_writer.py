@@ -26,10 +26,11 @@ from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.sources.base import SourceEvent
 from kbkit.sources.doctype import detect
 from kbkit.stores.catalog import knowledge_bases, pending_vectors, runs, trash, writing
+from kbkit.stores.catalog.chunk_writing import NewChunk
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.runs import Visited
-from kbkit.stores.catalog.writing import NewChunk, NewDocument, StoredVersion, Touch
+from kbkit.stores.catalog.writing import NewDocument, StoredVersion, Touch
 from kbkit.stores.images import ImageStore
 from kbkit.stores.index_writer import IndexWriter
 from kbkit.text import REVISION, analyzer

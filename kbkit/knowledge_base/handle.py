@@ -31,7 +31,8 @@ from kbkit.recipes import (
     StaticEmbedding,
 )
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.retriever import Retriever, search
+from kbkit.retrieval.retriever import Retriever
+from kbkit.retrieval.searching import search
 from kbkit.sources.places import published_uri
 from kbkit.stores.catalog import knowledge_bases, ratings, reading, runs
 from kbkit.stores.catalog.database import Transaction
@@ -171,7 +172,7 @@ class Handle:
             spec = KnowledgeBaseSpec.model_validate(row.config).embedding
             if row.waits:
                 spec = StaticEmbedding()
-            found = self.resources.embedder(spec)
+            found = self.resources.embedders.open(spec)
             if found.fingerprint != row.embedder:
                 raise EmbedderError(
                     f"{self.name}: was embedded by {row.embedder}, but the embedder is now "
@@ -188,12 +189,12 @@ class Handle:
             EmbedderError: It cannot be opened.
         """
         if row.card_embedder.startswith("static:"):  # until the model has embedded all
-            return self.resources.embedder(StaticEmbedding())
+            return self.resources.embedders.open(StaticEmbedding())
         if row.card_embedder.startswith("multilingual:"):
-            return self.resources.embedder(MultilingualEmbedding())
+            return self.resources.embedders.open(MultilingualEmbedding())
         named = KnowledgeBaseSpec.model_validate(row.config).card_embedding
-        if named is None and row.card_embedder:
-            return self.resources.card_embedder(True)  # what else embedded them by default
+        if named is None and row.card_embedder:  # what else embedded them by default
+            return self.resources.embedders.of_cards(english=True)
         return self.card_model(row)
 
     def card_model(self, row: KnowledgeBaseRow) -> Embedder:
@@ -204,8 +205,8 @@ class Handle:
         """
         spec = KnowledgeBaseSpec.model_validate(row.config)
         if spec.card_embedding is not None:
-            return self.resources.embedder(spec.card_embedding)
-        return self.resources.card_embedder(self._is_english(spec))
+            return self.resources.embedders.open(spec.card_embedding)
+        return self.resources.embedders.of_cards(english=self._is_english(spec))
 
     def _is_english(self, spec: KnowledgeBaseSpec) -> bool:
         """Whether its text is English: as its spec says, and as the text itself says.
@@ -224,7 +225,7 @@ class Handle:
             self.stores.database,
             self.id,
             self.card_model(self.row()),
-            lambda: self.resources.embedder(StaticEmbedding()),
+            lambda: self.resources.embedders.open(StaticEmbedding()),
         )
 
     def embed_questions(self) -> None:

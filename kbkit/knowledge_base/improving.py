@@ -110,7 +110,7 @@ class Improving:
     ) -> IngestReport:
         """Change the embedder, if another is wanted or the one there was gives other vectors."""
         try:
-            embedder = self._handle.resources.embedder(spec.embedding)
+            embedder = self._handle.resources.embedders.open(spec.embedding)
         except (ConfigError, EmbedderError):
             if spec.embedding == self._handle.spec.embedding and not self._handle.row().waits:
                 return IngestReport()  # other settings can change without it
@@ -137,7 +137,7 @@ class Improving:
         """What is left, and what it takes, by how long a few texts took."""
         spec = self._handle.spec.embedding if embedding is None else embedding
         row, database = self._handle.row(), self._stores.database
-        embedder, model = self._handle.resources.embedder(spec), self._handle.card_model(row)
+        embedder, model = self._handle.resources.embedders.open(spec), self._handle.card_model(row)
         texts: list[str] = []
         with database.read() as transaction:
             left, chunks = cards.counts(transaction, row.id, model.fingerprint)[1], 0
@@ -162,7 +162,7 @@ class Improving:
         stop: Stop,
     ) -> None:
         """Note that chunks are to be embedded by another embedder, which can be opened."""
-        self._handle.resources.embedder(embedding)
+        self._handle.resources.embedders.open(embedding)
         row = self._handle.row()
         spec = KnowledgeBaseSpec.model_validate(row.config).embedded_by(embedding)
         if not row.embedder.startswith("static:"):  # its vectors serve until there are others

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from kbkit.config import Settings
-from kbkit.embedding.base import Embedder
-from kbkit.recipes import AnyEmbedding
+from kbkit.embedding.embedders import Embedders
 from kbkit.stores.stores import Stores
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What the knowledge bases of one workspace share.
-
-    Attributes:
-        embedder: Opens embedders, each once.
-        card_embedder: Opens what embeds cards where a recipe names nothing, by whether the text is
-            English.
-    """
+    """What the knowledge bases of one workspace share."""
 
     stores: Stores
     settings: Settings
-    embedder: Callable[[AnyEmbedding], Embedder]
-    card_embedder: Callable[[bool], Embedder]
+    embedders: Embedders

@@ -1,20 +1,17 @@
-"""Answers queries: candidates from each knowledge base, exact scores, one ranking."""
+"""Finds the candidates for a query in one knowledge base as it is, with their exact scores."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
 from kbkit.embedding.base import Embedder, Vector
 from kbkit.errors import EmbedderError, NotFoundError
-from kbkit.markdown.opening_words import opening_words
-from kbkit.models import Chunk, Document, Hit, Hits, Mode
+from kbkit.models import Chunk, Document, Mode
 from kbkit.models.scores import fold_query
-from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
+from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
 from kbkit.retrieval.bm25 import bm25_scores
 from kbkit.retrieval.candidates.base import Candidates, Corpus, EncodedQuery, cosines
 from kbkit.retrieval.candidates.catalog import CatalogCorpus
@@ -23,12 +20,11 @@ from kbkit.retrieval.candidates.masks import filter_mask
 from kbkit.retrieval.candidates.snapshot import SnapshotCorpus, scan_is_faster
 from kbkit.retrieval.card_queries import CardQueryEncoder
 from kbkit.retrieval.fusion import Scores, rating_prior
-from kbkit.retrieval.postprocess import hits_needed, postprocess
+from kbkit.retrieval.postprocess import hits_needed
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.query_vectors import QueryEncoder, QueryVector
 from kbkit.retrieval.questions import LearnedQuestions
-from kbkit.retrieval.ranking import CandidatePool, RankedCandidate, rank, with_joint_statistics
-from kbkit.retrieval.snippet import LazySnippet
+from kbkit.retrieval.ranking import CandidatePool
 from kbkit.stores.catalog import corpus, knowledge_bases, questions, ratings
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -38,19 +34,6 @@ from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.stores.stores import Stores
 from kbkit.text import REVISION, analyzer
 
-_BY_MEANING = RetrievalSpec(
-    document_weight=0,
-    title_weight=0,
-    heading_weight=0,
-    rating_weight=0,
-    card_weight=0,
-    learned_weight=0,
-)
-
-_DIFFERENT_LAST = (
-    "these knowledge bases name different postprocessors, so none has seen the hits; search them "
-    "one by one, or name some with the query (`retrieval`)"
-)
 _SMALL = 1_000
 """Chunks of which a snapshot is made while a search waits, rather than behind it."""
 
@@ -295,74 +278,6 @@ def _outdated(row: KnowledgeBaseRow) -> str:
     )
 
 
-def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
-    """The chunks that answer a query, best first, out of one knowledge base or several.
-
-    Candidates of all knowledge bases are normalised together, and words are as rare as in all of
-    them, so that a score means the same whichever it comes from; each is then weighed as its own
-    knowledge base wants. Postprocessors see the hits of all, so they run where all name the same.
-
-    Args:
-        retrievers: One a knowledge base.
-        query: What is asked.
-
-    Raises:
-        EmbedderError: An embedder failed.
-        NotFoundError: A knowledge base was deleted.
-        PostprocessorError: A postprocessor cannot be opened, or failed.
-    """
-    start = time.perf_counter()
-    pools = with_joint_statistics([retriever.pool(query) for retriever in retrievers])
-    named = [pool.retrieval.postprocessors for pool in pools]
-    agreed = all(known == named[0] for known in named)
-    last = named[0] if named and agreed else ()
-    ranked = rank(pools, hits_needed(last, query.limit), query.mode)
-    shown = postprocess(_hits(retrievers, pools, ranked), query.text, last, query.limit)
-    notes = dict.fromkeys(note for pool in pools for note in pool.notes)
-    if not agreed:
-        notes[_DIFFERENT_LAST] = None
-    return Hits(query.text, shown, time.perf_counter() - start, tuple(notes))
-
-
-def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:
-    """The chunks whose vectors are nearest to that of a chunk, without it, nearest first.
-
-    Further chunks of a document and near duplicates come later, those of the chunk itself too.
-
-    Args:
-        retriever: Of the knowledge base.
-        chunk_id: Of the chunk.
-        query: Limit and filters; with the mode `Mode.DENSE`. Its words are only marked.
-
-    Raises:
-        NotFoundError: The chunk or the knowledge base is gone.
-    """
-    start = time.perf_counter()
-    pool = replace(retriever.neighbour_pool(chunk_id, query), retrieval=_BY_MEANING)
-    ranked = rank([pool], query.limit + 1, Mode.DENSE)
-    hits = [hit for hit in _hits([retriever], [pool], ranked) if hit.chunk.id != chunk_id]
-    shown = tuple(hits[: query.limit])
-    return Hits(query.text, shown, time.perf_counter() - start, pool.notes)
-
-
-def _hits(
-    retrievers: Sequence[Retriever],
-    pools: Sequence[CandidatePool],
-    ranked: Sequence[RankedCandidate],
-) -> list[Hit]:
-    """The hits of what was ranked; what has gone meanwhile is left out."""
-    found = [
-        retriever.chunks([candidate.seq for candidate in ranked if candidate.pool is pool])
-        for retriever, pool in zip(retrievers, pools, strict=True)
-    ]
-    by_pool = {id(pool): chunks for pool, chunks in zip(pools, found, strict=True)}
-    return [
-        _hit(candidate, *by_pool[id(candidate.pool)][candidate.seq])
-        for candidate in ranked
-        if candidate.seq in by_pool[id(candidate.pool)]
-    ]
-
-
 def _columns(candidates: Candidates, encoded: EncodedQuery, now: _State) -> dict[str, Scores]:
     average, raters = _rated(candidates, now.totals)
     pages, nothing = candidates.pages, np.zeros(len(candidates.seqs))
@@ -399,22 +314,4 @@ def _rated(candidates: Candidates, totals: Totals) -> tuple[Scores, Scores]:
     return (
         np.array([total.average for total in found], np.float64),
         np.array([total.raters for total in found], np.float64),
-    )
-
-
-def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document) -> Hit:
-    return Hit(
-        kb=candidate.pool.kb,
-        score=candidate.parts.total,
-        parts=candidate.parts,
-        chunk=chunk,
-        uri=document.uri,
-        title=document.title,
-        document_type=document.document_type,
-        tags=document.tags,
-        fetched_at=document.fetched_at,
-        state=document.state,
-        description=document.description,
-        cut=LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language),
-        opening=partial(opening_words, chunk.text, from_top=chunk.start == 0),
     )

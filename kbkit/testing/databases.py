@@ -27,10 +27,11 @@ from kbkit.stores.catalog import (
     writing,
 )
 from kbkit.stores.catalog.cards import NewCard
+from kbkit.stores.catalog.chunk_writing import NewChunk
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.packing import pack
-from kbkit.stores.catalog.writing import NewChunk, NewDocument
+from kbkit.stores.catalog.writing import NewDocument
 from kbkit.text import analyzer
 
 _ODD_TEXTS = (

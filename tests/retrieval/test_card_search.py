@@ -13,7 +13,8 @@ from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Mode
 from kbkit.recipes import JsonlSource, KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
 from kbkit.retrieval.query import Query
-from kbkit.retrieval.retriever import Retriever, search
+from kbkit.retrieval.retriever import Retriever
+from kbkit.retrieval.searching import search
 from kbkit.stores.catalog import cards, knowledge_bases
 from kbkit.stores.snapshots.snapshot import load
 from kbkit.testing import HashEmbedder

@@ -13,7 +13,8 @@ from kbkit.knowledge_base import handle_of
 from kbkit.models import Mode
 from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec
 from kbkit.retrieval.query import MAX_QUERY_LENGTH, Query
-from kbkit.retrieval.retriever import Retriever, search
+from kbkit.retrieval.retriever import Retriever
+from kbkit.retrieval.searching import search
 from kbkit.stores.catalog import knowledge_bases
 
 

@@ -13,27 +13,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.models import Chunk, Document, DocumentState, DocumentType, Labels
-from kbkit.stores.catalog import cards, knowledge_bases, outbox, reading, trash
+from kbkit.models import Document, DocumentState, DocumentType, Labels
+from kbkit.stores.catalog import cards, chunk_writing, knowledge_bases, outbox, reading, trash
+from kbkit.stores.catalog.chunk_writing import NewChunk
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.packing import in_parts
-from kbkit.stores.catalog.schema import chunks, documents, vectors
-
-
-@dataclass(frozen=True, slots=True)
-class NewChunk:
-    """A chunk that is to be stored.
-
-    Attributes:
-        terms: Analyzer terms of what is indexed, joined by spaces.
-        length: Number of those terms.
-        embed_hash: Hash of what the embedder reads.
-    """
-
-    chunk: Chunk
-    terms: str
-    length: int
-    embed_hash: str
+from kbkit.stores.catalog.schema import chunks, documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,12 +158,12 @@ def replace_documents(
     removed = 0
     for entry in known:
         was, document = before[entry.document.id], entry.document
-        difference = _difference(transaction, kb_id, entry)
+        difference = chunk_writing.difference(transaction, kb_id, document.id, entry.chunks)
         added += difference.added
         removed += difference.removed
         if (was.document_type, was.tags) != (document.document_type, list(document.tags)):
             kept |= difference.kept
-    _add_chunks(transaction, kb_id, added, packed)
+    chunk_writing.add(transaction, kb_id, added, packed)
     outbox.add(transaction, kb_id, kept)
     knowledge_bases.touch(transaction, kb_id)
     return ChunkChanges(added=len(added), removed=removed)
@@ -206,100 +190,6 @@ def _values(kb_id: str, new: NewDocument) -> dict[str, Any]:
         "given_type": new.labels.document_type,
         "given_tags": None if new.labels.tags is None else list(new.labels.tags),
     }
-
-
-@dataclass(frozen=True, slots=True)
-class _Difference:
-    """What a document's new chunks are to those that are stored.
-
-    Attributes:
-        added: Those to be added.
-        kept: ``seq`` of those that stay, by id.
-        removed: How many went.
-    """
-
-    added: list[NewChunk]
-    kept: dict[str, int | None]
-    removed: int
-
-
-def _difference(transaction: Transaction, kb_id: str, entry: NewDocument) -> _Difference:
-    """Remove the chunks that are gone, and note where those are that stay."""
-    old = {
-        row.id: row
-        for row in transaction.execute(
-            sa.select(
-                chunks.c.seq, chunks.c.id, chunks.c.terms, chunks.c.embed_hash,
-                chunks.c.position, chunks.c.start, chunks.c.end, chunks.c.anchor, chunks.c.page,
-            ).where(chunks.c.document_id == entry.document.id)
-        )
-    }  # fmt: skip
-    added: list[NewChunk] = []
-    moved: list[dict[str, Any]] = []
-    kept: dict[str, int | None] = {}
-    for new in entry.chunks:
-        row = old.get(new.chunk.id)
-        if row is None or (row.terms, row.embed_hash) != (new.terms, new.embed_hash):
-            added.append(new)
-            continue
-        del old[new.chunk.id]
-        place = {name: getattr(new.chunk, name) for name in _PLACE}
-        if any(getattr(row, name) != value for name, value in place.items()):
-            moved.append({"chunk_seq": row.seq, **{f"new_{k}": v for k, v in place.items()}})
-        kept[row.id] = row.seq
-    _remove_chunks(transaction, kb_id, list(old.values()))
-    if moved:
-        transaction.execute(
-            chunks.update()
-            .where(chunks.c.seq == sa.bindparam("chunk_seq"))
-            .values({name: sa.bindparam(f"new_{name}") for name in _PLACE}),
-            moved,
-        )
-    return _Difference(added, kept, len(old))
-
-
-_PLACE = ("position", "start", "end", "anchor", "page")
-"""What may change of a chunk that stays the same chunk."""
-
-
-def _add_chunks(
-    transaction: Transaction,
-    kb_id: str,
-    added: Sequence[NewChunk],
-    packed: Mapping[str, bytes],
-) -> None:
-    if not added:
-        return
-    numbered = list(enumerate(added, transaction.reserve_seqs(len(added))))
-    rows = []
-    for seq, new in numbered:
-        chunk = new.chunk
-        rows.append(
-            {
-                "seq": seq, "id": chunk.id, "kb_id": kb_id, "document_id": chunk.document_id,
-                "position": chunk.position, "start": chunk.start, "end": chunk.end,
-                "text": chunk.text, "heading_path": list(chunk.heading_path),
-                "anchor": chunk.anchor, "page": chunk.page, "terms": new.terms,
-                "length": new.length, "embed_hash": new.embed_hash,
-            }
-        )  # fmt: skip
-    transaction.execute(chunks.insert(), rows)
-    transaction.execute(
-        vectors.insert(),
-        [{"chunk_seq": seq, "vector": packed[new.embed_hash]} for seq, new in numbered],
-    )
-    transaction.lexical.add(kb_id, [(seq, new.terms) for seq, new in numbered])
-    outbox.add(transaction, kb_id, {new.chunk.id: seq for seq, new in numbered})
-
-
-def _remove_chunks(transaction: Transaction, kb_id: str, rows: Sequence[Any]) -> None:
-    """Remove chunks; each row has ``seq``, ``id`` and ``terms``."""
-    if not rows:
-        return
-    transaction.lexical.remove(kb_id, [(row.seq, row.terms) for row in rows])
-    for part in in_parts([row.seq for row in rows]):
-        transaction.execute(chunks.delete().where(chunks.c.seq.in_(part)))
-    outbox.add(transaction, kb_id, {row.id: None for row in rows})
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +281,7 @@ def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> C
             chunks.c.document_id == document_id
         )
     ).all()
-    _remove_chunks(transaction, kb_id, rows)
+    chunk_writing.remove(transaction, kb_id, rows)
     cards.remove(transaction, [document_id])
     transaction.execute(
         documents.update()

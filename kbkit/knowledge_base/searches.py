@@ -1,0 +1,183 @@
+"""What is asked of one knowledge base: passages, and answers made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kbkit.arguments import explained
+from kbkit.errors import ConfigError
+from kbkit.knowledge_base.handle import Handle
+from kbkit.models import Answer, Chunk, Filters, Hits, Mode
+from kbkit.recipes import RetrievalSpec
+from kbkit.retrieval.answering import ask
+from kbkit.retrieval.query import Query
+from kbkit.retrieval.searching import similar
+from kbkit.stores.catalog import reading
+
+if TYPE_CHECKING:
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.llms import LLM
+    from llama_index.core.tools import FunctionTool
+
+
+@explained
+class Searches:
+    """The searches of a knowledge base."""
+
+    def __init__(self, handle: Handle) -> None:
+        self._handle = handle
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+        retrieval: RetrievalSpec | None = None,
+    ) -> Hits:
+        """The chunks that answer a query, best first.
+
+        Args:
+            query: A question or some words.
+            limit: Most hits.
+            mode: ``hybrid``, ``dense`` (by meaning only) or ``lexical`` (by words only).
+            filters: What a chunk and its document must be, as `Filters` or as a mapping of its
+                attributes, such as ``{"document_type": "manual", "heading": "install"}``.
+            retrieval: How to rank, in place of the recipe's ``retrieval`` part.
+
+        Raises:
+            ConfigError: The query is empty, or limit, mode or a filter is wrong.
+            EmbedderError: The embedder failed.
+            NotFoundError: The knowledge base was deleted.
+        """
+        return self._handle.search(
+            query, limit=limit, mode=mode, filters=filters, retrieval=retrieval
+        )
+
+    def similar(
+        self,
+        chunk_id: str,
+        *,
+        limit: int = 10,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Hits:
+        """Other chunks that speak of the same as a chunk, nearest first.
+
+        Vectors decide, and nothing is embedded. Further chunks of one document come later, so
+        that other documents are seen too. The ``query`` of the hits names the chunk by its
+        title and headings; scores compare among themselves, not with those of a search.
+
+        Args:
+            chunk_id: Of the chunk.
+            limit: Most hits.
+            filters: What a document must be.
+
+        Raises:
+            ConfigError: Limit or a filter is wrong.
+            NotFoundError: There is no such chunk.
+        """
+        with self._handle.stores.database.read() as transaction:
+            (chunk,) = reading.neighbours(transaction, self._handle.id, str(chunk_id), 0, 0)
+            document = reading.get_document(transaction, self._handle.id, chunk.document_id)
+        path = chunk.heading_path
+        names = [document.title, *(path[1:] if path[:1] == (document.title,) else path)]
+        name = " › ".join(filter(str.strip, names)) or document.uri
+        asked = Query.of(name, limit, Mode.DENSE, filters)
+        return similar(self._handle.retriever, chunk_id, asked)
+
+    def ask(
+        self,
+        query: str,
+        *,
+        limit: int = 5,
+        llm: LLM | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Answer:
+        """What a language model makes of the passages that answer a query best.
+
+        The passages are handed over as numbered, quoted material. Without a model there is no
+        text, only the passages.
+
+        Args:
+            query: What is asked.
+            limit: Most passages.
+            llm: A llama-index language model; by default what its ``Settings.llm`` was set to. A
+                model may be a service, which then sees question and passages.
+            filters: What a document must be.
+
+        Raises:
+            ConfigError: The query is empty, or the limit or a filter is wrong.
+            LanguageModelError: The model failed.
+        """
+        return ask(self.search(query, limit=limit, filters=filters), llm)
+
+    def as_retriever(
+        self,
+        *,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> BaseRetriever:
+        """The search as a llama-index retriever, for its query engines and agents.
+
+        Takes what `search` takes. The id of a node is its chunk's, and its metadata is what a hit
+        says of itself.
+
+        Raises:
+            ConfigError: Limit, mode or a filter is wrong.
+        """
+        from kbkit.retrieval.llamaindex import KbkitRetriever
+
+        asked = Query.of("anything", limit, mode, filters)
+        return KbkitRetriever(
+            lambda text: self.search(
+                text, limit=asked.limit, mode=asked.mode, filters=asked.filters
+            )
+        )
+
+    def as_tool(
+        self, *, limit: int = 5, filters: Filters | Mapping[str, Any] | None = None
+    ) -> FunctionTool:
+        """The search as a llama-index tool, for agents.
+
+        It gives passages with their sources, marked as quoted material.
+
+        Args:
+            limit: Passages where the agent does not say how many, 1 to 20.
+            filters: What a document must be.
+
+        Raises:
+            ConfigError: The limit or a filter is wrong.
+        """
+        from kbkit.retrieval.llamaindex import search_tool
+
+        asked = Filters.of(filters)
+        about = self._handle.info().description
+        return search_tool(
+            f"search_{self._handle.name.replace('-', '_')}",
+            f"Search the knowledge base {self._handle.name!r}{about and ': '}{about}\n"
+            "Gives passages of its documents, best first, each with its source.",
+            lambda text, most: self.search(text, limit=most, filters=asked),
+            limit,
+        )
+
+    def context(self, chunk_id: str, *, before: int = 1, after: int = 1) -> list[Chunk]:
+        """A chunk with those before and after it in its document, in document order.
+
+        Args:
+            chunk_id: Of the chunk.
+            before: Most chunks before it, 0 or more.
+            after: Most chunks after it, 0 or more.
+
+        Raises:
+            ConfigError: A number is below 0.
+            NotFoundError: There is no such chunk.
+        """
+        given: dict[str, Any] = {"before": before, "after": after}
+        for name, number in given.items():
+            if not isinstance(number, int) or number < 0:
+                raise ConfigError(f"{name}={number!r}: give a whole number, 0 or more")
+        with self._handle.stores.database.read() as transaction:
+            return reading.neighbours(transaction, self._handle.id, chunk_id, before, after)

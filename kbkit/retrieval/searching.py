@@ -1,0 +1,117 @@
+"""Searches: candidates of one knowledge base or several, ranked, as hits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from kbkit.markdown.opening_words import opening_words
+from kbkit.models import Chunk, Document, Hit, Hits, Mode
+from kbkit.recipes import RetrievalSpec
+from kbkit.retrieval.postprocess import hits_needed, postprocess
+from kbkit.retrieval.query import Query
+from kbkit.retrieval.ranking import CandidatePool, RankedCandidate, rank, with_joint_statistics
+from kbkit.retrieval.retriever import Retriever
+from kbkit.retrieval.snippet import LazySnippet
+
+_BY_MEANING = RetrievalSpec(
+    document_weight=0,
+    title_weight=0,
+    heading_weight=0,
+    rating_weight=0,
+    card_weight=0,
+    learned_weight=0,
+)
+
+_DIFFERENT_LAST = (
+    "these knowledge bases name different postprocessors, so none has seen the hits; search them "
+    "one by one, or name some with the query (`retrieval`)"
+)
+
+
+def search(retrievers: Sequence[Retriever], query: Query) -> Hits:
+    """The chunks that answer a query, best first, out of one knowledge base or several.
+
+    Candidates of all knowledge bases are normalised together, and words are as rare as in all of
+    them, so that a score means the same whichever it comes from; each is then weighed as its own
+    knowledge base wants. Postprocessors see the hits of all, so they run where all name the same.
+
+    Args:
+        retrievers: One a knowledge base.
+        query: What is asked.
+
+    Raises:
+        EmbedderError: An embedder failed.
+        NotFoundError: A knowledge base was deleted.
+        PostprocessorError: A postprocessor cannot be opened, or failed.
+    """
+    start = time.perf_counter()
+    pools = with_joint_statistics([retriever.pool(query) for retriever in retrievers])
+    named = [pool.retrieval.postprocessors for pool in pools]
+    agreed = all(known == named[0] for known in named)
+    last = named[0] if named and agreed else ()
+    ranked = rank(pools, hits_needed(last, query.limit), query.mode)
+    shown = postprocess(_hits(retrievers, pools, ranked), query.text, last, query.limit)
+    notes = dict.fromkeys(note for pool in pools for note in pool.notes)
+    if not agreed:
+        notes[_DIFFERENT_LAST] = None
+    return Hits(query.text, shown, time.perf_counter() - start, tuple(notes))
+
+
+def similar(retriever: Retriever, chunk_id: str, query: Query) -> Hits:
+    """The chunks whose vectors are nearest to that of a chunk, without it, nearest first.
+
+    Further chunks of a document and near duplicates come later, those of the chunk itself too.
+
+    Args:
+        retriever: Of the knowledge base.
+        chunk_id: Of the chunk.
+        query: Limit and filters; with the mode `Mode.DENSE`. Its words are only marked.
+
+    Raises:
+        NotFoundError: The chunk or the knowledge base is gone.
+    """
+    start = time.perf_counter()
+    pool = replace(retriever.neighbour_pool(chunk_id, query), retrieval=_BY_MEANING)
+    ranked = rank([pool], query.limit + 1, Mode.DENSE)
+    hits = [hit for hit in _hits([retriever], [pool], ranked) if hit.chunk.id != chunk_id]
+    shown = tuple(hits[: query.limit])
+    return Hits(query.text, shown, time.perf_counter() - start, pool.notes)
+
+
+def _hits(
+    retrievers: Sequence[Retriever],
+    pools: Sequence[CandidatePool],
+    ranked: Sequence[RankedCandidate],
+) -> list[Hit]:
+    """The hits of what was ranked; what has gone meanwhile is left out."""
+    found = [
+        retriever.chunks([candidate.seq for candidate in ranked if candidate.pool is pool])
+        for retriever, pool in zip(retrievers, pools, strict=True)
+    ]
+    by_pool = {id(pool): chunks for pool, chunks in zip(pools, found, strict=True)}
+    return [
+        _hit(candidate, *by_pool[id(candidate.pool)][candidate.seq])
+        for candidate in ranked
+        if candidate.seq in by_pool[id(candidate.pool)]
+    ]
+
+
+def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document) -> Hit:
+    return Hit(
+        kb=candidate.pool.kb,
+        score=candidate.parts.total,
+        parts=candidate.parts,
+        chunk=chunk,
+        uri=document.uri,
+        title=document.title,
+        document_type=document.document_type,
+        tags=document.tags,
+        fetched_at=document.fetched_at,
+        state=document.state,
+        description=document.description,
+        cut=LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language),
+        opening=partial(opening_words, chunk.text, from_top=chunk.start == 0),
+    )

@@ -1,0 +1,138 @@
+"""Writes chunks of documents, with their terms, vectors and outbox entries.
+
+Functions of the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from kbkit.models import Chunk
+from kbkit.stores.catalog import outbox
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.packing import in_parts
+from kbkit.stores.catalog.schema import chunks, vectors
+
+
+@dataclass(frozen=True, slots=True)
+class NewChunk:
+    """A chunk that is to be stored.
+
+    Attributes:
+        terms: Analyzer terms of what is indexed, joined by spaces.
+        length: Number of those terms.
+        embed_hash: Hash of what the embedder reads.
+    """
+
+    chunk: Chunk
+    terms: str
+    length: int
+    embed_hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What a document's new chunks are to those that are stored.
+
+    Attributes:
+        added: Those to be added.
+        kept: ``seq`` of those that stay, by id.
+        removed: How many went.
+    """
+
+    added: list[NewChunk]
+    kept: dict[str, int | None]
+    removed: int
+
+
+def difference(
+    transaction: Transaction, kb_id: str, document_id: str, new_chunks: Sequence[NewChunk]
+) -> Difference:
+    """Remove the chunks of a document that are gone, and note where those are that stay."""
+    old = {
+        row.id: row
+        for row in transaction.execute(
+            sa.select(
+                chunks.c.seq, chunks.c.id, chunks.c.terms, chunks.c.embed_hash,
+                chunks.c.position, chunks.c.start, chunks.c.end, chunks.c.anchor, chunks.c.page,
+            ).where(chunks.c.document_id == document_id)
+        )
+    }  # fmt: skip
+    added: list[NewChunk] = []
+    moved: list[dict[str, Any]] = []
+    kept: dict[str, int | None] = {}
+    for new in new_chunks:
+        row = old.get(new.chunk.id)
+        if row is None or (row.terms, row.embed_hash) != (new.terms, new.embed_hash):
+            added.append(new)
+            continue
+        del old[new.chunk.id]
+        place = {name: getattr(new.chunk, name) for name in _PLACE}
+        if any(getattr(row, name) != value for name, value in place.items()):
+            moved.append({"chunk_seq": row.seq, **{f"new_{k}": v for k, v in place.items()}})
+        kept[row.id] = row.seq
+    remove(transaction, kb_id, list(old.values()))
+    if moved:
+        transaction.execute(
+            chunks.update()
+            .where(chunks.c.seq == sa.bindparam("chunk_seq"))
+            .values({name: sa.bindparam(f"new_{name}") for name in _PLACE}),
+            moved,
+        )
+    return Difference(added, kept, len(old))
+
+
+_PLACE = ("position", "start", "end", "anchor", "page")
+"""What may change of a chunk that stays the same chunk."""
+
+
+def add(
+    transaction: Transaction,
+    kb_id: str,
+    added: Sequence[NewChunk],
+    packed: Mapping[str, bytes],
+) -> None:
+    """Add chunks.
+
+    Args:
+        transaction: A writing transaction.
+        kb_id: The knowledge base.
+        added: Chunks that are not there.
+        packed: Their packed vectors by ``embed_hash``.
+    """
+    if not added:
+        return
+    numbered = list(enumerate(added, transaction.reserve_seqs(len(added))))
+    rows = []
+    for seq, new in numbered:
+        chunk = new.chunk
+        rows.append(
+            {
+                "seq": seq, "id": chunk.id, "kb_id": kb_id, "document_id": chunk.document_id,
+                "position": chunk.position, "start": chunk.start, "end": chunk.end,
+                "text": chunk.text, "heading_path": list(chunk.heading_path),
+                "anchor": chunk.anchor, "page": chunk.page, "terms": new.terms,
+                "length": new.length, "embed_hash": new.embed_hash,
+            }
+        )  # fmt: skip
+    transaction.execute(chunks.insert(), rows)
+    transaction.execute(
+        vectors.insert(),
+        [{"chunk_seq": seq, "vector": packed[new.embed_hash]} for seq, new in numbered],
+    )
+    transaction.lexical.add(kb_id, [(seq, new.terms) for seq, new in numbered])
+    outbox.add(transaction, kb_id, {new.chunk.id: seq for seq, new in numbered})
+
+
+def remove(transaction: Transaction, kb_id: str, rows: Sequence[Any]) -> None:
+    """Remove chunks; each row has ``seq``, ``id`` and ``terms``."""
+    if not rows:
+        return
+    transaction.lexical.remove(kb_id, [(row.seq, row.terms) for row in rows])
+    for part in in_parts([row.seq for row in rows]):
+        transaction.execute(chunks.delete().where(chunks.c.seq.in_(part)))
+    outbox.add(transaction, kb_id, {row.id: None for row in rows})
