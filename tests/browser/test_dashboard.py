@@ -129,7 +129,7 @@ def test_a_kernel_waits_for_the_next_visitor_and_the_page_has_an_outline(chrome,
         )
         seen: set[int] = set()
         for _visit in range(2):
-            assert wait_for(lambda: kernels_of(address) - seen)
+            assert wait_for(lambda seen=frozenset(seen): kernels_of(address) - seen)
             seen |= kernels_of(address)
             page.goto(f"{address}/?token={TOKEN}")
             page.locator(".kbkit-card, .kbkit-notice").first.wait_for()
