@@ -167,7 +167,7 @@ def test_the_catalog_is_what_the_schema_says(tmp_path):
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    from kbkit.stores.catalog.schema import metadata
+    from kbkit.stores.catalog.knowledge_schema import metadata
     from kbkit.stores.locks import FolderLocks
     from kbkit.stores.sqlite.database import SqliteDatabase
 

@@ -1,5 +1,6 @@
 """Value objects that travel between the layers. Frozen, typed, free of third-party types."""
 
+from kbkit.models.annotations import Annotation, EntityType, Frame, Name, Subject, SubjectKind
 from kbkit.models.answers import Answer
 from kbkit.models.documents import (
     Chunk,
@@ -16,6 +17,7 @@ from kbkit.models.documents import (
     telling_types,
 )
 from kbkit.models.filters import Filters
+from kbkit.models.graph import Entity, Gap, GapKind, MergeSuggestion, Relation
 from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
 from kbkit.models.licenses import License
 from kbkit.models.reports import (
@@ -35,6 +37,7 @@ from kbkit.models.targets import Target, TargetKind
 from kbkit.models.values import Value, schema, to_json
 
 __all__ = [
+    "Annotation",
     "Answer",
     "Chunk",
     "ChunkSpan",
@@ -45,8 +48,13 @@ __all__ = [
     "DocumentInfo",
     "DocumentState",
     "DocumentType",
+    "Entity",
+    "EntityType",
     "Expansion",
     "Filters",
+    "Frame",
+    "Gap",
+    "GapKind",
     "Hit",
     "Hits",
     "Image",
@@ -56,14 +64,19 @@ __all__ = [
     "KnowledgeBaseInfo",
     "Labels",
     "License",
+    "MergeSuggestion",
     "Mode",
+    "Name",
     "PageRecord",
     "Problem",
     "Progress",
     "Rating",
+    "Relation",
     "ScoreParts",
     "SourceDocument",
     "SourceInfo",
+    "Subject",
+    "SubjectKind",
     "Target",
     "TargetKind",
     "Value",

@@ -20,6 +20,7 @@ from kbkit.recipes import KnowledgeBaseSpec, OnnxEmbedding, StaticEmbedding
 from kbkit.stores.catalog import cards
 from kbkit.stores.catalog.cards import NewCard
 from kbkit.testing import HashEmbedder
+from tests.old_catalogs import KNOWLEDGE_TABLES
 
 PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
 
@@ -199,6 +200,8 @@ def test_a_workspace_without_cards_gets_them_with_the_next_refresh(tmp_path):
         workspace.create("drinks").ingest(kbkit.FilesSource(path=str(folder)))
     (catalog,) = (tmp_path / "kb").glob("catalog.*db*")
     with contextlib.closing(sqlite3.connect(catalog)) as connection, connection:
+        for table in KNOWLEDGE_TABLES:
+            connection.execute(f"DROP TABLE {table}")
         connection.execute("DROP TABLE cards")
         connection.execute("DROP TABLE card_vectors")
         for table in ("question_vectors", "card_encoders", "expansions"):

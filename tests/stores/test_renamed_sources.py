@@ -10,6 +10,7 @@ import pytest
 
 import kbkit
 from kbkit.recipes import FilesSource, OpenApiSource
+from tests.old_catalogs import KNOWLEDGE_TABLES
 
 API = {
     "openapi": "3.0.0",
@@ -51,6 +52,8 @@ def old(tmp_path, monkeypatch):
                 )
         connection.execute("UPDATE documents SET uri = ? WHERE uri = 'by-hand'", (str(docs / "h"),))
         (docs / "h").touch()
+        for table in KNOWLEDGE_TABLES:
+            connection.execute(f"DROP TABLE {table}")
         connection.execute("DROP TABLE deleted_documents")
         connection.execute("ALTER TABLE knowledge_bases DROP COLUMN deleted_at")
         for column in ("name", "enabled"):

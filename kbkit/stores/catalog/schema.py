@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0016"
+HEAD = "0017"
 """Revision of the newest migration."""
 
 

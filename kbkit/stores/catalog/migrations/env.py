@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from alembic import context
 
-from kbkit.stores.catalog.schema import metadata
+from kbkit.stores.catalog.knowledge_schema import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -1,0 +1,144 @@
+"""Annotations and subjects: what a chunk says, and what it speaks of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kbkit.models.values import Value
+
+
+class Frame(StrEnum):
+    """What kind of statement a text makes."""
+
+    CAUSAL = "causal"
+    """One thing follows from another: because, therefore, if ... then."""
+    CONSTRAINT = "constraint"
+    """What must or must not be: required, never, at most."""
+    PATTERN = "pattern"
+    """What is usually done: best practice, typically."""
+    EQUIVALENCE = "equivalence"
+    """Two names for one thing: alias of, same as, deprecated in favour of."""
+    TAXONOMY = "taxonomy"
+    """What kinds there are of something, or what it consists of."""
+    PROCEDURE = "procedure"
+    """Steps that somebody takes in order."""
+
+
+class SubjectKind(StrEnum):
+    """What a subject is to those that speak of it."""
+
+    DOMAIN = "domain"
+    """A field of knowledge: what a heading or tag names."""
+    ENTITY = "entity"
+    """Something that has a name: a function, an option, a product, a term."""
+    PROBLEM = "problem"
+    """What goes wrong."""
+    RESOLUTION = "resolution"
+    """What mends it."""
+    CONTEXT = "context"
+    """Where something holds: a version, a platform."""
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation(Value):
+    """One statement of a chunk, in a normal form.
+
+    Attributes:
+        text: The words of the chunk that it was read from, ``chunk.text[start:end]``.
+        normalized_text: The statement on its own: plain text, without marks of Markdown.
+        frame: What kind of statement it is, if that can be told.
+        domains: Fields of knowledge that it belongs to.
+        entities: Names that stand in it, written as those who define them write them.
+        problems: What it says goes wrong.
+        resolutions: What it says mends that.
+        contexts: Versions, platforms and headings that it holds under.
+        confidence: How likely its frame is right, 0 to 1.
+        start: Where it begins in the chunk, in characters.
+        end: Where it ends.
+        annotator: What made it, with its version.
+    """
+
+    text: str
+    normalized_text: str
+    frame: Frame | None = None
+    domains: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    resolutions: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = ()
+    confidence: float = 0.0
+    start: int = 0
+    end: int = 0
+    annotator: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject(Value):
+    """A name that chunks, documents, files and entries share.
+
+    Attributes:
+        id: Identifies it for ever, on any machine: made of its kind and key.
+        kind: What it is to those that speak of it.
+        name: As it is mostly written.
+        chunks: How many chunks speak of it.
+        documents: How many documents those are of.
+        aliases: Other names for it.
+        type: Of an entity, what it is (``symbol``, ``flag``, ``term`` ...).
+    """
+
+    id: str
+    kind: SubjectKind
+    name: str
+    chunks: int = 0
+    documents: int = 0
+    aliases: tuple[str, ...] = ()
+    type: str = ""
+
+
+class EntityType(StrEnum):
+    """What an entity is, as far as the text that names it tells."""
+
+    SYMBOL = "symbol"
+    """A function, class, method, module or attribute of an API."""
+    FLAG = "flag"
+    """An option of a command line."""
+    COMMAND = "command"
+    """A program that is called by its name."""
+    VARIABLE = "variable"
+    """An environment variable."""
+    SETTING = "setting"
+    """A key of a configuration, or a directive."""
+    ERROR = "error"
+    """An error, an exception, or the code of one."""
+    ENDPOINT = "endpoint"
+    """A path of an HTTP API with its method."""
+    SCHEMA = "schema"
+    """A type of the values of an HTTP API."""
+    FILE = "file"
+    """A file or a folder that has a name of its own."""
+    TERM = "term"
+    """A word of the subject matter: of a glossary, a definition, an index or a heading."""
+    NAME = "name"
+    """Anything else that a recipe or a person names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Value):
+    """A name that a document gives, and so an entry of the gazetteer.
+
+    Attributes:
+        name: As it is written.
+        type: What it names.
+        defines: Whether the document says there what it is: under a heading, in a glossary, as a
+            signature; else it only mentions it as a name (a code span, say).
+        anchor: Where in the document, if that has an anchor.
+        confirmed: Whether it is a name beyond doubt; else two documents have to give it before it
+            is one.
+    """
+
+    name: str
+    type: EntityType
+    defines: bool = False
+    anchor: str = ""
+    confirmed: bool = True

@@ -1,0 +1,125 @@
+"""The knowledge graph: entities, relations, what may be one, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from kbkit.models.targets import Target
+from kbkit.models.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Entity(Value):
+    """A node of the graph: something that has a name.
+
+    Attributes:
+        id: That of its subject.
+        name: As it is mostly written.
+        type: What it is; one of `EntityType`, or what a person calls it.
+        aliases: Other names for it: spelled otherwise, merged into it, or given by a recipe.
+        description: What it is, in a sentence, as a document says it or a person wrote.
+        properties: What else is known of it.
+        chunks: How many chunks name it.
+        documents: How many documents those are of.
+        made_by: Who made or last changed it; an annotator's name, or a person's.
+    """
+
+    id: str
+    name: str
+    type: str
+    aliases: tuple[str, ...] = ()
+    description: str = ""
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    chunks: int = 0
+    documents: int = 0
+    made_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Relation(Value):
+    """A directed, named edge between two targets.
+
+    Attributes:
+        id: Its number.
+        source: Where it begins.
+        name: What it says of the two (``depends_on``).
+        target: Where it ends.
+        weight: How strong it is, above 0 to 1.
+        evidence: Ids of chunks that say so.
+        made_by: Who made it; an annotator's name, or a person's.
+        created_at: When it was first seen.
+        seen_at: When it was last seen.
+        note: What a person said of it.
+    """
+
+    id: int
+    source: Target
+    name: str
+    target: Target
+    weight: float
+    evidence: tuple[str, ...] = ()
+    made_by: str = ""
+    created_at: datetime | None = None
+    seen_at: datetime | None = None
+    note: str = ""
+
+
+class GapKind(StrEnum):
+    """What is missing."""
+
+    UNDESCRIBED = "undescribed"
+    """Named often, described nowhere."""
+    UNLINKED = "unlinked"
+    """Described, and no other document speaks of it."""
+    UNANSWERED = "unanswered"
+    """Questions about it were rated badly, or found nothing."""
+    UNREACHED = "unreached"
+    """A document that names no entity."""
+    ORPHAN = "orphan"
+    """An entity that nothing relates to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gap(Value):
+    """Something that documentation lacks, and where to begin with it.
+
+    Attributes:
+        kind: What is missing.
+        target: What it is missing of.
+        name: What that is called.
+        reason: Why it is one, with figures, in a sentence.
+        weight: How much it matters; compares gaps of one kind.
+        start: Ids of the chunks to start from.
+    """
+
+    kind: GapKind
+    target: Target
+    name: str
+    reason: str
+    weight: float
+    start: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSuggestion(Value):
+    """Two entities that may be one.
+
+    Attributes:
+        keep: Id of the one that would stay.
+        merge: Id of the one that would become an alias of it.
+        names: What the two are called, in that order.
+        reason: What speaks for it (``acronym``, ``spelling``, ``definition``).
+        evidence: What that is, for a person to judge by.
+        score: How sure it is, 0 to 1.
+    """
+
+    keep: str
+    merge: str
+    names: tuple[str, str]
+    reason: str
+    evidence: str
+    score: float

@@ -1,0 +1,158 @@
+"""Tables of annotations, subjects and the graph, as SQLAlchemy Core sees them."""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, String, Table, Text
+
+from kbkit.stores.catalog.schema import UtcDateTime, metadata
+
+__all__ = [
+    "annotation_subjects",
+    "annotations",
+    "document_names",
+    "entities",
+    "merges",
+    "metadata",
+    "named_documents",
+    "relation_evidence",
+    "relations",
+    "subjects",
+]
+
+
+def _reference(name: str, target: str, *, primary_key: bool = False) -> Column[Any]:
+    """A column that names a row of another table, with which it goes."""
+    kind = Integer if target in ("annotations.id", "chunks.seq", "relations.id") else String
+    key = ForeignKey(target, ondelete="CASCADE")
+    return Column(name, kind, key, nullable=False, primary_key=primary_key)
+
+
+document_names = Table(
+    "document_names",
+    metadata,
+    # names that a document gives; those of a knowledge base are its gazetteer
+    _reference("document_id", "documents.id", primary_key=True),
+    Column("name", Text, primary_key=True),
+    _reference("kb_id", "knowledge_bases.id"),
+    Column("type", String, nullable=False),
+    Column("defines", Boolean, nullable=False),
+    Column("anchor", String, nullable=False),
+    Column("confirmed", Boolean, nullable=False),
+    Index("document_names_by_kb", "kb_id", "name"),
+)
+
+named_documents = Table(
+    "named_documents",
+    metadata,
+    # documents whose names were read, and by which revision; it goes when they are stored anew
+    _reference("document_id", "documents.id", primary_key=True),
+    _reference("kb_id", "knowledge_bases.id"),
+    Column("revision", Integer, nullable=False),
+    Index("named_documents_by_kb", "kb_id"),
+)
+
+annotations = Table(
+    "annotations",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    _reference("kb_id", "knowledge_bases.id"),
+    _reference("chunk_seq", "chunks.seq"),
+    # in characters of the chunk
+    Column("start", Integer, nullable=False),
+    Column("end", Integer, nullable=False),
+    Column("normalized_text", Text, nullable=False),
+    # empty where no kind of statement could be told
+    Column("frame", String, nullable=False),
+    Column("confidence", Float, nullable=False),
+    # fingerprint of what made it
+    Column("annotator", String, nullable=False),
+    Index("annotations_by_chunk", "chunk_seq", "annotator"),
+    Index("annotations_by_frame", "kb_id", "frame", "chunk_seq"),
+    sqlite_autoincrement=True,
+)
+
+subjects = Table(
+    "subjects",
+    metadata,
+    # made of kind and key, so that it is the same in every workspace
+    Column("id", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    # the name in its normal form
+    Column("key", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    # the subject that this one is another name of
+    Column("alias_of", String, ForeignKey("subjects.id", ondelete="SET NULL")),
+    sa.UniqueConstraint("kind", "key"),
+    Index("subjects_by_alias", "alias_of"),
+)
+
+annotation_subjects = Table(
+    "annotation_subjects",
+    metadata,
+    _reference("annotation_id", "annotations.id", primary_key=True),
+    _reference("subject_id", "subjects.id", primary_key=True),
+    Column("chunk_seq", Integer, nullable=False),
+    Index("annotation_subjects_by_subject", "subject_id", "chunk_seq"),
+    Index("annotation_subjects_by_chunk", "chunk_seq", "subject_id"),
+)
+
+entities = Table(
+    "entities",
+    metadata,
+    # what is known of a subject of the kind entity
+    _reference("subject_id", "subjects.id", primary_key=True),
+    Column("type", String, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("properties", sa.JSON, nullable=False),
+    # the annotator, or the person whose word no rebuild changes
+    Column("made_by", String, nullable=False),
+    Column("by_hand", Boolean, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    # by a person: it does not come back
+    Column("deleted_at", UtcDateTime),
+)
+
+relations = Table(
+    "relations",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("source_kind", String, nullable=False),
+    Column("source_id", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("target_kind", String, nullable=False),
+    Column("target_id", String, nullable=False),
+    Column("weight", Float, nullable=False),
+    Column("made_by", String, nullable=False),
+    Column("by_hand", Boolean, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("seen_at", UtcDateTime, nullable=False),
+    # by a person: it does not come back
+    Column("deleted_at", UtcDateTime),
+    sa.UniqueConstraint("source_kind", "source_id", "name", "target_kind", "target_id"),
+    Index("relations_by_target", "target_kind", "target_id"),
+    sqlite_autoincrement=True,
+)
+
+relation_evidence = Table(
+    "relation_evidence",
+    metadata,
+    _reference("relation_id", "relations.id", primary_key=True),
+    _reference("chunk_seq", "chunks.seq", primary_key=True),
+    # how much this chunk adds to the relation's weight
+    Column("weight", Float, nullable=False),
+    Index("relation_evidence_by_chunk", "chunk_seq"),
+)
+
+merges = Table(
+    "merges",
+    metadata,
+    # what a person decided about two entities that may be one
+    _reference("kept_id", "subjects.id", primary_key=True),
+    _reference("merged_id", "subjects.id", primary_key=True),
+    Column("applied", Boolean, nullable=False),
+    Column("made_by", String, nullable=False),
+    Column("decided_at", UtcDateTime, nullable=False),
+    Index("merges_by_merged", "merged_id"),
+)
