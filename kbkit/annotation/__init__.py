@@ -1,0 +1,1 @@
+"""What chunks say and speak of: names, frames, problems and their resolutions."""
