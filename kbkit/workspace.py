@@ -215,10 +215,11 @@ class Workspace:
             return trash.knowledge_bases_in_trash(transaction)
 
     def compact(self) -> Compaction:
-        """Empty the trash, of knowledge bases and of documents, and make the catalog smaller.
+        """Empty the trash, of knowledge bases and of documents, and make the workspace smaller.
 
         Nothing that was deleted can be brought back after that. A document whose source still has
-        it stays away, all the same.
+        it stays away, all the same. Pictures that no document shows any more go too, unless a
+        source is being read meanwhile.
 
         Raises:
             WorkspaceError: Another process uses the catalog all the time.
@@ -226,7 +227,8 @@ class Workspace:
         with self._stores.database.write() as transaction:
             documents, gone = trash.empty(transaction)
         self._stores.vectors.sweep()
-        return Compaction(documents, len(gone), self._stores.database.compact())
+        images, size = self._stores.sweep_images()
+        return Compaction(documents, len(gone), images, size + self._stores.database.compact())
 
     def rename(self, name: str, *, to: str) -> KnowledgeBase:
         """Give a knowledge base another name; all else stays.

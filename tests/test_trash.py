@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import sys
+import time
 
 import pytest
+from PIL import Image as Pillow
 
 import kbkit
 from kbkit import cli
 from kbkit.errors import ConflictError, EmbedderError, InvalidNameError, NotFoundError
+from kbkit.knowledge_base import handle_of
 from kbkit.recipes import FilesSource
+from kbkit.stores.locks import FolderLocks
 
 
 @pytest.fixture
@@ -117,6 +122,48 @@ def test_compact_empties_the_trash_and_what_was_deleted_stays_away(workspace, kb
     assert kb.refresh().new == 1
     with pytest.raises(NotFoundError):
         kb.documents.restore("note")
+
+
+def test_compact_removes_pictures_that_no_document_shows(workspace, tmp_path):
+    for color in ("red", "green", "blue"):
+        Pillow.new("RGB", (4, 3), color).save(tmp_path / f"docs/{color}.png")
+        (tmp_path / f"docs/{color}.md").write_text(f"# {color}\n\n![a box]({color}.png)\n")
+    kb = workspace.create("boxes")
+    kb.ingest(FilesSource(path="docs"))
+    names = {one.title: name for one in kb.documents for name in one.images.values()}
+    images = tmp_path / "kb/images"
+    (images / "draft.part").write_bytes(b"of a process that was killed")
+    (images / "notes.txt").write_text("not ours")
+    assert {*names.values()} < {path.name for path in images.iterdir()}
+    (tmp_path / "docs/red.md").write_text("# red\n\nNo box any more.\n")
+    kb.refresh()
+    kb.documents.delete("docs/green.md")
+    for path in images.iterdir():  # as if an hour ago: what is new may be about to be stored
+        os.utime(path, (time.time() - 3600,) * 2)
+    reading = f"source-{kb.sources['docs'].id}"
+    with FolderLocks(tmp_path / "kb/locks").hold(reading, wait=0):
+        assert workspace.compact().images == 0
+    done = workspace.compact()
+    assert done.images == 2
+    assert {path.name for path in images.iterdir()} == {names["blue"], "notes.txt"}
+    assert kb.export(folder="out", build=False).documents == 4
+    workspace.delete("boxes")
+    assert workspace.compact().images == 1
+    assert [path.name for path in images.iterdir()] == ["notes.txt"]
+
+
+def test_a_picture_in_the_trash_stays_until_it_is_emptied(workspace, tmp_path):
+    Pillow.new("RGB", (4, 3), "red").save(tmp_path / "docs/red.png")
+    (tmp_path / "docs/red.md").write_text("# Red\n\n![a box](red.png)\n")
+    kb = workspace.create("boxes")
+    kb.ingest(FilesSource(path="docs"))
+    (name,) = kb.documents["docs/red.md"].images.values()
+    kb.documents.delete("docs/red.md")
+    assert handle_of(kb).stores.sweep_images() == (0, 0)
+    kb.documents.restore("docs/red.md")
+    os.utime(tmp_path / "kb/images" / name, (0, 0))
+    assert workspace.compact().images == 0
+    assert (tmp_path / "kb/images" / name).is_file()
 
 
 def test_a_deleted_knowledge_base_comes_back_whole(workspace, kb):

@@ -117,15 +117,8 @@ def name_values(commands: typer.Typer) -> None:
 def finish(report: IngestReport, as_json: bool, name: str) -> None:
     """Print what was done; the exit code tells when that was nothing, or a source failed."""
     print_ingest(report, as_json, name)
-    if nothing_read(report) or report.failed_sources:
+    if report.nothing_read or report.failed_sources:
         raise typer.Exit(EXIT_NOTHING_READ)
-
-
-def nothing_read(report: IngestReport) -> bool:
-    """Whether nothing at all came of what was tried."""
-    return bool(report.failed or report.skipped) and not (
-        report.new or report.changed or report.same
-    )
 
 
 def open_workspace(context: typer.Context) -> Workspace:

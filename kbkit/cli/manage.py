@@ -14,7 +14,6 @@ from kbkit.cli.app import (
     Name,
     app,
     finish,
-    nothing_read,
     open_workspace,
     resumable,
     workspace_folder,
@@ -66,7 +65,7 @@ def new(
             return
         with resumable(f"kbkit refresh {name}"), progress() as on_progress:
             report = kb.ingest(*specs, on_progress=on_progress)
-        if nothing_read(report) and not report.interrupted:
+        if report.nothing_read and not report.interrupted:
             workspace.delete(name, forever=True)
             say(f"{name} was not made, since nothing could be read")
         finish(report, as_json, name)

@@ -12,7 +12,6 @@ from kbkit.cli.app import (
     EXIT_NOTHING_READ,
     AsJson,
     app,
-    nothing_read,
     open_workspace,
     resumable,
 )
@@ -59,7 +58,7 @@ def build(
         print_pairs(report.lines())
     for problem in report.ingest.failed_sources:
         say(f"nothing could be read of {problem.uri}")
-    if nothing_read(report.ingest) or report.ingest.failed_sources:
+    if report.ingest.nothing_read or report.ingest.failed_sources:
         raise typer.Exit(EXIT_NOTHING_READ)
 
 

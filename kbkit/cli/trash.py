@@ -122,7 +122,7 @@ def compact(
         return
     say(
         f"emptied the trash: {done.documents:,} documents, {done.knowledge_bases:,} knowledge "
-        f"bases; the catalog is {done.bytes / 1e6:,.1f} MB smaller"
+        f"bases, {done.images:,} pictures; the workspace is {done.bytes / 1e6:,.1f} MB smaller"
     )
 
 

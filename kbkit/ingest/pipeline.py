@@ -76,7 +76,7 @@ class Pipeline:
             run = _Run(counters, follower, on_progress, stop)
             for row, source in sources:
                 task = f"reading the source {row.location}"
-                with self.stores.locks.hold(f"source-{row.id}", wait=0, task=task):
+                with self.stores.locks.hold(row.lock, wait=0, task=task):
                     failed, read = len(counters.failed), _read(counters)
                     try:
                         self._run_source(row, source, run)

@@ -128,6 +128,12 @@ class PageRecord:
         return self.location or self.document_uri or self.url
 
 
+def image_names_of(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """The names of a document's pictures by their addresses in its content."""
+    found = metadata.get("images")
+    return {str(key): str(name) for key, name in found.items()} if isinstance(found, dict) else {}
+
+
 @dataclass(frozen=True, slots=True)
 class Document(Value):
     """A stored document.
@@ -156,10 +162,7 @@ class Document(Value):
     @property
     def images(self) -> dict[str, str]:
         """The names of its pictures by their addresses in the content."""
-        found = self.metadata.get("images")
-        return (
-            {str(key): str(name) for key, name in found.items()} if isinstance(found, dict) else {}
-        )
+        return image_names_of(self.metadata)
 
 
 @dataclass(frozen=True, slots=True)

@@ -217,11 +217,13 @@ class Compaction(Value):
     Attributes:
         documents: Number of deleted documents.
         knowledge_bases: Number of deleted knowledge bases.
-        bytes: By how much the catalog is smaller.
+        images: Number of pictures that no document shows any more.
+        bytes: By how much the workspace is smaller.
     """
 
     documents: int
     knowledge_bases: int
+    images: int
     bytes: int
 
 
@@ -322,6 +324,11 @@ class IngestReport(Value):
     warnings: tuple[Problem, ...] = ()
     failed_sources: tuple[Problem, ...] = ()
     improvement: Improvement | None = None
+
+    @property
+    def nothing_read(self) -> bool:
+        """Whether nothing at all came of what was tried."""
+        return bool(self.failed or self.skipped) and not (self.new or self.changed or self.same)
 
     def lines(self) -> list[tuple[str, str]]:
         """The report as labels and values for a person."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kbkit.errors import WorkspaceError
+from kbkit.stores.catalog import reading, runs
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.chroma.store import ChromaStore
 from kbkit.stores.images import ImageStore
@@ -16,6 +18,9 @@ from kbkit.stores.snapshots.warming import Warmer
 from kbkit.stores.sqlite.database import SqliteDatabase
 from kbkit.stores.vector_index import VectorIndex
 from kbkit.stores.vector_store import VectorStore
+
+_CLOCK_SECONDS = 2
+"""By how much the clock of a file system may be behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +109,21 @@ class Stores:
         warmer = Warmer(snapshots, vectors)
         images = ImageStore(folder / "images")
         return cls(folder, database, vectors, snapshots, warmer, locks, images, address)
+
+    def sweep_images(self) -> tuple[int, int]:
+        """Remove pictures that no document shows; none while a source is being read.
+
+        Returns:
+            Number of pictures, and of bytes.
+        """
+        began = time.time() - _CLOCK_SECONDS
+        with self.database.read() as transaction:
+            sources = runs.list_sources(transaction)
+        if any(self.locks.is_held(source.lock) for source in sources):
+            return 0, 0
+        with self.database.read() as transaction:
+            used = reading.image_names(transaction)
+        return self.images.sweep(used, began)
 
     def close(self) -> None:
         """Let go of the folder."""

@@ -148,6 +148,36 @@ def test_wrong_fields_are_one_line(scratch, kind, values, says):
     assert 'role="alert"' in panel.status_line.value
 
 
+def test_a_knowledge_base_whose_first_source_failed_is_not_left_behind(scratch, tmp_path):
+    panel = IngestPanel(scratch, base=tmp_path)
+    before = list(scratch)
+    panel.kb_box.value = "typo"
+    fill(panel, "package", name="no_such_package")
+    panel.start()
+    report = panel.wait(30)
+    assert len(report.failed_sources) == 1
+    assert "nothing could be read: see the problems below. typo was not made." in status(panel)
+    assert "no_such_package" in text_of(panel._problems.value)
+    assert list(scratch) == before
+    assert "typo" not in panel.kb_box.options
+    panel.add_files([("program.exe", b"MZ\x00\x00")])
+    assert panel.wait(30).nothing_read
+    assert list(scratch) == before
+    fill(panel, "plugin", name="no_such_plugin")
+    panel.start()
+    panel.wait(30)
+    assert list(scratch) == before
+    (tmp_path / "a.md").write_text("# A\n\nWords.\n")
+    fill(panel, "files", path="a.md")
+    panel.start()  # corrected, under the name that is still there
+    assert panel.wait(30).new == 1
+    assert "typo" in scratch
+    fill(panel, "package", name="no_such_package")
+    panel.start()
+    assert panel.wait(30).nothing_read
+    assert len(scratch["typo"].documents) == 1
+
+
 @pytest.mark.parametrize("name", ["", "Not A Slug"])
 def test_a_name_that_cannot_be(scratch, name):
     panel = IngestPanel(scratch)

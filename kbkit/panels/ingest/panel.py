@@ -231,13 +231,20 @@ class IngestPanel(JobPanel):
         Raises:
             ConfigError: None is chosen, or other work is under way.
         """
-        find = self._chosen(may_create=may_create)
+        find = self._chosen()
+        name = self._selector.name
 
         def job() -> None:
-            report = ingest(find(), self._on_progress, self._cancelled.is_set)
+            made = may_create and self._make(name)
+            report = IngestReport()
+            try:
+                report = ingest(find(), self._on_progress, self._cancelled.is_set)
+            finally:
+                in_vain = made and not report.interrupted and self._drop_empty(name)
             seconds = time.monotonic() - self._began
             self._show(report, "", seconds)
-            self.say(summary(report, seconds))
+            end = f" {name} was not made." if in_vain else ""
+            self.say(summary(report, seconds) + end)
             self.report = report
 
         self.report = None
@@ -246,25 +253,35 @@ class IngestPanel(JobPanel):
         self._show(IngestReport(), "", 0.0)
         self._start(job)
 
-    def _chosen(self, *, may_create: bool = False) -> Callable[[], KnowledgeBase]:
-        """What opens the chosen knowledge base, and makes it where it may and there is none.
+    def _make(self, name: str) -> bool:
+        """Make a knowledge base if there is none of that name; tells whether it did."""
+        workspace = self._selector.workspace
+        if workspace is None or name in workspace:
+            return False
+        workspace.create(name, embedding=self.embedding_box.value)
+        self.publish("knowledge_bases")
+        return True
+
+    def _drop_empty(self, name: str) -> bool:
+        """Delete a knowledge base of which nothing came; tells whether it did."""
+        workspace = self._selector.workspace
+        if workspace is None or len(workspace[name].documents):
+            return False
+        workspace.delete(name, forever=True)
+        self.publish("knowledge_bases")
+        return True
+
+    def _chosen(self) -> Callable[[], KnowledgeBase]:
+        """What opens the chosen knowledge base.
 
         Raises:
             ConfigError: None is chosen, or other work is under way.
         """
         if self.running:
             raise ConfigError("work is under way; wait for it, or cancel it first")
-        workspace, name = self._selector.workspace, self._selector.name
-        if not name:
+        if not (name := self._selector.name):
             raise ConfigError("name a knowledge base: one that is there, or a new one")
-
-        def find() -> KnowledgeBase:
-            if may_create and workspace is not None and name not in workspace:
-                workspace.create(name, embedding=self.embedding_box.value)
-                self.publish("knowledge_bases")
-            return self._selector.find(name)
-
-        return find
+        return lambda: self._selector.find(name)
 
     def _run(self, job: Callable[[], None]) -> None:
         super()._run(job)

@@ -70,7 +70,7 @@ def summary(report: IngestReport, seconds: float) -> str:
     took = f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
     if report.interrupted:
         return f"Stopped after {took}: {documents} kept. Start again to go on."
-    if not read and (report.failed or report.skipped):
+    if report.nothing_read:
         return f"Done in {took}, but nothing could be read: see the problems below."
     return (
         f"Done in {took}: {documents} read, {report.new + report.changed:,} of them new or changed."

@@ -11,9 +11,10 @@ import sqlalchemy as sa
 
 from kbkit.errors import NotFoundError
 from kbkit.models import Chunk, Document, DocumentState, DocumentType
+from kbkit.models.documents import image_names_of
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.packing import in_parts
-from kbkit.stores.catalog.schema import chunks, documents
+from kbkit.stores.catalog.schema import chunks, deleted_documents, documents
 
 DOCUMENT_COLUMNS = [
     documents.c[name]
@@ -65,6 +66,17 @@ def beginnings(
     text = sa.func.substr(documents.c.content, 1, length)
     query = sa.select(text).where(*alive).order_by(documents.c.id).limit(limit)
     return list(transaction.execute(query).scalars())
+
+
+def image_names(transaction: Transaction) -> set[str]:
+    """The pictures that documents of any knowledge base show, those in the trash included."""
+    names: set[str] = set()
+    for table in (documents, deleted_documents):
+        column = table.c.metadata
+        query = sa.select(column).where(sa.cast(column, sa.Text).contains('"images"'))
+        for metadata in transaction.execute(query).scalars():
+            names.update(image_names_of(metadata).values())
+    return names
 
 
 def iter_documents(

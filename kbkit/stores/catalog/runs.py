@@ -51,6 +51,11 @@ class SourceRow:
         return next((str(one) for one in names if one), self.type)
 
     @property
+    def lock(self) -> str:
+        """The name of the lock that whoever reads it holds."""
+        return f"source-{self.id}"
+
+    @property
     def place(self) -> str:
         """Where it reads, without where that is on this machine."""
         return (self.name or ".") if self.spec.get("path") else self.location
@@ -122,9 +127,11 @@ def document_counts(transaction: Transaction, kb_id: str) -> dict[str, int]:
     return {row[0]: row[1] for row in transaction.execute(query) if row[0] is not None}
 
 
-def list_sources(transaction: Transaction, kb_id: str) -> list[SourceRow]:
-    """All sources of a knowledge base, oldest first."""
-    query = sa.select(sources).where(sources.c.kb_id == kb_id)
+def list_sources(transaction: Transaction, kb_id: str | None = None) -> list[SourceRow]:
+    """All sources of a knowledge base, or of all of them, oldest first."""
+    query = sa.select(sources)
+    if kb_id is not None:
+        query = query.where(sources.c.kb_id == kb_id)
     rows = transaction.execute(query.order_by(sources.c.created_at, sources.c.id))
     return [SourceRow(**row._mapping) for row in rows]
 
