@@ -2,6 +2,6 @@
 
 KNOWLEDGE_TABLES = (
     "merges", "relation_evidence", "relations", "entities", "annotation_subjects", "subjects",
-    "annotations", "named_documents", "document_names",
+    "annotations", "gazetteers", "named_documents", "document_names",
 )  # fmt: skip
 """What revision 0017 of the catalog brought, in an order in which they can go."""

@@ -3,7 +3,18 @@
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy import Boolean, Column, Float, ForeignKey, Index, Integer, String, Table, Text
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    Text,
+)
 
 from kbkit.stores.catalog.schema import UtcDateTime, metadata
 
@@ -12,6 +23,7 @@ __all__ = [
     "annotations",
     "document_names",
     "entities",
+    "gazetteers",
     "merges",
     "metadata",
     "named_documents",
@@ -23,7 +35,7 @@ __all__ = [
 
 def _reference(name: str, target: str, *, primary_key: bool = False) -> Column[Any]:
     """A column that names a row of another table, with which it goes."""
-    kind = Integer if target in ("annotations.id", "chunks.seq", "relations.id") else String
+    kind = Integer if target in ("chunks.seq", "relations.id") else String
     key = ForeignKey(target, ondelete="CASCADE")
     return Column(name, kind, key, nullable=False, primary_key=primary_key)
 
@@ -52,12 +64,21 @@ named_documents = Table(
     Index("named_documents_by_kb", "kb_id"),
 )
 
+gazetteers = Table(
+    "gazetteers",
+    metadata,
+    # the names that chunks were last searched for, compressed, so that changes of them are known
+    _reference("kb_id", "knowledge_bases.id", primary_key=True),
+    Column("names", LargeBinary, nullable=False),
+)
+
 annotations = Table(
     "annotations",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    _reference("chunk_seq", "chunks.seq", primary_key=True),
+    # of those of its chunk, from 0
+    Column("position", Integer, primary_key=True),
     _reference("kb_id", "knowledge_bases.id"),
-    _reference("chunk_seq", "chunks.seq"),
     # in characters of the chunk
     Column("start", Integer, nullable=False),
     Column("end", Integer, nullable=False),
@@ -67,9 +88,7 @@ annotations = Table(
     Column("confidence", Float, nullable=False),
     # fingerprint of what made it
     Column("annotator", String, nullable=False),
-    Index("annotations_by_chunk", "chunk_seq", "annotator"),
     Index("annotations_by_frame", "kb_id", "frame", "chunk_seq"),
-    sqlite_autoincrement=True,
 )
 
 subjects = Table(
@@ -90,11 +109,11 @@ subjects = Table(
 annotation_subjects = Table(
     "annotation_subjects",
     metadata,
-    _reference("annotation_id", "annotations.id", primary_key=True),
+    _reference("chunk_seq", "chunks.seq", primary_key=True),
+    # of the annotation
+    Column("position", Integer, primary_key=True),
     _reference("subject_id", "subjects.id", primary_key=True),
-    Column("chunk_seq", Integer, nullable=False),
     Index("annotation_subjects_by_subject", "subject_id", "chunk_seq"),
-    Index("annotation_subjects_by_chunk", "chunk_seq", "subject_id"),
 )
 
 entities = Table(

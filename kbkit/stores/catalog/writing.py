@@ -14,7 +14,16 @@ from typing import Any
 import sqlalchemy as sa
 
 from kbkit.models import Document, DocumentState, DocumentType, Labels
-from kbkit.stores.catalog import cards, chunk_writing, knowledge_bases, outbox, reading, trash
+from kbkit.stores.catalog import (
+    cards,
+    chunk_annotations,
+    chunk_writing,
+    knowledge_bases,
+    names,
+    outbox,
+    reading,
+    trash,
+)
 from kbkit.stores.catalog.chunk_writing import NewChunk
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import chunks, documents
@@ -143,16 +152,16 @@ def replace_documents(
     if fresh:
         transaction.execute(documents.insert(), [_values(kb_id, entry) for entry in fresh])
     if known:
-        names = [name for name in _values(kb_id, known[0]) if name not in ("id", "kb_id", "uri")]
+        columns = [name for name in _values(kb_id, known[0]) if name not in ("id", "kb_id", "uri")]
         transaction.execute(
             documents.update()
             .where(documents.c.id == sa.bindparam("of_id"))
             .values({name: sa.bindparam(f"of_{name}", type_=documents.c[name].type)
-                     for name in names}),
+                     for name in columns}),
             [{f"of_{name}": value for name, value in _values(kb_id, entry).items()
               if name not in ("kb_id", "uri")} for entry in known],
         )  # fmt: skip
-    cards.remove(transaction, [entry.document.id for entry in known])
+    _forget_derived(transaction, [entry.document.id for entry in known])
     added = [chunk for entry in fresh for chunk in entry.chunks]
     kept: dict[str, int | None] = {}
     removed = 0
@@ -167,6 +176,13 @@ def replace_documents(
     outbox.add(transaction, kb_id, kept)
     knowledge_bases.touch(transaction, kb_id)
     return ChunkChanges(added=len(added), removed=removed)
+
+
+def _forget_derived(transaction: Transaction, document_ids: Sequence[str]) -> None:
+    """Forget what is made of documents behind an ingest, since they change or go."""
+    cards.remove(transaction, document_ids)
+    names.remove(transaction, document_ids)
+    chunk_annotations.remove_of_documents(transaction, document_ids)
 
 
 def _values(kb_id: str, new: NewDocument) -> dict[str, Any]:
@@ -282,7 +298,7 @@ def retire_document(transaction: Transaction, kb_id: str, document_id: str) -> C
         )
     ).all()
     chunk_writing.remove(transaction, kb_id, rows)
-    cards.remove(transaction, [document_id])
+    _forget_derived(transaction, [document_id])
     transaction.execute(
         documents.update()
         .where(documents.c.id == document_id)

@@ -12,9 +12,7 @@ down_revision = "0016"
 
 
 def _reference(name: str, target: str, *, primary_key: bool = False) -> sa.Column[Any]:
-    kind = (
-        sa.Integer() if target in ("annotations.id", "chunks.seq", "relations.id") else sa.String()
-    )
+    kind = sa.Integer() if target in ("chunks.seq", "relations.id") else sa.String()
     key = sa.ForeignKey(target, ondelete="CASCADE")
     return sa.Column(name, kind, key, nullable=False, primary_key=primary_key)
 
@@ -48,19 +46,22 @@ def _names() -> None:
 
 def _annotations() -> None:
     op.create_table(
+        "gazetteers",
+        _reference("kb_id", "knowledge_bases.id", primary_key=True),
+        sa.Column("names", sa.LargeBinary(), nullable=False),
+    )
+    op.create_table(
         "annotations",
-        sa.Column("id", sa.Integer(), primary_key=True, autoincrement=True, nullable=False),
+        _reference("chunk_seq", "chunks.seq", primary_key=True),
+        sa.Column("position", sa.Integer(), primary_key=True, nullable=False),
         _reference("kb_id", "knowledge_bases.id"),
-        _reference("chunk_seq", "chunks.seq"),
         sa.Column("start", sa.Integer(), nullable=False),
         sa.Column("end", sa.Integer(), nullable=False),
         sa.Column("normalized_text", sa.Text(), nullable=False),
         sa.Column("frame", sa.String(), nullable=False),
         sa.Column("confidence", sa.Float(), nullable=False),
         sa.Column("annotator", sa.String(), nullable=False),
-        sqlite_autoincrement=True,
     )
-    op.create_index("annotations_by_chunk", "annotations", ["chunk_seq", "annotator"])
     op.create_index("annotations_by_frame", "annotations", ["kb_id", "frame", "chunk_seq"])
     alias = sa.ForeignKey("subjects.id", ondelete="SET NULL")
     op.create_table(
@@ -75,13 +76,12 @@ def _annotations() -> None:
     op.create_index("subjects_by_alias", "subjects", ["alias_of"])
     op.create_table(
         "annotation_subjects",
-        _reference("annotation_id", "annotations.id", primary_key=True),
+        _reference("chunk_seq", "chunks.seq", primary_key=True),
+        sa.Column("position", sa.Integer(), primary_key=True, nullable=False),
         _reference("subject_id", "subjects.id", primary_key=True),
-        sa.Column("chunk_seq", sa.Integer(), nullable=False),
     )
-    columns = ["chunk_seq", "subject_id"]
-    op.create_index("annotation_subjects_by_chunk", "annotation_subjects", columns)
-    op.create_index("annotation_subjects_by_subject", "annotation_subjects", columns[::-1])
+    columns = ["subject_id", "chunk_seq"]
+    op.create_index("annotation_subjects_by_subject", "annotation_subjects", columns)
 
 
 def _graph() -> None:

@@ -1,0 +1,220 @@
+"""Annotations of chunks. Functions of the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from kbkit.models import Annotation, Chunk, Document, Frame, SubjectKind
+from kbkit.stores.catalog import knowledge_schema, reading, subjects
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_schema import annotation_subjects
+from kbkit.stores.catalog.packing import in_parts
+from kbkit.stores.catalog.schema import chunks, documents
+from kbkit.stores.catalog.subjects import SubjectName
+
+_FIELDS = {
+    SubjectKind.DOMAIN: "domains",
+    SubjectKind.ENTITY: "entities",
+    SubjectKind.PROBLEM: "problems",
+    SubjectKind.RESOLUTION: "resolutions",
+    SubjectKind.CONTEXT: "contexts",
+}
+_rows = knowledge_schema.annotations
+
+
+def count_lacking(transaction: Transaction, kb_id: str, annotator: str) -> int:
+    """How many chunks of a knowledge base an annotator has not annotated."""
+    query = sa.select(sa.func.count()).select_from(chunks).where(_lacks(kb_id, annotator))
+    return int(transaction.execute(query).scalar_one())
+
+
+def lacking(transaction: Transaction, kb_id: str, annotator: str, limit: int) -> list[int]:
+    """``seq`` of some chunks that an annotator has not annotated, ascending."""
+    query = sa.select(chunks.c.seq).where(_lacks(kb_id, annotator)).order_by(chunks.c.seq)
+    return list(transaction.execute(query.limit(limit)).scalars())
+
+
+def iter_texts(transaction: Transaction, kb_id: str, annotator: str) -> Iterator[tuple[int, str]]:
+    """``seq`` and text of the chunks that an annotator has annotated, read as one goes on."""
+    query = (
+        sa.select(chunks.c.seq, chunks.c.text)
+        .where(chunks.c.kb_id == kb_id, ~_lacks(kb_id, annotator))
+        .order_by(chunks.c.seq)
+    )
+    for row in transaction.execute(query).yield_per(500):
+        yield row.seq, row.text
+
+
+def put(
+    transaction: Transaction,
+    kb_id: str,
+    made: Mapping[int, Sequence[Annotation]],
+    key_of: Callable[[SubjectKind, str], str],
+) -> int:
+    """Keep annotations of chunks in place of those before.
+
+    Args:
+        transaction: A writing transaction.
+        kb_id: The knowledge base.
+        made: By ``chunks.seq``.
+        key_of: Gives the normal form of a subject's name; ``""`` for what names nothing.
+
+    Returns:
+        Of how many chunks they were kept: not of those that went meanwhile.
+    """
+    there = _there(transaction, made)
+    remove(transaction, there)
+    rows: list[dict[str, Any]] = []
+    links: list[dict[str, Any]] = []
+    names: dict[str, SubjectName] = {}
+    for seq in there:
+        for position, annotation in enumerate(made[seq]):
+            place = {"chunk_seq": seq, "position": position}
+            rows.append({**place, "kb_id": kb_id, **_values(annotation)})
+            own = dict(_subjects_of(annotation, key_of))
+            links += [{**place, "subject_id": known} for known in own]
+            names |= own
+    subjects.add(transaction, names.values())
+    for table, values in ((_rows, rows), (annotation_subjects, links)):
+        if values:
+            transaction.execute(table.insert(), values)
+    return len(there)
+
+
+def remove(transaction: Transaction, seqs: Collection[int]) -> None:
+    """Forget the annotations of some chunks."""
+    for part in in_parts(list(seqs)):
+        for table in (annotation_subjects, _rows):
+            transaction.execute(table.delete().where(table.c.chunk_seq.in_(part)))
+
+
+def remove_of_documents(transaction: Transaction, document_ids: Collection[str]) -> None:
+    """Forget the annotations of all chunks of some documents."""
+    if document_ids:
+        query = sa.select(chunks.c.seq)
+        own = query.where(transaction.is_in(chunks.c.document_id, document_ids))
+        remove(transaction, transaction.execute(own).scalars().all())
+
+
+def of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[Annotation, ...]]:
+    """The annotations of chunks by ``seq``, in their order."""
+    found: dict[int, list[Annotation]] = {}
+    for part in in_parts(seqs):
+        named = _names(transaction, part)
+        query = (
+            sa.select(*_rows.c, chunks.c.text)
+            .join(chunks, chunks.c.seq == _rows.c.chunk_seq)
+            .where(_rows.c.chunk_seq.in_(part))
+            .order_by(_rows.c.chunk_seq, _rows.c.position)
+        )
+        for row in transaction.execute(query):
+            found.setdefault(row.chunk_seq, []).append(
+                _annotation(row, named.get((row.chunk_seq, row.position), {}))
+            )
+    return {seq: tuple(made) for seq, made in found.items()}
+
+
+def iter_all(
+    transaction: Transaction, kb_id: str
+) -> Iterator[tuple[Chunk, Document, tuple[Annotation, ...]]]:
+    """All annotated chunks of a knowledge base with their documents (without their content)."""
+    query = (
+        sa.select(chunks.c.seq)
+        .join(documents, documents.c.id == chunks.c.document_id)
+        .where(chunks.c.kb_id == kb_id, sa.exists().where(_rows.c.chunk_seq == chunks.c.seq))
+        .order_by(documents.c.uri, chunks.c.position)
+    )
+    for part in in_parts(list(transaction.execute(query).scalars())):
+        made = of(transaction, part)
+        found = reading.get_chunks(transaction, part)
+        for seq in part:
+            if seq in made and seq in found:
+                yield *found[seq], made[seq]
+
+
+def frame_counts(transaction: Transaction, kb_id: str) -> dict[Frame, int]:
+    """How many annotations of each frame there are, the most frequent first."""
+    query = (
+        sa.select(_rows.c.frame, sa.func.count())
+        .where(_rows.c.kb_id == kb_id, _rows.c.frame != "")
+        .group_by(_rows.c.frame)
+        .order_by(sa.func.count().desc(), _rows.c.frame)
+    )
+    return {Frame(frame): int(count) for frame, count in transaction.execute(query)}
+
+
+def seqs_with_frame(transaction: Transaction, kb_id: str, frames: Collection[Frame]) -> list[int]:
+    """``seq`` of the chunks that make a statement of one of some frames, ascending."""
+    query = sa.select(_rows.c.chunk_seq).where(
+        _rows.c.kb_id == kb_id, _rows.c.frame.in_([frame.value for frame in frames])
+    )
+    return list(transaction.execute(query.distinct().order_by(_rows.c.chunk_seq)).scalars())
+
+
+def _lacks(kb_id: str, annotator: str) -> sa.ColumnElement[bool]:
+    has = sa.exists().where(_rows.c.chunk_seq == chunks.c.seq, _rows.c.annotator == annotator)
+    return sa.and_(chunks.c.kb_id == kb_id, ~has)
+
+
+def _there(transaction: Transaction, seqs: Iterable[int]) -> list[int]:
+    found: list[int] = []
+    for part in in_parts(sorted(seqs)):
+        found += transaction.execute(
+            sa.select(chunks.c.seq).where(chunks.c.seq.in_(part))
+        ).scalars()
+    return found
+
+
+def _values(annotation: Annotation) -> dict[str, Any]:
+    return {
+        "start": annotation.start,
+        "end": annotation.end,
+        "normalized_text": annotation.normalized_text,
+        "frame": annotation.frame.value if annotation.frame else "",
+        "confidence": annotation.confidence,
+        "annotator": annotation.annotator,
+    }
+
+
+def _subjects_of(
+    annotation: Annotation, key_of: Callable[[SubjectKind, str], str]
+) -> Iterator[tuple[str, SubjectName]]:
+    for kind, field in _FIELDS.items():
+        for name in getattr(annotation, field):
+            if key := key_of(kind, name):
+                subject = SubjectName(kind, key, name)
+                yield subject.id, subject
+
+
+def _names(
+    transaction: Transaction, seqs: Sequence[int]
+) -> dict[tuple[int, int], dict[str, list[str]]]:
+    """Names of the subjects of annotations, by annotation and kind."""
+    table, named = annotation_subjects.c, knowledge_schema.subjects
+    query = (
+        sa.select(table.chunk_seq, table.position, named.c.kind, named.c.name)
+        .join(named, named.c.id == table.subject_id)
+        .where(table.chunk_seq.in_(seqs))
+        .order_by(named.c.name)
+    )
+    found: dict[tuple[int, int], dict[str, list[str]]] = {}
+    for row in transaction.execute(query):
+        kinds = found.setdefault((row.chunk_seq, row.position), {})
+        kinds.setdefault(row.kind, []).append(row.name)
+    return found
+
+
+def _annotation(row: Any, named: Mapping[str, Sequence[str]]) -> Annotation:
+    return Annotation(
+        text=row.text[row.start : row.end],
+        normalized_text=row.normalized_text,
+        frame=Frame(row.frame) if row.frame else None,
+        confidence=row.confidence,
+        start=row.start,
+        end=row.end,
+        annotator=row.annotator,
+        **{field: tuple(named.get(kind.value, ())) for kind, field in _FIELDS.items()},
+    )

@@ -1,0 +1,169 @@
+"""Names that documents give, the gazetteer of a knowledge base. Functions of a transaction."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from kbkit.models import Document, DocumentState, EntityType, Name
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_schema import document_names, gazetteers, named_documents
+from kbkit.stores.catalog.reading import DOCUMENT_COLUMNS, document_of
+from kbkit.stores.catalog.schema import documents
+
+_SEPARATOR = "\0"
+
+
+class GivenName(NamedTuple):
+    """A name and what is known of it from all documents of a knowledge base.
+
+    Attributes:
+        name: As it is written.
+        type: What most documents that give it say it is.
+        confirmed: Whether one of them shows that it is a name beyond doubt.
+        documents: How many give it.
+        defined: How many say what it is.
+    """
+
+    name: str
+    type: EntityType
+    confirmed: bool
+    documents: int
+    defined: int
+
+
+def unread(transaction: Transaction, kb_id: str, revision: int, limit: int) -> list[Document]:
+    """Some documents, not gone, whose names that revision of the reader has not read."""
+    there = sa.select(named_documents.c.document_id).where(
+        named_documents.c.document_id == documents.c.id, named_documents.c.revision == revision
+    )
+    rows = transaction.execute(
+        sa.select(*DOCUMENT_COLUMNS).where(*_alive(kb_id), ~there.exists()).limit(limit)
+    )
+    return [document_of(row) for row in rows]
+
+
+def count_unread(transaction: Transaction, kb_id: str, revision: int) -> int:
+    """How many documents, not gone, have names that were not read."""
+    read = sa.select(sa.func.count()).where(
+        named_documents.c.kb_id == kb_id, named_documents.c.revision == revision
+    )
+    alive = sa.select(sa.func.count()).where(*_alive(kb_id))
+    counted = [transaction.execute(query).scalar_one() for query in (alive, read)]
+    return max(0, int(counted[0]) - int(counted[1]))
+
+
+def put(
+    transaction: Transaction,
+    kb_id: str,
+    revision: int,
+    read: Iterable[tuple[Document, Sequence[Name]]],
+) -> None:
+    """Keep the names of documents in place of those before.
+
+    Args:
+        transaction: A writing transaction.
+        kb_id: The knowledge base.
+        revision: Of what read them.
+        read: Documents as they were read, with their names. Those that changed or went meanwhile
+            are left for the next time.
+    """
+    given = {document.id: (document.content_hash, found) for document, found in read}
+    rows = transaction.execute(
+        sa.select(documents.c.id, documents.c.content_hash).where(
+            transaction.is_in(documents.c.id, list(given))
+        )
+    )
+    same = [row.id for row in rows if given[row.id][0] == row.content_hash]
+    remove(transaction, same)
+    names = [
+        {
+            "document_id": known, "kb_id": kb_id, "name": name.name, "type": name.type.value,
+            "defines": name.defines, "anchor": name.anchor, "confirmed": name.confirmed,
+        }
+        for known in same
+        for name in {name.name: name for name in given[known][1]}.values()
+    ]  # fmt: skip
+    if names:
+        transaction.execute(document_names.insert(), names)
+    if same:
+        transaction.execute(
+            named_documents.insert(),
+            [{"document_id": known, "kb_id": kb_id, "revision": revision} for known in same],
+        )
+
+
+def remove(transaction: Transaction, document_ids: Collection[str]) -> None:
+    """Forget the names that some documents give, and that they were read."""
+    if document_ids:
+        for table in (document_names, named_documents):
+            transaction.execute(
+                table.delete().where(transaction.is_in(table.c.document_id, document_ids))
+            )
+
+
+def given(transaction: Transaction, kb_id: str) -> list[GivenName]:
+    """The names that documents of a knowledge base give, each once, in order."""
+    table = document_names.c
+    rows = transaction.execute(
+        sa.select(
+            table.name,
+            table.type,
+            sa.func.max(sa.cast(table.confirmed, sa.Integer)),
+            sa.func.count(),
+            sa.func.sum(sa.cast(table.defines, sa.Integer)),
+        )
+        .where(table.kb_id == kb_id)
+        .group_by(table.name, table.type)
+        .order_by(table.name)
+    )
+    by_name: dict[str, list[tuple[str, bool, int, int]]] = {}
+    for name, kind, confirmed, count, defined in rows:
+        by_name.setdefault(name, []).append((kind, bool(confirmed), int(count), int(defined)))
+    return [
+        GivenName(
+            name,
+            EntityType(max(found, key=lambda each: (each[3], each[2], each[0]))[0]),
+            any(confirmed for _, confirmed, _, _ in found),
+            sum(count for _, _, count, _ in found),
+            sum(defined for _, _, _, defined in found),
+        )
+        for name, found in by_name.items()
+    ]
+
+
+def definitions(transaction: Transaction, kb_id: str) -> Mapping[str, list[tuple[str, str]]]:
+    """Documents that say what a name is, with the anchor where they do, by name."""
+    table = document_names.c
+    rows = transaction.execute(
+        sa.select(table.name, table.document_id, table.anchor)
+        .where(table.kb_id == kb_id, table.defines)
+        .order_by(table.name, table.document_id)
+    )
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name, document_id, anchor in rows:
+        found.setdefault(name, []).append((document_id, anchor))
+    return found
+
+
+def annotated_with(transaction: Transaction, kb_id: str) -> frozenset[str]:
+    """The names that the chunks of a knowledge base were last searched for."""
+    query = sa.select(gazetteers.c.names).where(gazetteers.c.kb_id == kb_id)
+    packed = transaction.execute(query).scalar()
+    text = zlib.decompress(packed).decode("utf-8", "surrogatepass") if packed else ""
+    return frozenset(text.split(_SEPARATOR) if text else ())
+
+
+def note_annotated(transaction: Transaction, kb_id: str, known: Iterable[str]) -> None:
+    """Note which names the chunks of a knowledge base have been searched for."""
+    text = _SEPARATOR.join(sorted(known))
+    packed = zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
+    transaction.execute(gazetteers.delete().where(gazetteers.c.kb_id == kb_id))
+    transaction.execute(gazetteers.insert().values(kb_id=kb_id, names=packed))
+
+
+def _alive(kb_id: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value

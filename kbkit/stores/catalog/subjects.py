@@ -1,0 +1,170 @@
+"""Subjects, which all knowledge bases of a workspace share. Functions of a transaction."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from kbkit.models import Subject, SubjectKind
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_schema import annotation_subjects, entities, subjects
+from kbkit.stores.catalog.packing import in_parts
+from kbkit.stores.catalog.schema import chunks, knowledge_bases
+
+
+class SubjectName(NamedTuple):
+    """A name of a subject.
+
+    Attributes:
+        kind: What the subject is to those that speak of it.
+        key: The name in its normal form.
+        name: As it is written.
+    """
+
+    kind: SubjectKind
+    key: str
+    name: str
+
+    @property
+    def id(self) -> str:
+        """The id of the subject: the same in every workspace."""
+        text = f"{self.kind.value}\0{self.key}"
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+
+
+def add(transaction: Transaction, names: Iterable[SubjectName]) -> None:
+    """Have subjects of those names; one that is there stays as it is."""
+    wanted = {each.id: each for each in names}
+    query = sa.select(subjects.c.id)
+    for part in in_parts(list(wanted)):
+        for known in transaction.execute(query.where(subjects.c.id.in_(part))).scalars():
+            del wanted[known]
+    if wanted:
+        rows = [
+            {"id": known, "kind": each.kind.value, "key": each.key, "name": each.name}
+            for known, each in wanted.items()
+        ]
+        transaction.execute(subjects.insert(), rows)
+
+
+def sweep(transaction: Transaction) -> None:
+    """Forget subjects that nothing speaks of and nobody said anything of."""
+    used = sa.select(annotation_subjects.c.subject_id)
+    known = sa.select(entities.c.subject_id)
+    aliased = sa.select(subjects.c.alias_of).where(subjects.c.alias_of.is_not(None))
+    transaction.execute(
+        subjects.delete().where(
+            subjects.c.alias_of.is_(None),
+            *(subjects.c.id.not_in(each) for each in (used, known, aliased)),
+        )
+    )
+
+
+def listed(
+    transaction: Transaction,
+    *,
+    kinds: Collection[SubjectKind] = (),
+    like: str = "",
+    ids: Collection[str] | None = None,
+    kb_ids: Collection[str] | None = None,
+    limit: int | None = None,
+) -> list[Subject]:
+    """Subjects that chunks speak of, those that most speak of first; aliases count for theirs.
+
+    Args:
+        transaction: Reads.
+        kinds: Only of these kinds; empty for any.
+        like: Only those with this text in a name, in capitals or not.
+        ids: Only these.
+        kb_ids: Only by chunks of these knowledge bases; by default of all that are not deleted.
+        limit: Most subjects.
+    """
+    own = subjects.alias("own")
+    canonical = sa.func.coalesce(own.c.alias_of, own.c.id).label("canonical")
+    counted = (
+        sa.select(
+            canonical,
+            sa.func.count(sa.distinct(annotation_subjects.c.chunk_seq)).label("chunks"),
+            sa.func.count(sa.distinct(chunks.c.document_id)).label("documents"),
+        )
+        .join(annotation_subjects, annotation_subjects.c.subject_id == own.c.id)
+        .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
+        .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
+        .where(knowledge_bases.c.deleted_at.is_(None))
+        .group_by(canonical)
+    )
+    if kinds:
+        counted = counted.where(own.c.kind.in_([kind.value for kind in kinds]))
+    if kb_ids is not None:
+        counted = counted.where(chunks.c.kb_id.in_(list(kb_ids)))
+    if like:
+        said = sa.func.lower(subjects.c.name).contains(like.lower(), autoescape=True)
+        named = sa.select(sa.func.coalesce(subjects.c.alias_of, subjects.c.id)).where(said)
+        counted = counted.where(canonical.in_(named))
+    if ids is not None:
+        counted = counted.where(transaction.is_in(own.c.id, ids) | own.c.alias_of.in_(list(ids)))
+    found = counted.subquery()
+    query = (
+        sa.select(
+            subjects.c.id,
+            subjects.c.kind,
+            subjects.c.name,
+            found.c.chunks,
+            found.c.documents,
+            entities.c.type,
+        )
+        .join(found, found.c.canonical == subjects.c.id)
+        .outerjoin(entities, entities.c.subject_id == subjects.c.id)
+        .order_by(found.c.chunks.desc(), subjects.c.name)
+    )
+    rows = transaction.execute(query.limit(limit)).all()
+    names = aliases(transaction, [row.id for row in rows])
+    return [_subject(row, names.get(row.id, ())) for row in rows]
+
+
+def aliases(transaction: Transaction, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Other names of subjects, by the subject's id."""
+    found: dict[str, list[str]] = {}
+    for part in in_parts(ids):
+        query = sa.select(subjects.c.alias_of, subjects.c.name).where(subjects.c.alias_of.in_(part))
+        for row in transaction.execute(query.order_by(subjects.c.name)):
+            found.setdefault(row.alias_of, []).append(row.name)
+    return {known: tuple(names) for known, names in found.items()}
+
+
+def ids_of(transaction: Transaction, ids: Collection[str]) -> set[str]:
+    """Some subjects, what they are aliases of, and all aliases of those."""
+    known = set(ids)
+    query = sa.select(subjects.c.id, subjects.c.alias_of)
+    rows = transaction.execute(query.where(transaction.is_in(subjects.c.id, known)))
+    roots = {row.alias_of or row.id for row in rows}
+    below = query.where(transaction.is_in(subjects.c.alias_of, roots))
+    return roots | {row.id for row in transaction.execute(below)}
+
+
+def chunk_seqs(
+    transaction: Transaction, ids: Collection[str], *, kb_id: str | None = None
+) -> list[int]:
+    """``seq`` of the chunks that speak of one of some subjects, or of an alias, ascending."""
+    table = annotation_subjects.c
+    query = sa.select(table.chunk_seq).where(
+        transaction.is_in(table.subject_id, ids_of(transaction, ids))
+    )
+    if kb_id is not None:
+        query = query.join(chunks, chunks.c.seq == table.chunk_seq).where(chunks.c.kb_id == kb_id)
+    return list(transaction.execute(query.distinct().order_by(table.chunk_seq)).scalars())
+
+
+def _subject(row: Any, names: tuple[str, ...]) -> Subject:
+    return Subject(
+        id=row.id,
+        kind=SubjectKind(row.kind),
+        name=row.name,
+        chunks=int(row.chunks),
+        documents=int(row.documents),
+        aliases=names,
+        type=row.type or "",
+    )

@@ -1,0 +1,184 @@
+"""Names, annotations and subjects in the catalog."""
+
+from __future__ import annotations
+
+import pytest
+
+import kbkit
+from kbkit.knowledge_base import handle_of
+from kbkit.models import Annotation, EntityType, Frame, Name, SubjectKind
+from kbkit.stores.catalog import chunk_annotations, corpus, names, subjects
+from kbkit.stores.catalog.subjects import SubjectName
+
+POOL = "# Pool\n\nThe pool must be closed.\n"
+
+
+@pytest.fixture
+def kb(workspace):
+    made = workspace.create("notes")
+    made.add("Pool", POOL, source="pool")
+    made.add("Socket", "# Socket\n\nA socket is opened by the pool.\n", source="socket")
+    return made
+
+
+@pytest.fixture
+def database(kb):
+    return handle_of(kb).stores.database
+
+
+def key_of(kind: SubjectKind, name: str) -> str:
+    return name.casefold().strip()
+
+
+def seqs_of(transaction, kb, uri):
+    ids = [chunk.id for chunk in kb.chunks.of(uri)]
+    return sorted(corpus.seqs_by_id(transaction, ids).values())
+
+
+def annotate(database, kb, uri, *made):
+    with database.write() as transaction:
+        (seq,) = seqs_of(transaction, kb, uri)
+        chunk_annotations.put(transaction, kb.id, {seq: made}, key_of)
+    return seq
+
+
+def test_an_annotation_comes_back_as_it_was(kb, database):
+    text = kb.chunks.of("pool")[0].text
+    said = Annotation(
+        text=text[2:6],
+        normalized_text="the pool must be closed",
+        frame=Frame.CONSTRAINT,
+        domains=("Connections",),
+        entities=("Pool", "Socket"),
+        problems=("leaks",),
+        resolutions=("close it",),
+        contexts=("2.0", "Linux"),
+        confidence=0.75,
+        start=2,
+        end=6,
+        annotator="test:1",
+    )
+    bare = Annotation(text="", normalized_text="", annotator="test:1")
+    seq = annotate(database, kb, "pool", said, bare)
+    with database.read() as transaction:
+        assert chunk_annotations.of(transaction, [seq]) == {seq: (said, bare)}
+        assert chunk_annotations.frame_counts(transaction, kb.id) == {Frame.CONSTRAINT: 1}
+        assert chunk_annotations.seqs_with_frame(transaction, kb.id, [Frame.CONSTRAINT]) == [seq]
+        assert chunk_annotations.seqs_with_frame(transaction, kb.id, [Frame.CAUSAL]) == []
+        assert chunk_annotations.count_lacking(transaction, kb.id, "test:1") == 1
+        assert chunk_annotations.count_lacking(transaction, kb.id, "test:2") == 2
+        assert [
+            found[0] for found in chunk_annotations.iter_texts(transaction, kb.id, "test:1")
+        ] == [seq]
+
+
+def test_new_annotations_take_the_place_of_those_before(kb, database):
+    first = Annotation("", "", entities=("Pool",), annotator="test:1")
+    seq = annotate(database, kb, "pool", first, first)
+    annotate(database, kb, "pool", Annotation("", "new", annotator="test:1"))
+    with database.read() as transaction:
+        (only,) = chunk_annotations.of(transaction, [seq])[seq]
+        assert (only.normalized_text, only.entities) == ("new", ())
+        assert subjects.listed(transaction) == []
+
+
+def test_a_document_that_changes_or_goes_takes_names_and_annotations_along(kb, database):
+    named = [(kb.documents["pool"], [Name("Thing", EntityType.TERM, defines=True)])]
+    for change in (
+        lambda: kb.add("Pool", POOL, source="pool", tags=["new"]),
+        lambda: kb.documents.delete("pool"),
+    ):
+        seq = annotate(database, kb, "pool", Annotation("", "", annotator="test:1"))
+        with database.write() as transaction:
+            names.put(transaction, kb.id, 1, named)
+        change()
+        with database.read() as transaction:
+            left = chunk_annotations.of(transaction, [seq]).get(seq, ())
+            assert "test:1" not in [each.annotator for each in left]
+            assert names.definitions(transaction, kb.id).get("Thing", []) == []
+
+
+def test_names_are_counted_over_documents(kb, database):
+    pool, socket = kb.documents["pool"], kb.documents["socket"]
+    with database.write() as transaction:
+        names.remove(transaction, [pool.id, socket.id])
+        names.put(
+            transaction,
+            kb.id,
+            99,
+            [
+                (pool, [Name("Pool", EntityType.TERM, True, "pool"), Name("Big", EntityType.NAME)]),
+                (socket, [Name("Pool", EntityType.SYMBOL, confirmed=False)]),
+            ],
+        )
+    with database.read() as transaction:
+        found = {each.name: each for each in names.given(transaction, kb.id)}
+        assert found["Pool"] == ("Pool", EntityType.TERM, True, 2, 1)
+        assert found["Big"].documents == 1
+        assert names.definitions(transaction, kb.id) == {"Pool": [(pool.id, "pool")]}
+        assert names.unread(transaction, kb.id, 99, 10) == []
+        assert names.count_unread(transaction, kb.id, 99) == 0
+        assert len(names.unread(transaction, kb.id, 100, 10)) == 2
+
+
+def test_a_document_that_changed_meanwhile_is_read_again(kb, database):
+    before = kb.documents["pool"]
+    kb.add("Pool", "# Pool\n\nIt is another pool.\n", source="pool")
+    with database.write() as transaction:
+        names.remove(transaction, [before.id])
+        names.put(transaction, kb.id, 99, [(before, [Name("Old", EntityType.TERM)])])
+    with database.read() as transaction:
+        assert [each.id for each in names.unread(transaction, kb.id, 99, 1)]
+        assert "Old" not in {each.name for each in names.given(transaction, kb.id)}
+
+
+def test_which_names_were_searched_for_is_known(kb, database):
+    known = {"Pool", "C++", "größe", "עברית", "\ud800"}
+    with database.write() as transaction:
+        names.note_annotated(transaction, kb.id, known)
+        names.note_annotated(transaction, kb.id, known)
+    with database.read() as transaction:
+        assert names.annotated_with(transaction, kb.id) == known
+        assert names.annotated_with(transaction, "other") == frozenset()
+
+
+def test_subjects_are_shared_and_counted(workspace, kb, database):
+    other = workspace.create("other")
+    other.add("Pool", POOL, source="pool")
+    said = Annotation("", "", entities=("Pool",), domains=("Pool",), annotator="test:1")
+    annotate(database, kb, "pool", said, said)
+    annotate(database, kb, "socket", said)
+    annotate(database, other, "pool", Annotation("", "", entities=("POOL",), annotator="test:1"))
+    with database.read() as transaction:
+        (entity,) = subjects.listed(transaction, kinds=[SubjectKind.ENTITY], like="ool")
+        assert (entity.name, entity.chunks, entity.documents) == ("Pool", 3, 3)
+        assert entity.id == SubjectName(SubjectKind.ENTITY, "pool", "").id
+        (own,) = subjects.listed(
+            transaction, kinds=[SubjectKind.ENTITY], kb_ids=[other.id], like="pool"
+        )
+        assert own.chunks == 1
+        assert subjects.listed(transaction, like="%") == []
+        assert len(subjects.chunk_seqs(transaction, [entity.id])) == 3
+        assert len(subjects.chunk_seqs(transaction, [entity.id], kb_id=kb.id)) == 2
+    workspace.delete("other")
+    with database.read() as transaction:
+        (entity,) = subjects.listed(transaction, ids=[entity.id])
+        assert entity.chunks == 2
+
+
+def test_subjects_of_which_nothing_speaks_go_when_swept(kb, database):
+    said = Annotation("", "", entities=("Onlyhere",), annotator="test:1")
+    annotate(database, kb, "pool", said)
+    with database.write() as transaction:
+        subjects.sweep(transaction)
+        assert subjects.listed(transaction, like="onlyhere")
+    annotate(database, kb, "pool", Annotation("", "", annotator="test:1"))
+    known = SubjectName(SubjectKind.ENTITY, "onlyhere", "").id
+    with database.write() as transaction:
+        subjects.sweep(transaction)
+        assert subjects.ids_of(transaction, [known]) == set()
+
+
+def test_a_workspace_of_before_gets_the_tables(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        assert list(workspace) == []
