@@ -1,4 +1,4 @@
-"""Sources and embedders of others, found by the entry points of installed packages.
+"""Sources, embedders and annotators of others, found by the entry points of installed packages.
 
 A package names what it brings in its ``pyproject.toml``::
 
@@ -25,6 +25,9 @@ SOURCES = "kbkit.sources"
 EMBEDDERS = "kbkit.embedders"
 """Group of classes and functions that make a `kbkit.embedding.base.Embedder`."""
 
+ANNOTATORS = "kbkit.annotators"
+"""Group of classes and functions that make a `kbkit.annotation.base.Annotator`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
@@ -32,7 +35,7 @@ class Plugin:
 
     Attributes:
         name: What recipes call it.
-        group: ``kbkit.sources`` or ``kbkit.embedders``.
+        group: `SOURCES`, `EMBEDDERS` or `ANNOTATORS`.
         target: Where it is, as ``module:attribute``.
         distribution: The package and its version.
     """
@@ -57,7 +60,7 @@ def make(group: str, name: str, options: Mapping[str, Any], parts: tuple[str, ..
     """Load a plugin and make what it makes.
 
     Args:
-        group: ``kbkit.sources`` or ``kbkit.embedders``.
+        group: `SOURCES`, `EMBEDDERS` or `ANNOTATORS`.
         name: Its name.
         options: Keyword arguments.
         parts: Attributes that what it makes must have.

@@ -47,6 +47,11 @@ MODELS: tuple[type[Spec], ...] = (
     recipes.RetrievalSpec,
     recipes.PostprocessorSpec,
     recipes.ExpandSpec,
+    recipes.RulesAnnotation,
+    recipes.LlmAnnotation,
+    recipes.PluginAnnotation,
+    recipes.NoAnnotation,
+    recipes.NameSpec,
     recipes.LearningSpec,
     recipes.StorageSpec,
     recipes.SiteSpec,
@@ -55,12 +60,19 @@ MODELS: tuple[type[Spec], ...] = (
 """The parts of a recipe in the order of the reference."""
 
 
+def kind_of(model: type[Spec]) -> str:
+    """The `type` that tells a part from others that may stand in its place; ``""`` for none."""
+    field = model.model_fields.get("type")
+    return field.default if field and get_origin(field.annotation) is Literal else ""
+
+
 def title(model: type[Spec]) -> str:
     """The heading of a part."""
-    field = model.model_fields.get("type")
-    if field is not None:
-        kind = "Source" if issubclass(model, recipes.SourceSpec) else "Embedding"
-        return f"{kind} `{field.default}`"
+    if tag := kind_of(model):
+        part = next(
+            part for part in ("Source", "Embedding", "Annotation") if part in model.__name__
+        )
+        return f"{part} `{tag}`"
     return re.sub(r"Spec$", "", model.__name__)
 
 
@@ -130,18 +142,21 @@ def recipe_reference() -> str:
         lines += [f"## {title(model)} {{#{anchor(model)}}}", "", _prose(model.__doc__), ""]
         lines += ["| key | value | default | meaning |", "| --- | --- | --- | --- |"]
         own = inspect.get_annotations(model)
-        order = sorted(model.model_fields, key=lambda name: (name != "type", name not in own))
+        tag, fields = kind_of(model), model.model_fields
+        order = sorted(fields, key=lambda name: (
+            name != "type", not fields[name].is_required(), name not in own
+        ))  # fmt: skip
         for name in order:
-            field = model.model_fields[name]
-            if name == "type":
-                meaning, value = "Which kind this is.", f"`{field.default}`"
+            field, is_tag = fields[name], bool(tag) and name == "type"
+            if is_tag:
+                meaning, value = "Which kind this is.", f"`{tag}`"
             else:
                 meaning = field.description or ""
                 value = type_name(field.annotation) + limits(field.metadata)
             start = PydanticUndefined if field.is_required() else field.get_default(
                 call_default_factory=True, validated_data={}
             )  # fmt: skip
-            shown = "required" if name == "type" else default(start)
+            shown = "required" if is_tag else default(start)
             lines.append(f"| `{name}` | {cell(value)} | {shown} | {cell(meaning)} |")
         lines.append("")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Sources and embedders of an installed package: a real distribution in a folder on sys.path."""
+"""What installed packages bring: a real distribution in a folder on sys.path."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import sys
 import pytest
 
 import kbkit
+from kbkit.annotation.opening import annotator_of
 from kbkit.embedding import open_embedder
 from kbkit.errors import ConfigError, RecipeError
 from kbkit.plugins import EMBEDDERS, SOURCES, installed
-from kbkit.recipes import PluginEmbedding, PluginSource, load_recipe
+from kbkit.recipes import NoAnnotation, PluginAnnotation, PluginEmbedding, PluginSource, load_recipe
 
 CODE = """
 from kbkit.models import SourceDocument
@@ -30,6 +31,14 @@ class Wiki:
         if self.fail:
             raise RuntimeError("the wiki is closed")
 
+class Shouts:
+    def __init__(self, mark="!"):
+        self.fingerprint = f"shouts:{mark}"
+        self.mark = mark
+
+    def annotate(self, passages, gazetteer):
+        return [[passage.chunk.text.upper() + self.mark] for passage in passages]
+
 def nothing():
     return object()
 """
@@ -45,6 +54,7 @@ def package(tmp_path, monkeypatch):
     (info / "entry_points.txt").write_text(
         "[kbkit.sources]\nwiki = wikikit:Wiki\nempty = wikikit:nothing\nlost = wikikit:gone\n"
         "[kbkit.embedders]\nhashes = kbkit.testing:HashEmbedder\n"
+        "[kbkit.annotators]\nshouts = wikikit:Shouts\nempty = wikikit:nothing\n"
     )
     monkeypatch.syspath_prepend(str(folder))
     yield
@@ -107,3 +117,16 @@ def test_unknown_keys_of_either_plugin_are_named_with_what_there_is(tmp_path):
     with pytest.raises(RecipeError) as raised:
         load_recipe(path)
     assert str(raised.value).count("did you mean 'options'?") == 2
+
+
+def test_a_recipe_names_an_annotator_of_a_package_or_none(package, tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace.create("lights")
+        where = kb._stores.database, kb.id
+        made = annotator_of(PluginAnnotation(name="shouts", options={"mark": "?"}), *where)
+        assert made.fingerprint == "shouts:?"
+        assert annotator_of(NoAnnotation(), *where) is None
+        with pytest.raises(ConfigError, match="is no annotator: it lacks fingerprint, annotate"):
+            annotator_of(PluginAnnotation(name="empty"), *where)
+        with pytest.raises(ConfigError, match=r"brings an annotator .* \(there are: empty, shouts"):
+            annotator_of(PluginAnnotation(name="no"), *where)

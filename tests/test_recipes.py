@@ -4,7 +4,10 @@ from kbkit.errors import ConfigError, RecipeError
 from kbkit.recipes import (
     CrawlSource,
     KnowledgeBaseSpec,
+    NameSpec,
+    NoAnnotation,
     Recipe,
+    RulesAnnotation,
     golden_questions,
     load_questions,
     load_recipe,
@@ -73,6 +76,22 @@ def test_a_problem_is_named_with_line_and_field(tmp_path, change, line, field, s
             ["2: embedding.type: 'onx' is unknown; did you mean 'onnx'?",
              "3: questions[0]: 3 is no mapping; give keys and their values"],
         ),
+        (
+            "sources: [{type: page, url: http://x.org}]\nannotation: ruls",
+            ["2: annotation.type: 'ruls' is unknown; did you mean 'rules'?"],
+        ),
+        (
+            "sources: [{type: page, url: http://x.org}]\nannotation: {type: llm, retrys: 2}",
+            ["2: annotation.llm: is missing",
+             "2: annotation.retrys: unknown key; did you mean 'retries'?"],
+        ),
+        (
+            "sources: [{type: page, url: http://x.org}]\n"
+            "annotation: {names: [{name: ''}, {name: x, type: settin}, 3]}",
+            ["2: annotation.names[0].name: is empty; give at least 1",
+             "2: annotation.names[1].type: 'settin' is unknown; did you mean 'setting'?",
+             "2: annotation.names[2]: 3 is no mapping; give keys and their values"],
+        ),
     ],
 )  # fmt: skip
 def test_a_problem_is_told_once_and_says_what_was_meant(tmp_path, text, said):
@@ -135,3 +154,19 @@ def test_vectors_of_a_model_weigh_more_unless_a_recipe_says():
     told = {"embedding": minilm, "retrieval": {"dense_weight": 0.4}}
     assert KnowledgeBaseSpec.model_validate(told).retrieval.dense_weight == 0.4
     assert KnowledgeBaseSpec().retrieval.dense_weight == 0.3
+
+
+def test_what_annotates_may_be_said_in_a_word_and_names_alone(tmp_path):
+    def annotation(text):
+        spec = load_recipe(write(tmp_path, GOOD + text)).spec
+        assert KnowledgeBaseSpec.model_validate(spec.model_dump(mode="json")) == spec
+        return spec.annotation
+
+    assert annotation("") == annotation("annotation: rules") == RulesAnnotation()
+    assert annotation("annotation: none") == NoAnnotation()
+    text = "annotation: {names: [Kafka, {name: Postgres, type: command, aliases: [pg, psql]}]}"
+    assert annotation(text) == RulesAnnotation(names=(
+        NameSpec(name="Kafka"), NameSpec(name="Postgres", type="command", aliases=("pg", "psql")),
+    ))  # fmt: skip
+    told = annotation("annotation: {type: llm, llm: 'openai:some', names: [Kafka]}")
+    assert (told.type, told.llm, told.names[0].name) == ("llm", "openai:some", "Kafka")

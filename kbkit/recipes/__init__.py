@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from kbkit.recipes.annotation import (
+    AnyAnnotation,
+    LlmAnnotation,
+    NameSpec,
+    NoAnnotation,
+    PluginAnnotation,
+    RulesAnnotation,
+)
 from kbkit.recipes.base import Spec
+from kbkit.recipes.language_models import ExpandSpec, LanguageModelSpec
 from kbkit.recipes.loading import (
     golden_questions,
     load_questions,
@@ -14,7 +23,6 @@ from kbkit.recipes.loading import (
 from kbkit.recipes.schema import (
     AnyEmbedding,
     ChunkingSpec,
-    ExpandSpec,
     KnowledgeBaseSpec,
     LearningSpec,
     LlamaIndexEmbedding,
@@ -45,6 +53,7 @@ from kbkit.recipes.sources import (
 )
 
 __all__ = [
+    "AnyAnnotation",
     "AnyEmbedding",
     "AnySource",
     "ChunkingSpec",
@@ -54,20 +63,26 @@ __all__ = [
     "FilesSource",
     "JsonlSource",
     "KnowledgeBaseSpec",
+    "LanguageModelSpec",
     "LearningSpec",
     "LlamaIndexEmbedding",
+    "LlmAnnotation",
     "MirrorSource",
     "MultilingualEmbedding",
+    "NameSpec",
+    "NoAnnotation",
     "OnnxEmbedding",
     "OpenApiSource",
     "PackageSource",
     "PageSource",
+    "PluginAnnotation",
     "PluginEmbedding",
     "PluginSource",
     "PostprocessorSpec",
     "Question",
     "Recipe",
     "RetrievalSpec",
+    "RulesAnnotation",
     "SiteSpec",
     "SourceSpec",
     "Spec",

@@ -14,7 +14,9 @@ from pydantic import (
 )
 
 from kbkit.models.licenses import TEXT_LENGTH
+from kbkit.recipes.annotation import AnyAnnotation, RulesAnnotation
 from kbkit.recipes.base import HttpUrl, Spec, check_license
+from kbkit.recipes.language_models import ExpandSpec
 from kbkit.recipes.sources import AnySource
 
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
@@ -181,24 +183,6 @@ class RetrievalSpec(Spec):
         return str(yaml.safe_dump({"retrieval": weights | values}, sort_keys=False))
 
 
-class ExpandSpec(Spec):
-    """A language model that writes a card and questions of each document, for search.
-
-    Whether search gains by it is not known. Its package must be installed, and it may use the
-    network: what documents say is sent to it.
-    """
-
-    llm: str
-    """A short form (`openai:gpt-4o-mini`) or the import path of a llama-index LLM
-    (`llama_index.llms.ollama:Ollama`)."""
-    arguments: dict[str, Any] = Field(default_factory=dict)
-    """Arguments of its constructor. Keep keys out of here: use the environment."""
-    questions: int = Field(default=5, ge=0, le=10)
-    """Questions that it writes of a document."""
-    limit: int = Field(default=100, ge=0)
-    """Documents that a build asks it about by itself; for more, it has to be told `--yes`."""
-
-
 class LearningSpec(Spec):
     """What search learns from the ratings that people give."""
 
@@ -258,6 +242,8 @@ class KnowledgeBaseSpec(Spec):
     """How queries are answered."""
     expand: ExpandSpec | None = None
     """A language model that writes what documents are and what they answer; none by default."""
+    annotation: AnyAnnotation = RulesAnnotation()
+    """What says what chunks say, and which names there are: `rules`, `none`, or a mapping."""
     learning: LearningSpec = LearningSpec()
     """What is learned from ratings."""
     storage: StorageSpec = StorageSpec()

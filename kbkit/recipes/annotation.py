@@ -1,0 +1,89 @@
+"""The part of a recipe that says what annotates chunks, and which names there are."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field
+
+from kbkit.models import EntityType
+from kbkit.recipes.base import Spec
+from kbkit.recipes.language_models import LanguageModelSpec
+
+_NAME_LENGTH = 200
+_Text = Annotated[str, Field(min_length=1, max_length=_NAME_LENGTH, pattern=r"\S")]
+
+
+class NameSpec(Spec):
+    """A name that a knowledge base speaks of, beside those that its documents define."""
+
+    name: _Text
+    """As it is to be written."""
+    type: EntityType = EntityType.NAME
+    """What it names."""
+    aliases: tuple[_Text, ...] = ()
+    """Other names for it."""
+
+
+class _Annotation(Spec):
+    names: tuple[NameSpec, ...] = ()
+    """Names to know beside those that documents define; a name alone may stand for its mapping."""
+
+
+class RulesAnnotation(_Annotation):
+    """Rules, on this machine: cues of language, kinds of blocks, and known names."""
+
+    type: Literal["rules"] = "rules"
+
+
+class NoAnnotation(_Annotation):
+    """Nothing is annotated."""
+
+    type: Literal["none"] = "none"
+
+
+class LlmAnnotation(_Annotation, LanguageModelSpec):
+    """A language model that says what each chunk says.
+
+    Its package must be installed, and it may use the network: what chunks say is sent to it.
+    """
+
+    type: Literal["llm"] = "llm"
+    batch_size: int = Field(default=8, ge=1, le=64)
+    """Chunks that it is given at once."""
+    timeout: float = Field(default=120, gt=0, le=3600)
+    """Seconds that it may take to answer."""
+    retries: int = Field(default=2, ge=0, le=10)
+    """How often it is asked again where it failed to answer."""
+    limit: int = Field(default=500, ge=0)
+    """Chunks that an ingest asks it about by itself; for more, it has to be told to."""
+
+
+class PluginAnnotation(_Annotation):
+    """An annotator that another installed package brings (entry point group `kbkit.annotators`)."""
+
+    type: Literal["plugin"] = "plugin"
+    name: str = Field(min_length=1)
+    """Its name there."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """What the package's annotator takes, as keyword arguments."""
+
+
+def _spelled_out(value: Any) -> Any:
+    """What a short form stands for: ``rules``, names without a type, or a name alone."""
+    if isinstance(value, str):
+        return {"type": value}
+    if not isinstance(value, dict):
+        return value
+    spelled = {"type": "rules", **value}
+    if isinstance(names := spelled.get("names"), list | tuple):
+        spelled["names"] = [{"name": n} if isinstance(n, str) else n for n in names]
+    return spelled
+
+
+AnyAnnotation: TypeAlias = Annotated[
+    RulesAnnotation | NoAnnotation | LlmAnnotation | PluginAnnotation,
+    Field(discriminator="type"),
+    BeforeValidator(_spelled_out),
+]
+"""What annotates, by its ``type``; ``rules`` and ``none`` alone stand for theirs."""
