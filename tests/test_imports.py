@@ -69,6 +69,17 @@ def test_importing_and_asking_for_help_load_few_modules():
     assert number_loaded(HELP) - bare < 200
 
 
+def test_adding_documents_loads_only_what_they_need(tmp_path):
+    # llama-index takes a second, and cuts only paragraphs that are longer than a chunk
+    add = (
+        "import kbkit\n"
+        f"kb = kbkit.open({str(tmp_path)!r}).create('drinks')\n"
+        "kb.add('Tea', '# Tea\\n\\n' + 'Steep it for two minutes. ' * %d)"
+    )
+    assert "llama_index" not in loaded_by(add % 1)
+    assert "llama_index" in loaded_by(add.replace("create('drinks')", "create('long')") % 100)
+
+
 def test_public_names_are_these():
     assert set(kbkit.__all__) == PUBLIC
     assert set(dir(kbkit)) >= PUBLIC

@@ -13,7 +13,7 @@ from kbkit.ingest.descriptions import LENGTH as DESCRIPTION_LENGTH
 from kbkit.ingest.ids import digest
 from kbkit.markdown.blocks import Block, Kind
 from kbkit.markdown.plain_text import plain_text
-from kbkit.markdown.structure import outline
+from kbkit.markdown.structure import Outline, outline
 
 REVISION = 2
 """Of the form of cards: one more with each change of what `card_text` gives, so that those that
@@ -28,18 +28,21 @@ _HEADINGS = 400
 _NUMBER = re.compile(r"(?:[A-Z]\.)?(?:\d{1,4}\.)+\d*\s+|[A-Z]\.\s+(?=[A-Z])")
 
 
-def card_text(title: str, content: str, description: str) -> str:
+def card_text(
+    title: str, content: str, description: str, *, structure: Outline | None = None
+) -> str:
     """What a document is: its title, its description and the outline of its headings.
 
     Args:
         title: Of the document.
         content: Its Markdown.
         description: What `kbkit.ingest.descriptions.describe` says of it.
+        structure: The outline of the content, where it is known already.
 
     Returns:
         One line of at most `LENGTH` characters; ``""`` where there is neither title nor text.
     """
-    found = outline(content)
+    found = structure or outline(content)
     name = _without_number(title)[:_TITLE_LENGTH]
     headings = sorted(found.headings[:_HEADINGS], key=lambda heading: heading.level)
     names = (_without_number(heading.path[-1]) for heading in headings if heading.path)

@@ -8,14 +8,15 @@ descriptions.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kbkit.markdown.blocks import Block, Kind
-from kbkit.markdown.links import link_texts, without_link_targets
+from kbkit.markdown.links import link_texts, links, without_link_targets
 from kbkit.markdown.plain_text import plain_text
-from kbkit.markdown.structure import outline
+from kbkit.markdown.structure import Outline, outline
 from kbkit.models import Document
 from kbkit.models.plain import plain
 from kbkit.stores.catalog import reading, writing
@@ -48,7 +49,9 @@ _NAME = "name"
 _NAMED = re.compile(r"\s[-\u2013\u2014]+\s")
 
 
-def describe(title: str, content: str, metadata: Mapping[str, Any]) -> str:
+def describe(
+    title: str, content: str, metadata: Mapping[str, Any], *, structure: Outline | None = None
+) -> str:
     """What a document is, in a line.
 
     The line under NAME of a manual page, or else what the document states of itself
@@ -59,16 +62,24 @@ def describe(title: str, content: str, metadata: Mapping[str, Any]) -> str:
         title: Of the document; what says no more than this is no description.
         content: Its Markdown.
         metadata: Of the document.
+        structure: The outline of the content, where it is known already.
 
     Returns:
         At most `LENGTH` characters of plain text on one line; ``""`` where nothing tells.
     """
-    found = outline(content[:_START]).blocks
+    found = _first_blocks(structure) if structure else outline(content[:_START]).blocks
     for text in (_name_line(content, found), stated(metadata), _lead(content, found)):
         line = _cut(plain(text))
         if line and line.casefold().rstrip(". ") not in title.casefold():
             return line
     return ""
+
+
+def _first_blocks(structure: Outline) -> Sequence[Block]:
+    """The blocks at the start of a document, as if it ended there."""
+    blocks = structure.blocks
+    first = blocks[: bisect_left(blocks, _START, key=lambda block: block.start)]
+    return [block._replace(end=min(block.end, _START)) for block in first]
 
 
 def describe_missing(database: Database, kb_id: str) -> None:
@@ -120,13 +131,14 @@ def is_index(content: str) -> bool:
 
     At least `_LINKS` links, whose texts hold more than half of all its words.
     """
-    texts = link_texts(content) if content.count("](") >= _LINKS else []
-    if len(texts) < _LINKS:
+    found = links(content) if content.count("](") >= _LINKS else []
+    if len(found) < _LINKS:
         return False
-    shown = without_link_targets(content)
-    if sum(map(len, texts)) * 4 < len(shown):
+    targets = sum(len(link[0]) - len(link[1]) for link in found)
+    if sum(len(link[1]) for link in found) * 4 < len(content) - targets:
         return False  # which takes less time to find out than to count words
-    return 2 * sum(len(_ANY_WORD.findall(text)) for text in texts) > len(_ANY_WORD.findall(shown))
+    words = len(_ANY_WORD.findall(without_link_targets(content)))
+    return 2 * sum(len(_ANY_WORD.findall(link[1])) for link in found) > words
 
 
 def _name_line(content: str, blocks: Sequence[Block]) -> str:

@@ -21,6 +21,7 @@ from kbkit.ingest.counters import RunCounters
 from kbkit.ingest.descriptions import describe, is_index
 from kbkit.ingest.embedding import vectors_of
 from kbkit.ingest.ids import digest, document_id
+from kbkit.markdown.structure import Outline, outline
 from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, Labels, SourceDocument
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.sources.base import SourceEvent
@@ -195,17 +196,7 @@ class DocumentWriter(Batch):
         )
         texts: dict[str, str] = {}
         with self._counters.timed("chunk"):
-            cut = [
-                NewDocument(
-                    document,
-                    self._chunks(document, texts),
-                    origin.source_id,
-                    origin.run_id,
-                    origin.labels or Labels(),
-                    is_index(document.content),
-                )
-                for document, origin in new
-            ]
+            cut = [self._cut(document, origin, texts) for document, origin in new]
         with self._counters.timed("embed"):
             vectors = vectors_of(database, kb_id, embedder, texts)
         self._counters.counts["chunks_embedded"] += vectors.new
@@ -279,11 +270,25 @@ class DocumentWriter(Batch):
             fetched_at=entry.seen if stored is None else stored.fetched_at,
             # no hash, so that one that is gone is stored in full should it come back
             content_hash="" if gone else digest(json.dumps(shaping, sort_keys=True, default=str)),
-            description=describe(source.title, source.content, source.metadata),
         )
 
-    def _chunks(self, document: Document, texts: dict[str, str]) -> list[NewChunk]:
-        """The chunks of a document; what search reads of them goes to ``texts`` by hash."""
+    def _cut(self, document: Document, origin: Origin, texts: dict[str, str]) -> NewDocument:
+        """A document with its chunks; what search reads of them goes to ``texts`` by hash."""
+        title, content = document.title, document.content
+        structure = outline(content)  # which takes as long as all that is made of it
+        line = describe(title, content, document.metadata, structure=structure)
+        return NewDocument(
+            replace(document, description=line),
+            self._chunks(document, structure, texts),
+            origin.source_id,
+            origin.run_id,
+            origin.labels or Labels(),
+            is_index(content),
+        )
+
+    def _chunks(
+        self, document: Document, structure: Outline, texts: dict[str, str]
+    ) -> list[NewChunk]:
         if document.state is DocumentState.GONE:
             return []
         spec = self._destination.spec
@@ -291,7 +296,8 @@ class DocumentWriter(Batch):
         seen: Counter[tuple[tuple[str, ...], str]] = Counter()
         new = []
         form = str(document.metadata.get("format", ""))
-        spans = chunk(document.content, document.document_type, spec.chunking, form)
+        kind = document.document_type
+        spans = chunk(document.content, kind, spec.chunking, form, structure=structure)
         for position, span in enumerate(spans):
             text = document.content[span.start : span.end]
             occurrence = seen[span.heading_path, text]

@@ -1,4 +1,4 @@
-"""The llama-index node parser that cuts documents; it may stand in pipelines of one's own too."""
+"""The cutting of documents as a llama-index node parser, for pipelines of one's own."""
 
 from __future__ import annotations
 

@@ -288,13 +288,19 @@ def _nested(text: str, at: int, depth: int) -> tuple[list[Block], int] | None:
     outside = list(accumulate((len(line) + 1 for line in lines), initial=at))
     inside = list(accumulate((len(line) + 1 for line in inner), initial=0))
     found = [
-        block._replace(
-            start=outside[bisect_right(inside, block.start) - 1],
-            end=outside[bisect_right(inside, block.end)] - 1,
-            item=block.item or (block.start == 0 and width > 0),
-            outermost=False,
+        Block(
+            kind,
+            outside[bisect_right(inside, start) - 1],
+            outside[bisect_right(inside, stop)] - 1,
+            level,
+            title,
+            markup,
+            item or (start == 0 and width > 0),
+            False,
         )
-        for block in _scan("\n".join(inner), 0, depth + 1)
+        for kind, start, stop, level, title, markup, item, _ in _scan(
+            "\n".join(inner), 0, depth + 1
+        )
     ]
     return found, end
 

@@ -23,9 +23,14 @@ def destinations(markdown: str) -> list[str]:
     return [found[1] or found[2] or "" for found in DESTINATION.finditer(markdown)]
 
 
+def links(markdown: str) -> list[re.Match[str]]:
+    """All links and images; group 1 is what each is read by, at most 400 characters."""
+    return list(_LINK.finditer(markdown)) if "](" in markdown else []
+
+
 def link_texts(markdown: str) -> list[str]:
     """What all links and images are read by, but for those beyond 400 characters."""
-    return [found[1] for found in _LINK.finditer(markdown)] if "](" in markdown else []
+    return [found[1] for found in links(markdown)]
 
 
 def without_link_targets(markdown: str) -> str:
