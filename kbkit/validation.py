@@ -41,3 +41,8 @@ def check_text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise ConfigError(f"{name}={value!r}: give a text")
     return value.encode("utf-8", "replace").decode()
+
+
+def is_share(value: Any) -> bool:
+    """Whether a value is a number above 0, at most 1."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1

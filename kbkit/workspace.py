@@ -50,6 +50,8 @@ if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.llms import LLM
 
+    from kbkit.graph.graph import Graph
+
 
 @explained
 class Workspace:
@@ -88,6 +90,13 @@ class Workspace:
     def path(self) -> Path:
         """Its folder."""
         return self._stores.folder
+
+    @property
+    def graph(self) -> Graph:
+        """Entities of its knowledge bases and the relations between them; see `Graph`."""
+        from kbkit.graph.graph import Graph
+
+        return Graph(self._stores, self._resources.settings.rater)
 
     def create(
         self,

@@ -17,7 +17,7 @@ from kbkit.models.documents import (
     telling_types,
 )
 from kbkit.models.filters import Filters
-from kbkit.models.graph import Entity, Gap, GapKind, MergeSuggestion, Relation
+from kbkit.models.graph import Entity, Gap, GapKind, MergeSuggestion, Relation, Step
 from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
 from kbkit.models.licenses import License
 from kbkit.models.reports import (
@@ -75,6 +75,7 @@ __all__ = [
     "ScoreParts",
     "SourceDocument",
     "SourceInfo",
+    "Step",
     "Subject",
     "SubjectKind",
     "Target",

@@ -25,7 +25,9 @@ class Entity(Value):
         properties: What else is known of it.
         chunks: How many chunks name it.
         documents: How many documents those are of.
-        made_by: Who made or last changed it; an annotator's name, or a person's.
+        made_by: Who made or last changed it; ``""`` where no person did.
+        by_hand: Whether a person made or changed it, so that no rebuild does.
+        updated_at: When that was last done; hand it back as ``expected`` with a change.
     """
 
     id: str
@@ -37,6 +39,8 @@ class Entity(Value):
     chunks: int = 0
     documents: int = 0
     made_by: str = ""
+    by_hand: bool = False
+    updated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +54,12 @@ class Relation(Value):
         target: Where it ends.
         weight: How strong it is, above 0 to 1.
         evidence: Ids of chunks that say so.
-        made_by: Who made it; an annotator's name, or a person's.
+        made_by: Who made or last changed it; what found it where no person did.
         created_at: When it was first seen.
-        seen_at: When it was last seen.
+        seen_at: When it was last seen in a text, or changed by a person; hand it back as
+            ``expected`` with a change.
         note: What a person said of it.
+        by_hand: Whether a person made or changed it, so that no rebuild does.
     """
 
     id: int
@@ -66,6 +72,28 @@ class Relation(Value):
     created_at: datetime | None = None
     seen_at: datetime | None = None
     note: str = ""
+    by_hand: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Value):
+    """One thing that a walk through the graph comes to.
+
+    Attributes:
+        target: What it is.
+        name: What that is called.
+        type: Of an entity, what it is; else the kind of the target.
+        depth: How many relations away from the start.
+        relation: What led there; ``None`` at the start.
+        forward: Whether that relation was walked from its source to its target.
+    """
+
+    target: Target
+    name: str
+    type: str
+    depth: int
+    relation: Relation | None = None
+    forward: bool = True
 
 
 class GapKind(StrEnum):

@@ -27,6 +27,7 @@ __all__ = [
     "merges",
     "metadata",
     "named_documents",
+    "related_chunks",
     "relation_evidence",
     "relations",
     "subjects",
@@ -164,6 +165,17 @@ relation_evidence = Table(
     Index("relation_evidence_by_chunk", "chunk_seq"),
 )
 
+related_chunks = Table(
+    "related_chunks",
+    metadata,
+    # chunks whose relations were read, and what they were read with
+    _reference("chunk_seq", "chunks.seq", primary_key=True),
+    _reference("kb_id", "knowledge_bases.id"),
+    # of the names in the chunk, of what it defines, and of the reader's revision
+    Column("digest", String, nullable=False),
+    Index("related_chunks_by_kb", "kb_id"),
+)
+
 merges = Table(
     "merges",
     metadata,
@@ -171,6 +183,8 @@ merges = Table(
     _reference("kept_id", "subjects.id", primary_key=True),
     _reference("merged_id", "subjects.id", primary_key=True),
     Column("applied", Boolean, nullable=False),
+    # ids of subjects that were other names of the merged one, and so became names of the kept one
+    Column("moved", sa.JSON, nullable=False),
     Column("made_by", String, nullable=False),
     Column("decided_at", UtcDateTime, nullable=False),
     Index("merges_by_merged", "merged_id"),

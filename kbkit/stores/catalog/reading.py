@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 import sqlalchemy as sa
 
 from kbkit.errors import NotFoundError
-from kbkit.models import Chunk, Document, DocumentState, DocumentType
+from kbkit.models import Chunk, Document, DocumentState, DocumentType, Target, TargetKind
 from kbkit.models.documents import image_names_of
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.packing import in_parts
-from kbkit.stores.catalog.schema import chunks, deleted_documents, documents
+from kbkit.stores.catalog.schema import chunks, deleted_documents, documents, knowledge_bases
 
 DOCUMENT_COLUMNS = [
     documents.c[name]
@@ -124,6 +124,25 @@ def kind_of(transaction: Transaction, kb_id: str, target: str) -> str | None:
         query = sa.select(table.c.id).where(table.c.id == target, table.c.kb_id == kb_id)
         if transaction.execute(query).first():
             return kind
+    return None
+
+
+def find_target(transaction: Transaction, name: str) -> Target | None:
+    """The chunk or document of any knowledge base that an id is of, or the first one of a URI."""
+    alive = knowledge_bases.c.deleted_at.is_(None)
+    for kind, table, column in (
+        (TargetKind.CHUNK, chunks, chunks.c.id),
+        (TargetKind.DOCUMENT, documents, documents.c.id),
+        (TargetKind.DOCUMENT, documents, documents.c.uri),
+    ):
+        query = (
+            sa.select(table.c.id)
+            .join(knowledge_bases, knowledge_bases.c.id == table.c.kb_id)
+            .where(alive, column == name)
+            .order_by(knowledge_bases.c.name)
+        )
+        if (found := transaction.execute(query.limit(1)).scalar()) is not None:
+            return Target(kind, found)
     return None
 
 

@@ -123,10 +123,18 @@ def _graph() -> None:
     )
     op.create_index("relation_evidence_by_chunk", "relation_evidence", ["chunk_seq"])
     op.create_table(
+        "related_chunks",
+        _reference("chunk_seq", "chunks.seq", primary_key=True),
+        _reference("kb_id", "knowledge_bases.id"),
+        sa.Column("digest", sa.String(), nullable=False),
+    )
+    op.create_index("related_chunks_by_kb", "related_chunks", ["kb_id"])
+    op.create_table(
         "merges",
         _reference("kept_id", "subjects.id", primary_key=True),
         _reference("merged_id", "subjects.id", primary_key=True),
         sa.Column("applied", sa.Boolean(), nullable=False),
+        sa.Column("moved", sa.JSON(), nullable=False),
         sa.Column("made_by", sa.String(), nullable=False),
         sa.Column("decided_at", sa.DateTime(), nullable=False),
     )

@@ -1,0 +1,64 @@
+"""Walks through the graph: what is near, and how two things hang together. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from kbkit.models import Target
+from kbkit.stores.catalog.relations import Edge
+
+Reached = tuple[Target, int, Edge | None]
+"""What a walk came to, after how many relations, and by which; none at the start."""
+
+
+def widened(
+    edges_at: Callable[[Collection[Target]], Sequence[Edge]], start: Target, depth: int, limit: int
+) -> list[Reached]:
+    """What can be reached from a target, the nearest and strongest first; each once.
+
+    Args:
+        edges_at: Gives the relations that begin or end at some targets.
+        start: Where to begin.
+        depth: Most relations to follow.
+        limit: Most that are returned; a circle only goes on from the strongest of it.
+    """
+    seen = {start}
+    found: list[Reached] = []
+    frontier: list[Target] = [start]
+    for far in range(1, depth + 1):
+        edges = sorted(edges_at(frontier), key=lambda edge: (-edge.weight, edge.id))
+        begun = set(frontier)
+        frontier = []
+        for edge in edges:
+            for here, there in ((edge.source, edge.target), (edge.target, edge.source)):
+                if here in begun and there not in seen and len(found) < limit:
+                    seen.add(there)
+                    frontier.append(there)
+                    found.append((there, far, edge))
+        if not frontier or len(found) >= limit:
+            break
+    return found
+
+
+def shortest_path(edges: Sequence[Edge], start: Target, end: Target) -> list[Reached]:
+    """The way between two targets of few and strong relations, whichever way they point.
+
+    A relation counts as ``2 - weight``: two strong ones are about as long as one weak one.
+    """
+    import networkx as nx
+
+    graph = nx.Graph()
+    for edge in edges:
+        known = graph.get_edge_data(edge.source, edge.target)
+        if known is None or known["edge"].weight < edge.weight:
+            graph.add_edge(edge.source, edge.target, edge=edge, cost=2 - edge.weight)
+    if start == end or start not in graph or end not in graph:
+        return [(start, 0, None)] if start == end else []
+    try:
+        _, way = nx.bidirectional_dijkstra(graph, start, end, weight="cost")
+    except nx.NetworkXNoPath:
+        return []
+    return [
+        (target, far, graph.edges[way[far - 1], target]["edge"] if far else None)
+        for far, target in enumerate(way)
+    ]

@@ -1,0 +1,400 @@
+"""Entities: subjects that have a name, and what people say of them. Functions of a transaction.
+
+What documents say of an entity is a row that a rebuild of the graph may change; what a person made
+or changed has ``by_hand``, and stays. Whoever changes one says by ``expected`` what state was seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from kbkit.errors import ConflictError, NotFoundError
+from kbkit.models import Entity, SubjectKind
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_schema import (
+    annotation_subjects,
+    entities,
+    merges,
+    subjects,
+)
+from kbkit.stores.catalog.packing import in_parts
+from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
+from kbkit.stores.catalog.subjects import SubjectName
+
+_KIND = SubjectKind.ENTITY.value
+
+
+def aliases_of(transaction: Transaction) -> dict[str, str]:
+    """What each other name of an entity is another name of, by the ids of both."""
+    rows = transaction.execute(
+        sa.select(subjects.c.id, subjects.c.alias_of).where(
+            subjects.c.kind == _KIND, subjects.c.alias_of.is_not(None)
+        )
+    )
+    return {row.id: row.alias_of for row in rows}
+
+
+def deleted(transaction: Transaction) -> set[str]:
+    """Ids of the entities that a person deleted."""
+    query = sa.select(entities.c.subject_id).where(entities.c.deleted_at.is_not(None))
+    return set(transaction.execute(query).scalars())
+
+
+def find(transaction: Transaction, named: SubjectName) -> str | None:
+    """The id of the entity that is meant by its id, or by one of its names."""
+    rows = transaction.execute(
+        sa.select(subjects.c.id, subjects.c.alias_of).where(
+            subjects.c.kind == _KIND, subjects.c.id.in_([named.name, named.id])
+        )
+    )
+    for row in rows:
+        canonical = str(row.alias_of or row.id)
+        if _row(transaction, canonical).deleted_at is None:
+            return canonical
+    return None
+
+
+def group(transaction: Transaction, ids: Collection[str]) -> set[str]:
+    """Ids of entities with those of all their other names."""
+    below = sa.select(subjects.c.id).where(transaction.is_in(subjects.c.alias_of, list(ids)))
+    return {*ids, *transaction.execute(below).scalars()}
+
+
+def get(transaction: Transaction, entity_id: str) -> Entity:
+    """One entity by its id.
+
+    Raises:
+        NotFoundError: There is none, or a person deleted it.
+    """
+    found = of(transaction, [entity_id])
+    if not found:
+        raise NotFoundError(f"no entity with id {entity_id!r}")
+    return found[0]
+
+
+def of(transaction: Transaction, ids: Sequence[str]) -> list[Entity]:
+    """Some entities by id, in that order; those that are not there are left out."""
+    rows = {
+        row.id: row
+        for part in in_parts(ids)
+        for row in transaction.execute(_LISTED.where(subjects.c.id.in_(part)))
+    }
+    return _with_counts(transaction, [rows[known] for known in ids if known in rows])
+
+
+def listed(
+    transaction: Transaction,
+    *,
+    like: str = "",
+    types: Collection[str] = (),
+    kb_ids: Collection[str] | None = None,
+    limit: int | None = None,
+) -> list[Entity]:
+    """Entities, those first that most chunks name.
+
+    Args:
+        transaction: Reads.
+        like: Only those with this text in one of their names, in capitals or not.
+        types: Only of these types.
+        kb_ids: Only those that chunks of these knowledge bases name.
+        limit: Most entities.
+    """
+    own = subjects.alias("own")
+    canonical = sa.func.coalesce(own.c.alias_of, own.c.id).label("canonical")
+    mentioned = (
+        sa.select(canonical, sa.func.count(sa.distinct(annotation_subjects.c.chunk_seq)).label("n"))
+        .join(annotation_subjects, annotation_subjects.c.subject_id == own.c.id)
+        .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
+        .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
+        .where(own.c.kind == _KIND, knowledge_bases.c.deleted_at.is_(None))
+        .group_by(canonical)
+    )
+    if kb_ids is not None:
+        mentioned = mentioned.where(chunks.c.kb_id.in_(list(kb_ids)))
+    counted = mentioned.subquery()
+    query = _LISTED.join(counted, counted.c.canonical == subjects.c.id, isouter=kb_ids is None)
+    if kb_ids is None:  # what nothing names is there if a person made it
+        query = query.where(counted.c.n.is_not(None) | entities.c.by_hand)
+    if like:
+        said = sa.func.lower(own.c.name).contains(like.lower(), autoescape=True)
+        query = query.where(subjects.c.id.in_(sa.select(canonical).where(said)))
+    if types:
+        query = query.where(entities.c.type.in_(list(types)))
+    order = (sa.func.coalesce(counted.c.n, 0).desc(), subjects.c.name, subjects.c.id)
+    return _with_counts(transaction, transaction.execute(query.order_by(*order).limit(limit)).all())
+
+
+def create(
+    transaction: Transaction,
+    named: SubjectName,
+    *,
+    type: str,
+    description: str,
+    properties: Mapping[str, Any],
+    aliases: Iterable[SubjectName],
+    made_by: str,
+) -> Entity:
+    """Make an entity by hand; one that was deleted comes back.
+
+    Raises:
+        ConflictError: The name, or an alias, is one of an entity that is there.
+    """
+    there = find(transaction, named)
+    if there is not None:
+        name = get(transaction, there).name
+        raise ConflictError(
+            f"there is an entity {name!r} already, which {named.name!r} names; change that one, or "
+            "choose another name"
+        )
+    _add_subject(transaction, named, None)
+    _put(
+        transaction,
+        named.id,
+        made_by,
+        type=type,
+        description=description,
+        properties=dict(properties),
+    )
+    _set_aliases(transaction, named.id, aliases)
+    return get(transaction, named.id)
+
+
+def update(
+    transaction: Transaction,
+    entity_id: str,
+    *,
+    named: SubjectName | None = None,
+    type: str | None = None,
+    description: str | None = None,
+    properties: Mapping[str, Any] | None = None,
+    aliases: Iterable[SubjectName] | None = None,
+    seen: Entity | None = None,
+    made_by: str,
+) -> Entity:
+    """Change what is said of an entity; what is ``None`` stays.
+
+    Args:
+        transaction: A writing transaction.
+        entity_id: Which.
+        named: What it is to be called; its old name stays another one of it.
+        type: What it is.
+        description: What it is, in a sentence.
+        properties: What else is known of it, in place of what was.
+        aliases: Its other names, in place of those that it has.
+        seen: It as it was looked at; ``None`` where that does not matter.
+        made_by: Who changes it.
+
+    Raises:
+        NotFoundError: There is no such entity.
+        ConflictError: Somebody else changed it meanwhile, or a name is one of another entity.
+    """
+    before = get(transaction, entity_id)
+    if seen is not None:
+        check_unchanged(before.name, before.updated_at, before.made_by, seen.updated_at)
+    said = {"type": type, "description": description, "properties": properties}
+    _put(
+        transaction,
+        entity_id,
+        made_by,
+        **{field: value for field, value in said.items() if value is not None},
+    )
+    if aliases is not None:
+        _set_aliases(transaction, entity_id, aliases)
+    if named is not None:
+        if named.id != entity_id:
+            _add_subject(transaction, named, entity_id)
+        own = subjects.c.id == entity_id
+        transaction.execute(subjects.update().where(own).values(name=named.name))
+    return get(transaction, entity_id)
+
+
+def delete(transaction: Transaction, entity_id: str, *, seen: Entity | None, made_by: str) -> None:
+    """Delete an entity for good: no rebuild brings it back, but `create` does.
+
+    Raises:
+        NotFoundError: There is no such entity.
+        ConflictError: Somebody else changed it meanwhile.
+    """
+    before = get(transaction, entity_id)
+    if seen is not None:
+        check_unchanged(before.name, before.updated_at, before.made_by, seen.updated_at)
+    _put(transaction, entity_id, made_by, deleted_at=datetime.now(UTC))
+
+
+def check_unchanged(
+    what: str, changed: datetime | None, by: str, expected: datetime | None
+) -> None:
+    """Whether something is as somebody saw it who wants to change it.
+
+    Raises:
+        ConflictError: It is not.
+    """
+    if changed != expected:
+        who = f" by {by}" if by else ""
+        when = f" at {changed:%Y-%m-%d %H:%M:%S} UTC" if changed else ""
+        raise ConflictError(
+            f"{what!r} was changed{who}{when}, after you looked at it; look at it again, and "
+            "repeat your change"
+        )
+
+
+_LISTED = (
+    sa.select(
+        subjects.c.id,
+        subjects.c.name,
+        entities.c.type,
+        entities.c.description,
+        entities.c.properties,
+        entities.c.made_by,
+        entities.c.by_hand,
+        entities.c.updated_at,
+    )
+    .select_from(subjects)
+    .outerjoin(entities, entities.c.subject_id == subjects.c.id)
+    .where(subjects.c.kind == _KIND, subjects.c.alias_of.is_(None), entities.c.deleted_at.is_(None))
+)
+
+
+def _with_counts(transaction: Transaction, rows: Sequence[Any]) -> list[Entity]:
+    ids = [row.id for row in rows]
+    names: dict[str, list[str]] = {}
+    counts: dict[str, tuple[int, int]] = {}
+    own = subjects.alias("own")
+    canonical = sa.func.coalesce(own.c.alias_of, own.c.id)
+    for part in in_parts(ids):
+        query = sa.select(subjects.c.alias_of, subjects.c.name).where(subjects.c.alias_of.in_(part))
+        for row in transaction.execute(query.order_by(subjects.c.name)):
+            names.setdefault(row.alias_of, []).append(row.name)
+        counted = (
+            sa.select(
+                canonical,
+                sa.func.count(sa.distinct(annotation_subjects.c.chunk_seq)),
+                sa.func.count(sa.distinct(chunks.c.document_id)),
+            )
+            .select_from(own)
+            .join(annotation_subjects, annotation_subjects.c.subject_id == own.c.id)
+            .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
+            .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
+            .where(own.c.id.in_(part) | own.c.alias_of.in_(part))
+            .where(knowledge_bases.c.deleted_at.is_(None))
+            .group_by(canonical)
+        )
+        for known, in_chunks, in_documents in transaction.execute(counted):
+            counts[known] = (int(in_chunks), int(in_documents))
+    return [
+        Entity(
+            id=row.id,
+            name=row.name,
+            type=row.type or "",
+            aliases=tuple(names.get(row.id, ())),
+            description=row.description or "",
+            properties=row.properties or {},
+            chunks=counts.get(row.id, (0, 0))[0],
+            documents=counts.get(row.id, (0, 0))[1],
+            made_by=row.made_by or "",
+            by_hand=bool(row.by_hand),
+            updated_at=row.updated_at,
+        )
+        for row in rows
+    ]
+
+
+class _Row(NamedTuple):
+    """Whether there is a row of an entity, and whether a person deleted it."""
+
+    there: bool
+    deleted_at: datetime | None
+
+
+def _row(transaction: Transaction, entity_id: str) -> _Row:
+    query = sa.select(entities.c.deleted_at).where(entities.c.subject_id == entity_id)
+    row = transaction.execute(query).first()
+    return _Row(row is not None, row.deleted_at if row is not None else None)
+
+
+def _put(transaction: Transaction, entity_id: str, made_by: str, **values: Any) -> None:
+    """Keep what a person says of an entity."""
+    said = {
+        "deleted_at": None, **values,
+        "made_by": made_by, "by_hand": True, "updated_at": datetime.now(UTC),
+    }  # fmt: skip
+    if _row(transaction, entity_id).there:
+        own = entities.c.subject_id == entity_id
+        transaction.execute(entities.update().where(own).values(**said))
+    else:
+        empty = {"type": "", "description": "", "properties": {}}
+        transaction.execute(entities.insert().values(subject_id=entity_id, **(empty | said)))
+
+
+def _add_subject(transaction: Transaction, named: SubjectName, alias_of: str | None) -> None:
+    """Have a subject of a name; one that has it already must not be another entity.
+
+    Raises:
+        ConflictError: It is.
+    """
+    row = transaction.execute(
+        sa.select(subjects.c.alias_of).where(subjects.c.id == named.id)
+    ).first()
+    if row is None:
+        transaction.execute(
+            subjects.insert().values(
+                id=named.id, kind=_KIND, key=named.key, name=named.name, alias_of=alias_of
+            )
+        )
+    elif alias_of is not None and row.alias_of != alias_of:
+        if find(transaction, named) is not None:
+            raise ConflictError(
+                f"{named.name!r} names an entity of its own; merge the two, or choose another name"
+            )
+        own = subjects.c.id == named.id
+        transaction.execute(subjects.update().where(own).values(alias_of=alias_of))
+    elif alias_of is None:
+        own = subjects.c.id == named.id
+        transaction.execute(subjects.update().where(own).values(name=named.name, alias_of=None))
+
+
+def _set_aliases(transaction: Transaction, entity_id: str, aliases: Iterable[SubjectName]) -> None:
+    """Give an entity these other names in place of those that it has.
+
+    Raises:
+        ConflictError: One names another entity, or one that goes came by a merge.
+    """
+    wanted = {named.id: named for named in aliases if named.id != entity_id}
+    query = sa.select(subjects.c.id, subjects.c.name).where(subjects.c.alias_of == entity_id)
+    there = {row.id: row.name for row in transaction.execute(query)}
+    gone = [known for known in there if known not in wanted]
+    merged = sa.select(merges.c.merged_id).where(
+        merges.c.merged_id.in_(gone), merges.c.kept_id == entity_id, merges.c.applied
+    )
+    for known in transaction.execute(merged).scalars():
+        raise ConflictError(f"{there[known]!r} was merged into this entity; undo that instead")
+    transaction.execute(subjects.update().where(subjects.c.id.in_(gone)).values(alias_of=None))
+    said = sa.exists().where(annotation_subjects.c.subject_id == subjects.c.id)
+    known_by = sa.exists().where(entities.c.subject_id == subjects.c.id)
+    transaction.execute(subjects.delete().where(subjects.c.id.in_(gone), ~said, ~known_by))
+    for known, named in wanted.items():
+        if known not in there:
+            _add_subject(transaction, named, entity_id)
+
+
+def mentioning(transaction: Transaction, ids: Collection[str], limit: int) -> list[str]:
+    """Ids of chunks in which an entity stands, in order of their documents.
+
+    Args:
+        transaction: Reads.
+        ids: Of the entity and its other names.
+        limit: Most chunks.
+    """
+    query = (
+        sa.select(chunks.c.id)
+        .join(documents, documents.c.id == chunks.c.document_id)
+        .join(annotation_subjects, annotation_subjects.c.chunk_seq == chunks.c.seq)
+        .where(transaction.is_in(annotation_subjects.c.subject_id, list(ids)))
+        .group_by(chunks.c.id)
+        .order_by(documents.c.uri, chunks.c.position)
+    )
+    return list(transaction.execute(query.limit(limit)).scalars())

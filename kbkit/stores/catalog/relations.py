@@ -1,0 +1,341 @@
+"""Relations between any two targets, with the chunks that support them. Functions of a transaction.
+
+A weight is ``s / (1 + s)``, s being the sum over its evidence: more evidence, more weight, below 1.
+That of a relation which a person made or changed is what the person says. A deleted one keeps its
+row, so that no rebuild brings it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from kbkit.errors import ConflictError, NotFoundError
+from kbkit.models import DocumentState, Relation, SubjectKind, Target, TargetKind
+from kbkit.stores.catalog import entities
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_schema import entities as entity_rows
+from kbkit.stores.catalog.knowledge_schema import relation_evidence, relations, subjects
+from kbkit.stores.catalog.packing import in_parts
+from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
+
+
+class Edge(NamedTuple):
+    """A relation as walks need it; its ends stand for all that was merged into them."""
+
+    id: int
+    source: Target
+    name: str
+    target: Target
+    weight: float
+
+
+def relate(
+    transaction: Transaction,
+    source: Target,
+    name: str,
+    target: Target,
+    *,
+    weight: float,
+    note: str,
+    made_by: str,
+    expected: datetime | None = None,
+) -> Relation:
+    """Make a relation by hand, or change what is said of one; a deleted one comes back.
+
+    Args:
+        transaction: A writing transaction.
+        source: Where it begins.
+        name: What it says of the two.
+        target: Where it ends.
+        weight: How strong it is, above 0 to 1.
+        note: Anything else to say.
+        made_by: Who makes it.
+        expected: Its ``seen_at`` when it was looked at.
+
+    Raises:
+        NotFoundError: An end is not there.
+        ConflictError: A person made it already, and ``expected`` is not when that was.
+    """
+    for end in (source, target):
+        check_target(transaction, end)
+    values = {
+        "source_kind": source.kind.value, "source_id": source.id, "name": name,
+        "target_kind": target.kind.value, "target_id": target.id,
+    }  # fmt: skip
+    now = datetime.now(UTC)
+    said = {
+        "weight": weight, "note": note, "made_by": made_by, "by_hand": True, "seen_at": now,
+        "deleted_at": None,
+    }  # fmt: skip
+    same = sa.and_(*(relations.c[column] == value for column, value in values.items()))
+    row = transaction.execute(sa.select(*relations.c).where(same)).first()
+    if row is None:
+        made = relations.insert().values(**values, **said, created_at=now)
+        known = transaction.execute(made.returning(relations.c.id)).scalar_one()
+        return get(transaction, known)
+    there = row.deleted_at is None
+    if there and row.by_hand and expected is None and (row.weight, row.note) != (weight, note):
+        when = f"{row.seen_at:%Y-%m-%d %H:%M:%S} UTC"
+        raise ConflictError(
+            f"{row.made_by or 'somebody'} made this relation at {when}, with weight "
+            f"{row.weight:g} and note {row.note!r}; to change it, look at it and hand over its "
+            "`seen_at` as `expected`"
+        )
+    if expected is not None:
+        entities.check_unchanged(name, row.seen_at, row.made_by, expected)
+    transaction.execute(relations.update().where(relations.c.id == row.id).values(**said))
+    return get(transaction, row.id)
+
+
+def check_target(transaction: Transaction, target: Target) -> None:
+    """Whether there is a target; files and entries are taken at their word.
+
+    Raises:
+        NotFoundError: There is none.
+    """
+    if target.kind is TargetKind.ENTITY:
+        entities.get(transaction, target.id)
+        return
+    if target.kind in _TABLES and target not in present(transaction, [target]):
+        raise NotFoundError(f"no {target.kind.value} with id {target.id!r}")
+
+
+def present(transaction: Transaction, targets: Collection[Target]) -> set[Target]:
+    """Those of some targets that are there; files and entries are taken at their word."""
+    found = {target for target in targets if target.kind not in (*_TABLES, TargetKind.ENTITY)}
+    for kind, query in _TABLES.items():
+        ids = [target.id for target in targets if target.kind is kind]
+        for part in in_parts(ids):
+            rows = transaction.execute(query.where(query.selected_columns[0].in_(part)))
+            found |= {Target(kind, known) for known in rows.scalars()}
+    named = [target.id for target in targets if target.kind is TargetKind.ENTITY]
+    hidden = entities.deleted(transaction)
+    for part in in_parts(named):
+        query = sa.select(subjects.c.id).where(
+            subjects.c.kind == SubjectKind.ENTITY.value, subjects.c.id.in_(part)
+        )
+        rows = transaction.execute(query)
+        found |= {Target(TargetKind.ENTITY, known) for known in rows.scalars()
+                  if known not in hidden}  # fmt: skip
+    return found
+
+
+def get(transaction: Transaction, relation_id: int) -> Relation:
+    """One relation by its number.
+
+    Raises:
+        NotFoundError: There is none, or a person deleted it.
+    """
+    found = of(transaction, [relation_id])
+    if not found:
+        raise NotFoundError(f"no relation with id {relation_id!r}")
+    return found[0]
+
+
+def of(transaction: Transaction, ids: Sequence[int], evidence: int = 5) -> list[Relation]:
+    """Some relations by number, in that order, each with its best evidence."""
+    rows: dict[int, Any] = {}
+    for part in in_parts(ids):
+        query = sa.select(*relations.c).where(
+            relations.c.id.in_(part), relations.c.deleted_at.is_(None)
+        )
+        rows |= {row.id: row for row in transaction.execute(query)}
+    support: dict[int, list[str]] = {}
+    for part in in_parts(list(rows)):
+        query = (
+            sa.select(relation_evidence.c.relation_id, chunks.c.id)
+            .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
+            .where(relation_evidence.c.relation_id.in_(part))
+            .order_by(relation_evidence.c.weight.desc(), chunks.c.id)
+        )
+        for relation_id, chunk_id in transaction.execute(query):
+            listed_ = support.setdefault(relation_id, [])
+            if len(listed_) < evidence:
+                listed_.append(chunk_id)
+    return [_relation(rows[known], support.get(known, ())) for known in ids if known in rows]
+
+
+def listed(
+    transaction: Transaction,
+    *,
+    target: Target | None = None,
+    name: str | None = None,
+    made_by: str | None = None,
+    limit: int | None = None,
+) -> list[Relation]:
+    """Relations, the strongest first.
+
+    Args:
+        transaction: Reads.
+        target: Only those that begin or end there, or at what was merged into it.
+        name: Only of this name.
+        made_by: Only by this person, or by what finds them.
+        limit: Most relations.
+    """
+    query = sa.select(relations.c.id).where(relations.c.deleted_at.is_(None))
+    if target is not None:
+        query = query.where(_at(transaction, [target]))
+    if name is not None:
+        query = query.where(relations.c.name == name)
+    if made_by is not None:
+        query = query.where(relations.c.made_by == made_by)
+    ids = list(
+        transaction.execute(query.order_by(relations.c.weight.desc(), relations.c.id)).scalars()
+    )
+    visible = {edge.id for edge in _visible(transaction, _rows_of(transaction, ids))}
+    return of(transaction, [known for known in ids if known in visible][:limit])
+
+
+def delete(transaction: Transaction, seen: Relation, *, made_by: str) -> None:
+    """Delete a relation, as it was seen, for good: no rebuild brings it back, but `relate` does.
+
+    Raises:
+        NotFoundError: There is no such relation.
+        ConflictError: Somebody changed it meanwhile.
+    """
+    before = get(transaction, seen.id)
+    entities.check_unchanged(before.name, before.seen_at, before.made_by, seen.seen_at)
+    now = datetime.now(UTC)
+    transaction.execute(
+        relations.update()
+        .where(relations.c.id == seen.id)
+        .values(deleted_at=now, seen_at=now, by_hand=True, made_by=made_by)
+    )
+
+
+def edges(
+    transaction: Transaction,
+    *,
+    at: Collection[Target] | None = None,
+    names: Collection[str] = (),
+) -> list[Edge]:
+    """The relations of a graph, or those that begin or end at some targets.
+
+    Ends that are other names of an entity stand as that entity; of relations that become one so,
+    the strongest counts. Those whose ends are not there are left out.
+    """
+    query = sa.select(*_EDGE).where(relations.c.deleted_at.is_(None))
+    if at is not None:
+        query = query.where(_at(transaction, at))
+    if names:
+        query = query.where(relations.c.name.in_(list(names)))
+    best: dict[tuple[Target, str, Target], Edge] = {}
+    for edge in _visible(transaction, transaction.execute(query).all()):
+        key = (edge.source, edge.name, edge.target)
+        if key not in best or best[key].weight < edge.weight:
+            best[key] = edge
+    return list(best.values())
+
+
+_TABLES = {
+    TargetKind.CHUNK: sa.select(chunks.c.id)
+    .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
+    .where(knowledge_bases.c.deleted_at.is_(None)),
+    TargetKind.DOCUMENT: sa.select(documents.c.id)
+    .join(knowledge_bases, knowledge_bases.c.id == documents.c.kb_id)
+    .where(
+        knowledge_bases.c.deleted_at.is_(None), documents.c.state != DocumentState.GONE.value
+    ),
+}  # fmt: skip
+_EDGE = [
+    relations.c[name]
+    for name in ("id", "source_kind", "source_id", "name", "target_kind", "target_id", "weight")
+]
+
+
+def _rows_of(transaction: Transaction, ids: Sequence[int]) -> list[Any]:
+    return [
+        row
+        for part in in_parts(ids)
+        for row in transaction.execute(sa.select(*_EDGE).where(relations.c.id.in_(part)))
+    ]
+
+
+def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
+    """Rows as edges between what is there, other names as what they name."""
+    aliases = entities.aliases_of(transaction)
+    kinds = {kind.value: kind for kind in TargetKind}
+    targets: dict[tuple[str, str], Target] = {}
+
+    def end(kind: str, known: str) -> Target:
+        if (kind, known) not in targets:
+            canonical = aliases.get(known, known) if kind == TargetKind.ENTITY.value else known
+            targets[kind, known] = Target(kinds[kind], canonical)
+        return targets[kind, known]
+
+    found = [
+        Edge(row.id, end(row.source_kind, row.source_id), row.name,
+             end(row.target_kind, row.target_id), row.weight)
+        for row in rows
+    ]  # fmt: skip
+    there = present(transaction, set(targets.values()))
+    return [
+        edge
+        for edge in found
+        if edge.source in there and edge.target in there and edge.source != edge.target
+    ]
+
+
+def _at(transaction: Transaction, targets: Collection[Target]) -> sa.ColumnElement[bool]:
+    """The condition that a relation begins or ends at one of some targets."""
+    kinds: dict[TargetKind, set[str]] = {}
+    for target in targets:
+        kinds.setdefault(target.kind, set()).add(target.id)
+    if TargetKind.ENTITY in kinds:
+        kinds[TargetKind.ENTITY] = entities.group(transaction, kinds[TargetKind.ENTITY])
+    return sa.or_(
+        sa.false(),
+        *(
+            sa.and_(kind_column == kind.value, transaction.is_in(id_column, list(ids)))
+            for kind, ids in kinds.items()
+            for kind_column, id_column in (
+                (relations.c.source_kind, relations.c.source_id),
+                (relations.c.target_kind, relations.c.target_id),
+            )
+        ),
+    )
+
+
+def _relation(row: Any, evidence: Sequence[str]) -> Relation:
+    return Relation(
+        id=row.id,
+        source=Target(TargetKind(row.source_kind), row.source_id),
+        name=row.name,
+        target=Target(TargetKind(row.target_kind), row.target_id),
+        weight=row.weight,
+        evidence=tuple(evidence),
+        made_by=row.made_by,
+        created_at=row.created_at,
+        seen_at=row.seen_at,
+        note=row.note,
+        by_hand=row.by_hand,
+    )
+
+
+def labels(transaction: Transaction, targets: Collection[Target]) -> dict[Target, tuple[str, str]]:
+    """What targets are called, and what they are: the type of an entity, else their kind."""
+    found = {target: (target.id, target.kind.value) for target in targets}
+    queries = {
+        TargetKind.ENTITY: sa.select(subjects.c.id, subjects.c.name, entity_rows.c.type).outerjoin(
+            entity_rows, entity_rows.c.subject_id == subjects.c.id
+        ),
+        TargetKind.DOCUMENT: sa.select(documents.c.id, documents.c.title),
+        TargetKind.CHUNK: sa.select(chunks.c.id, documents.c.title, chunks.c.heading_path).join(
+            documents, documents.c.id == chunks.c.document_id
+        ),
+    }
+    for kind, query in queries.items():
+        ids = [target.id for target in targets if target.kind is kind]
+        for part in in_parts(ids):
+            for row in transaction.execute(query.where(query.selected_columns[0].in_(part))):
+                name, shown = row[1], kind.value
+                if kind is TargetKind.CHUNK:
+                    name = " > ".join(row.heading_path) or name
+                elif kind is TargetKind.ENTITY:
+                    shown = row.type or TargetKind.ENTITY.value
+                found[Target(kind, row.id)] = (name, shown)
+    return found

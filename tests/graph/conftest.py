@@ -1,0 +1,25 @@
+import pytest
+
+import kbkit
+from kbkit.knowledge_base import handle_of
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with kbkit.open(tmp_path / "kb") as opened:
+        yield opened
+
+
+@pytest.fixture
+def kb(workspace):
+    return workspace.create("manual")
+
+
+@pytest.fixture
+def graph(workspace):
+    return workspace.graph
+
+
+@pytest.fixture
+def database(kb):
+    return handle_of(kb).stores.database
