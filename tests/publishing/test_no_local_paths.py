@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
+import platform
+import shutil
+import socket
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
 import pytest
+from PIL import Image as Pillow
+from warcio.statusandheaders import StatusAndHeaders
+from warcio.warcwriter import WARCWriter
 
 import kbkit
 from kbkit.publishing.published_index import PublishedIndex
 from kbkit.recipes import FilesSource, JsonlSource, MirrorSource, OpenApiSource, PackageSource
+from tests.sources.formats import samples
 
+HOST = "workshop-of-somebody"
 PACKAGE = '''
 """A package that knows where it is."""
 import pathlib
@@ -51,7 +61,12 @@ def machine(tmp_path, monkeypatch):
     (docs / "other.txt").write_text("Just words of another file.\n")
     (docs / "book.csv").write_text("name,price\ntea,1\n")
     (home / "single.md").write_text("# Single\n\nOne file alone.\n")
-    (home / "paper.pdf").write_bytes(_pdf("Words of a paper on tea."))
+    (home / "paper.pdf").write_bytes(samples.pdf(2))
+    _write_files(home / "files")
+    (home / "site").mkdir()
+    (home / "site/index.html").write_text("<h1>Packed</h1><p>Text of a packed page.</p>")
+    shutil.make_archive(str(home / "packed"), "zip", home / "site")
+    _write_warc(home / "crawled.warc.gz")
     (home / "api.json").write_text(json.dumps(API))
     lines = [
         {"uri": str(docs / "line.md"), "title": "Line", "text": "A line of JSON."},
@@ -64,6 +79,12 @@ def machine(tmp_path, monkeypatch):
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(textwrap.dedent(PACKAGE))
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr(socket, "gethostname", lambda: HOST)
+    monkeypatch.setattr(platform, "node", lambda: HOST)
+    monkeypatch.setenv("HOSTNAME", HOST)
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
+    monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.syspath_prepend(str(home / "lib"))
     monkeypatch.setenv("PYTHONPATH", f"{home / 'lib'}:{Path(kbkit.__file__).parents[1]}")
     (tmp_path / "elsewhere").mkdir()
@@ -71,24 +92,45 @@ def machine(tmp_path, monkeypatch):
     return home
 
 
-def _pdf(text):
-    """A PDF of one page, by hand."""
-    stream = f"BT /F1 12 Tf 72 700 Td ({text}) Tj ET".encode()
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
-        b" /Resources << /Font << /F1 5 0 R >> >> >>",
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
-        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
-    ]
-    out, offsets = bytearray(b"%PDF-1.4\n"), []
-    for number, body in enumerate(objects, 1):
-        offsets.append(len(out))
-        out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
-    start = len(out)
-    out += b"xref\n0 6\n0000000000 65535 f \n" + b"".join(b"%010d 00000 n \n" % o for o in offsets)
-    return bytes(out + b"trailer << /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % start)
+def _write_files(folder):
+    """One file of each format that is read, in a folder with a table of contents."""
+    folder.mkdir()
+    for name, data in {
+        "book.epub": samples.epub(),
+        "guide.docx": samples.docx(),
+        "talk.pptx": samples.pptx(),
+        "prices.xlsx": samples.xlsx(3),
+        "analysis.ipynb": _notebook(folder),
+        "table.csv": samples.csv_file(3),
+        "notes.rst": b"Notes\n=====\n\n.. image:: box.png\n\nSee `here <guide.docx>`_.\n",
+        "settings.yaml": b"tea:\n  minutes: 3\n",
+        "brew.py": b'"""Brews tea."""\n\ndef brew(minutes):\n    """Wait."""\n',
+        "page.html": b"<title>Page</title><h1>Page</h1><p>Of tea.<img src='box.png'></p>",
+        "shown.md": b"# Shown\n\n![a box](box.png) and ![none](gone.png)\n",
+        "mkdocs.yml": b"nav:\n  - Shown: shown.md\n",
+    }.items():
+        (folder / name).write_bytes(data)
+    Pillow.new("RGB", (4, 3), "red").save(folder / "box.png")
+
+
+def _notebook(folder):
+    """A notebook, saved as programs save them, with places of this machine in what is no text."""
+    values = json.loads(samples.notebook())
+    values["metadata"]["kernelspec"] = {"name": "python3", "path": str(folder)}
+    values["metadata"]["widgets"] = {"cwd": str(folder)}
+    return json.dumps(values).encode()
+
+
+def _write_warc(path):
+    """Pages as a crawler keeps them."""
+    with path.open("wb") as stream:
+        writer = WARCWriter(stream, gzip=True)
+        headers = StatusAndHeaders("200 OK", [("Content-Type", "text/html")], protocol="HTTP/1.0")
+        page = io.BytesIO(b"<h1>Archived</h1><p>Text of an archived page.</p>")
+        record = writer.create_warc_record(
+            "https://archive.test/a.html", "response", payload=page, http_headers=headers
+        )
+        writer.write_record(record)
 
 
 def sources(home):
@@ -96,6 +138,9 @@ def sources(home):
         FilesSource(path=str(home / "manuals/docs"), tags=("manuals",)),
         FilesSource(path=str(home / "single.md")),
         FilesSource(path=str(home / "*.pdf")),
+        FilesSource(path=str(home / "files")),
+        MirrorSource(path=str(home / "packed.zip"), base_url="https://packed.test/"),
+        MirrorSource(path=str(home / "crawled.warc.gz")),
         OpenApiSource(path=str(home / "api.json")),
         JsonlSource(path=str(home / "lines.jsonl")),
         MirrorSource(path=str(home / "mirror"), base_url="https://mirror.test/"),
@@ -104,9 +149,9 @@ def sources(home):
 
 
 def leaks(machine, text):
-    """Places of this machine that a text says."""
+    """Places of this machine that a text says, and the machine's name."""
     places = [machine.parent.parent, Path(sys.prefix), Path(kbkit.__file__).parents[1]]
-    return [str(place) for place in places if str(place) in text]
+    return [said for said in (*map(str, places), HOST) if said in text]
 
 
 def test_no_output_says_where_files_are(machine, tmp_path):
@@ -117,6 +162,10 @@ def test_no_output_says_where_files_are(machine, tmp_path):
         uris = {document.uri for document in kb.documents}
         for uri in ("docs/deep/page.md", "docs/other.txt", "single.md", "api.json", "paper.pdf"):
             assert uri in uris, (uri, uris)
+        read = {uri.split("/")[1] for uri in uris if uri.startswith("files/")}
+        assert read == {path.name for path in (machine / "files").iterdir()} - {"box.png"}
+        assert {"https://packed.test/index.html", "https://archive.test/a.html"} <= uris
+        assert kb.documents["files/shown.md"].images
         assert "python:knowsitsplace.made" in uris
         made = kb.documents["python:knowsitsplace.made"].content
         assert "~/cache" in made
