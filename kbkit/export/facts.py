@@ -14,11 +14,13 @@ class Related:
         uri: Of the document it is part of.
         anchor: Where on its page it begins, or ``""``.
         heading: Headings above it on one line, the document's title left out.
+        passage: Its first and last words, by which its page marks it.
     """
 
     uri: str
     anchor: str = ""
     heading: str = ""
+    passage: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The words that a passage opens with, as the page that it is from shows them.
+"""The words that a passage opens and closes with, as the page that it is from shows them.
 
 A browser finds them there: they are what a text fragment (``#:~:text=``) quotes. It looks for them
 in one block of the page at a time, so they are of one block, and of one line where lines count.
@@ -12,9 +12,11 @@ import re
 from collections.abc import Iterator
 
 from kbkit.markdown.blocks import Block, Kind, blocks, text_anchor
-from kbkit.markdown.plain_text import inline_text
+from kbkit.markdown.plain_text import inline_text, plain_text
 from kbkit.markdown.structure import split_anchor
 
+_END = 48
+"""Characters of a beginning or an end, as `assets/snippet.js` has them."""
 LONGEST = 80
 """Characters of the words."""
 _ENOUGH = 3
@@ -29,6 +31,22 @@ _UNSEEN = re.compile(r"!\[|<br|\$")
 _SPACE = re.compile(r"[ \t\n\r\f\v]+")  # a page's thin spaces and the like are looked for as well
 _CELL_END = re.compile(r"(?<!\\)\|")
 _PAUSE = re.compile(r"(?<=[。！？、，；：])")
+
+
+def passage_ends(markdown: str) -> str:
+    """How a passage begins and ends, by which its page finds it; the twin of ``ends`` in scripts.
+
+    Args:
+        markdown: The passage.
+
+    Returns:
+        Its first words, ``…`` and its last ones; of a short one, all of it.
+    """
+    text = plain_text(markdown)
+    parts = [text]
+    if len(text) > 2 * _END:
+        parts = [re.sub(r"\s\S*$", "", text[:_END]), re.sub(r"^\S*\s", "", text[-_END:])]
+    return "…".join(re.sub(r"[…\s\ud800-\udfff]", " ", part) for part in parts)
 
 
 def opening_words(markdown: str, *, from_top: bool = False) -> str:

@@ -17,6 +17,7 @@ from kbkit.panels.selector import KnowledgeBaseSelector
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
+    from kbkit.models import Hit
     from kbkit.workspace import Workspace
 
 Tab = tuple[str, Callable[[], Any]]
@@ -56,7 +57,7 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             more: Further tabs, behind kbkit's own.
         """
         self._workspace = workspace
-        self._tabs = [*_tabs_of(workspace, base, rater), *more]
+        self._tabs = [*_tabs_of(workspace, base, rater, self.show), *more]
         self._panels: dict[int, Any] = {}
         self._kb = ""
         self.tabs = widgets.Tab(
@@ -82,6 +83,11 @@ class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         if title not in titles:
             raise KeyError(f"{title!r}: no such tab; there are {', '.join(titles)}")
         return self._make(titles.index(title))
+
+    def show(self, document: str | Hit, anchor: str = "") -> None:
+        """Open a document in the documents panel, as its `DocumentsPanel.show` does."""
+        self.tabs.selected_index = self.tabs.titles.index("Documents")
+        self.panel("Documents").show(document, anchor)
 
     def _on_tab(self, change: Bunch) -> None:
         self._remember(change["old"])
@@ -168,11 +174,13 @@ class PanelLauncher(Panel):
             self._selector.offer()
 
 
-def _tabs_of(workspace: Workspace, base: str | Path, rater: str) -> list[Tab]:
+def _tabs_of(
+    workspace: Workspace, base: str | Path, rater: str, on_open: Callable[[Hit], None]
+) -> list[Tab]:
     def search() -> Any:
         from kbkit.panels import SearchPanel
 
-        return SearchPanel(workspace, rater=rater)
+        return SearchPanel(workspace, rater=rater, on_open=on_open)
 
     def documents() -> Any:
         from kbkit.panels import DocumentsPanel

@@ -18,8 +18,8 @@ import traitlets
 
 Handler = Callable[[Mapping[str, Any]], None]
 
-_IMPORT = re.compile(r'^import \{[^}]*\} from "\./([\w-]+\.js)";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=function|const|class|async)", re.MULTILINE)
+_IMPORT = re.compile(r'^import \{[^}]*\} from "([\w./-]+\.js)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?:(?=function|const|class|async)|\{[^}]*\};\n)", re.MULTILINE)
 
 
 class View(anywidget.AnyWidget):
@@ -64,17 +64,19 @@ class View(anywidget.AnyWidget):
 def bundled(module: str) -> str:
     """A module with the modules that it imports, as one text, since anywidget takes one.
 
-    Modules name what they import from each other in one line each, ``import { a, b } from
-    "./dom.js";``, and no name is used twice among modules that come together.
+    Modules name what they import from each other, and from those of exported sites, in one line
+    each, ``import { a, b } from "./dom.js";``, and no name is used twice among modules that come
+    together.
     """
+    folder = resources.files("kbkit") / "panels/static"
     parts: dict[str, str] = {}
 
     def read(name: str) -> None:
         if name in parts:
             return
-        text = resources.files("kbkit.panels").joinpath("static", name).read_text("utf-8")
+        text = folder.joinpath(name).read_text("utf-8")
         for imported in _IMPORT.findall(text):
-            read(imported)
+            read(imported.removeprefix("./"))
         body = _IMPORT.sub("", text)
         parts[name] = body if name == module else _EXPORT.sub("", body)
 

@@ -128,15 +128,17 @@ def _passages(
     transaction: Transaction, snapshot: Snapshot, chosen: list[tuple[int, int, int]]
 ) -> dict[str, tuple[Related, ...]]:
     seqs = sorted({int(snapshot.seqs[row]) for _, _, row in chosen})
-    anchors = reading.anchors_of(transaction, seqs)
+    places = reading.places_of(transaction, seqs)
     uris = reading.uris_of(transaction, {snapshot.document_ids[other] for _, other, _ in chosen})
     headings = list(snapshot.heading_texts)
     found: dict[str, list[Related]] = {}
     for number, other, row in chosen:
+        anchor, passage = places.get(int(snapshot.seqs[row]), ("", ""))
         related = Related(
             uri=uris[snapshot.document_ids[other]],
-            anchor=anchors.get(int(snapshot.seqs[row]), ""),
+            anchor=anchor,
             heading=headings[int(snapshot.headings[row])],
+            passage=passage,
         )
         found.setdefault(snapshot.document_ids[number], []).append(related)
     return {document: tuple(passages) for document, passages in found.items()}

@@ -36,6 +36,17 @@ class Notebook:
         self.page.wait_for_function(IDLE)
         self.command("notebook:run-all-cells")
 
+    def execute(self, code: str) -> None:
+        """Run code in the kernel, not in a cell; what it raises fails."""
+        reply = self.page.evaluate(
+            """async code => {
+                const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel
+                return (await kernel.requestExecute({code}).done).content
+            }""",
+            code,
+        )
+        assert reply["status"] == "ok", reply
+
     def wait_until_idle(self) -> None:
         self.page.wait_for_function(IDLE)
 

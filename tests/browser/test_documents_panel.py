@@ -141,6 +141,30 @@ def test_a_document_is_read_and_its_links_are_followed(lab: Lab):
     lab.text.get_by_role("region", name="Passage 2 of").wait_for()
 
 
+def test_a_hit_is_opened_at_its_passage_which_is_marked(lab: Lab):
+    lab.panel.get_by_role("button", name="Passages").click()
+    lab.text.get_by_role("region", name="Passage 2 of").wait_for(state="detached")
+    lab.execute(
+        "hits = ws['manual'].search('recipe 12', limit=200, mode='lexical')\n"
+        "code = [hit for hit in hits if 'def cook' in hit.chunk.text]\n"
+        "panel.show(next(hit for hit in code if hit.title == 'Recipe 12'))"
+    )
+    lab.opened("Recipe 12")
+    marked = lab.text.locator(".passage")
+    marked.first.wait_for()
+    said = " ".join(marked.all_inner_texts())
+    assert "def cook(): return 'done'" in said
+    assert "See the next" not in said
+    sync_api.expect(lab.text.locator("pre.passage, .passage pre").first).to_be_in_viewport()
+    for theme in ("Light", "Dark"):
+        lab.theme(f"JupyterLab {theme}")
+        lab.page.screenshot(path=SCREENSHOTS / f"documents-passage-{theme.lower()}.png")
+    lab.theme("JupyterLab Light")
+    lab.execute("panel.show('https://docs.example.org/en/tools.html')")
+    lab.opened("Tools")
+    assert marked.count() == 0
+
+
 def test_hostile_documents_are_shown_harmlessly(lab: Lab):
     lab.panel.get_by_label("Filter").fill("quagga")
     lab.item("Quagga").click()

@@ -92,6 +92,13 @@ def test_a_passage_in_the_box_and_in_a_page_that_people_wrote_is_marked(tab):
     assert marked(tab) == "Wash the zester after use."
 
 
+def test_a_related_passage_is_marked_on_its_page(tab):
+    tab.open("kb/fruit/pages/text/Jar-0.html")
+    tab.page.locator(".kb-onwards li a", has_text="Jar 1").click()
+    tab.page.wait_for_url("**/Jar-1.html?passage=*")
+    assert marked(tab) == "Jar number 1 holds jelly."
+
+
 @pytest.mark.parametrize(
     "asked", ["passage=", "passage=%E2%80%A6", "passage=%", "passage=nowhere+said", "passage=%00#%"]
 )

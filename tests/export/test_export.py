@@ -168,12 +168,18 @@ def test_a_page_is_made_again_when_what_it_links_to_becomes_a_page(tmp_path, doc
 
 def test_what_others_rate_and_what_is_near_stands_on_the_page(tmp_path, document, info):
     one, two = document("https://h/one"), document("https://h/two", title="Two")
-    near = {one.id: [Related(two.uri, "part", "A heading"), Related("https://h/none")]}
+    near = {
+        one.id: [
+            Related(two.uri, "part", "A heading", "It says…this, & more"),
+            Related("https://h/none"),
+        ]
+    }
     export_pages(info(), [one, two], tmp_path, SITE)
     facts = Facts(related=near, ratings={one.id: (4.25, 3)})
     export_pages(info(), [one, two], tmp_path, SITE, facts=facts)
     text = body(tmp_path / "pages/h/one.md")
-    assert "- [Two › A heading](two.md#part)" in text
+    assert "(two.md?passage=It%20says%E2%80%A6this%2C%20%26%20more#part)" in text
+    assert "- [Two › A heading]" in text
     assert "none" not in text
     assert "rated 4.2 of 5 by 3 people" in text
     assert front_matter(tmp_path / "pages/h/one.md")["rating"] == 4.25

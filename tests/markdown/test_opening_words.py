@@ -1,6 +1,6 @@
 import pytest
 
-from kbkit.markdown.opening_words import LONGEST, opening_words
+from kbkit.markdown.opening_words import LONGEST, opening_words, passage_ends
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,12 @@ def test_long_texts_are_cut_where_a_word_ends():
     assert opening_words("x" * 500) == "x" * LONGEST
     assert opening_words("資料を検索する、" * 30).endswith("、")
     assert opening_words("`" * 5_000 + "[" * 5_000) is not None
+
+
+def test_a_passage_is_named_by_how_it_begins_and_ends():
+    assert passage_ends("Few *words* … here") == "Few words   here"
+    assert passage_ends("") == ""
+    first, last = passage_ends("## Above\n\n" + "first " * 40 + "`last` " * 40).split("…")
+    assert first.split() == ["first"] * 8
+    assert last.split() == ["last"] * 9
+    assert passage_ends("\ud83d" * 200).strip("… ") == ""

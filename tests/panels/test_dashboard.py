@@ -50,6 +50,23 @@ def test_panels_begin_with_the_knowledge_base_that_was_used_last(scratch):
     assert DocumentsPanel(scratch).kb_box.value == "garden"
 
 
+def test_a_card_opens_its_document_at_the_passage(scratch):
+    scratch.create("kitchen").add("Bread", "Bake it for an hour.")
+    dashboard = Dashboard(scratch)
+    search = dashboard.panel("Search")
+    open_tab(dashboard, "Documents").kb_box.value = "garden"
+    open_tab(dashboard, "Search")
+    (hit, *_) = search.search("bake for an hour")
+    cards = search.cards
+    assert cards.state["opens"]
+    cards._handle_custom_msg({"event": "document", "card": cards.state["cards"][0]["id"]}, [])
+    documents = dashboard.panel("Documents")
+    assert dashboard.tabs.titles[dashboard.tabs.selected_index] == "Documents"
+    assert (documents.kb_box.value, documents.document.title) == ("kitchen", "Bread")
+    assert documents.editor._view.state["passage"] == "Bake it for an hour."
+    assert not SearchPanel(scratch).cards.state["opens"]
+
+
 def test_what_one_tab_changes_the_others_show(scratch):
     dashboard = Dashboard(scratch)
     documents = dashboard.panel("Documents")

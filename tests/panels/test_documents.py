@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from kbkit.errors import KbkitError
+from kbkit.markdown.plain_text import plain_text
 from kbkit.panels import DocumentsPanel
 from kbkit.panels.documents.rendering import LONGEST
 from kbkit.panels.documents.tree import MOST_FOUND, DocumentTree
@@ -125,6 +126,34 @@ def test_a_document_is_opened_and_its_links_are_followed(kb):
     assert panel.document.title == "CSV"
     send(panel.editor._view, "follow", href="#document-nothing")
     assert panel.document.title == "CSV"
+
+
+def test_a_hit_is_opened_at_its_passage(scratch, kb):
+    text = "# Long\n\n" + "".join(
+        f"## Part {n} {{#p{n}}}\n\n{'Many words of it. ' * 60}\n\nThe {name} is said here.\n\n"
+        for n, name in enumerate(["quagga", "tapir"])
+    )
+    kb.add("Long", text, source="long")
+    (hit,) = kb.search("tapir", limit=1)
+    panel = DocumentsPanel(scratch)
+    scratch.create("other").add("Else", "Nothing.")
+    panel.refresh()
+    panel.kb_box.value = "other"
+    panel.show(hit)
+    state = panel.editor._view.state
+    assert panel.kb_box.value == "garden"
+    assert (panel.document.title, state["anchor"]) == ("Long", hit.chunk.anchor)
+    first, last = state["passage"].split("…")
+    assert plain_text(hit.chunk.text).startswith(first)
+    assert last.endswith("The tapir is said here.")
+    serial = state["serial"]
+    panel.show(hit)  # again, after the reader went elsewhere in it
+    assert panel.editor._view.state["serial"] > serial
+    panel.show("long")
+    assert panel.editor._view.state["passage"] == ""
+    scratch.delete("garden")
+    panel.show(hit)
+    assert "no knowledge base named 'garden'" in status(panel)
 
 
 def test_hostile_documents_stay_text(kb):

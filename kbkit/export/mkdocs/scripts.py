@@ -21,9 +21,9 @@ _STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _SPACE = re.compile(r"\s+")
 
 _MODULE = "module_"  # a module may export something of its own name
-_ENTRIES = {"engine": "service"}
+_ENTRIES = {"engine": "service", "passage": "passage"}
 """Scripts that are made of several modules, and the module that needs the others."""
-_PLAIN = ("boot", "worker", "page", "missing", "reading", "passage", "contents")
+_PLAIN = ("boot", "worker", "page", "missing", "reading", "contents")
 """Scripts that are one file."""
 
 
@@ -56,13 +56,17 @@ def search_style() -> str:
 
 
 def bundle(entry: str) -> str:
-    """A module and what it imports as one classic script, which sets ``kbkit`` to its exports.
+    """A module and what it imports as one classic script.
+
+    It sets ``kbkit`` to what the module exports, if it exports anything.
 
     Args:
         entry: Name of the module.
     """
     parts = [_as_function(name) for name in _dependencies(entry, [])]
-    return "(() => {\n" + "".join(parts) + f"globalThis.kbkit = {_MODULE}{entry};\n}})();\n"
+    if _EXPORT.search(_read(f"{entry}.js")):
+        parts.append(f"globalThis.kbkit = {_MODULE}{entry};\n")
+    return "(() => {\n" + "".join(parts) + "})();\n"
 
 
 def _dependencies(name: str, before: list[str]) -> list[str]:

@@ -83,12 +83,13 @@ class ExportedPage(Page):
 def _page_url(href: str, file: File, files: Files) -> str | None:
     """The address of the page that a relative link to a Markdown file means."""
     path, hash_, fragment = href.partition("#")
+    path, mark, query = path.partition("?")
     target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(path)))
     found = files.src_uris.get(target)
     # Files that are no pages: those for programs. Documents cannot name them, see LinkMap
     if found is None or not (found.is_documentation_page() or found.name in _FOR_PROGRAMS):
         return None
-    return str(found.url_relative_to(file)) + hash_ + fragment
+    return str(found.url_relative_to(file)) + mark + query + hash_ + fragment
 
 
 def _picture(href: str, file: File, files: Files, pictures: frozenset[str]) -> str | None:

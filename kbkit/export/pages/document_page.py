@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from kbkit.export.facts import Related
 from kbkit.export.pages.elements import (
@@ -134,6 +135,7 @@ def _related(related: Related, outline: Outline, links: LinkMap, path: str) -> s
     if related.uri not in outline.paths:
         return ""
     place = relative(outline.paths[related.uri], path)
+    place += f"?passage={quote(related.passage, safe='')}" if related.passage else ""
     place += in_page(related.anchor) if related.anchor else ""
     label = outline.entries[related.uri].title
     if plain(related.heading):

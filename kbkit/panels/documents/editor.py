@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _EMPTY: dict[str, Any] = {
     "title": "", "about": "", "link": "", "place": "", "badge": "", "facts": [], "stars": 0,
-    "rated": "", "undo": False, "html": "", "links": [], "anchor": "",
+    "rated": "", "undo": False, "html": "", "links": [], "anchor": "", "passage": "",
     "note": "Choose a document: its text appears here.",
 }  # fmt: skip
 
@@ -108,17 +108,24 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
         self._show_deleted()
         self.show(None, self._renderer)
 
-    def show(self, document: Document | None, renderer: DocumentRenderer, anchor: str = "") -> None:
+    def show(
+        self,
+        document: Document | None,
+        renderer: DocumentRenderer,
+        anchor: str = "",
+        passage: str = "",
+    ) -> None:
         """Show a document, or nothing.
 
         Args:
             document: With its text.
             renderer: Renders documents of its knowledge base.
             anchor: The place in it to begin at.
+            passage: First and last words of a passage to mark.
         """
         before = None if self.document is None else self.document.id
         self.document, self._renderer = document, renderer
-        if document is None or document.id != before or anchor:
+        if document is None or document.id != before or anchor or passage:
             self._serial += 1
         if document is None or document.id != before:
             self._given = []
@@ -130,9 +137,9 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             outlined = self.outline_box.value and document.state is not DocumentState.GONE
             chunks = list(self._find().chunks.of(document.id)) if outlined else None
             self._rendered = renderer.render(document, chunks)
-        self.redraw(anchor)
+        self.redraw(anchor, passage)
 
-    def redraw(self, anchor: str = "") -> None:
+    def redraw(self, anchor: str = "", passage: str = "") -> None:
         """Draw what is known of the document, its ratings among it, anew."""
         document, rendered = self.document, self._rendered
         if document is None:
@@ -151,6 +158,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             "html": rendered.html,
             "links": sorted(rendered.links),
             "anchor": anchor,
+            "passage": passage,
             "serial": self._serial,
             "note": cut if rendered.cut else "",
         }

@@ -11,7 +11,8 @@ from traitlets import Bunch
 
 from kbkit.config import Settings
 from kbkit.knowledge_base import handle_of
-from kbkit.models import Document
+from kbkit.markdown.opening_words import passage_ends
+from kbkit.models import Document, Hit
 from kbkit.panels.controls import button, control, row
 from kbkit.panels.documents.editor import DocumentEditor
 from kbkit.panels.documents.rendering import DocumentRenderer
@@ -92,18 +93,26 @@ class DocumentsPanel(Panel):
         self.fill([row(self.kb_box, self.filter_box), self.status_line, both])
         self.refresh()
 
-    def show(self, document: str, anchor: str = "") -> None:
-        """Open a document of the knowledge base that is chosen.
+    def show(self, document: str | Hit, anchor: str = "") -> None:
+        """Open a document.
 
         Args:
-            document: Its id or URI.
+            document: Its id or URI in the knowledge base that is chosen, or what a search found:
+                its passage is marked.
             anchor: The place to begin at.
         """
         with self.shown_errors():
+            passage = ""
+            if isinstance(document, Hit):
+                if self.kb_box is not None:
+                    self._selector.offer()
+                    self.kb_box.value = self._selector.find(document.kb).name
+                anchor, passage = document.chunk.anchor, passage_ends(document.chunk.text)
+                document = document.chunk.document_id
             found = self._selector.find().documents[document]
             if self.document is not None and self.document.id != found.id:
                 self._history.append(self.document.id)
-            self._show_document(found, anchor)
+            self._show_document(found, anchor, passage)
 
     def back(self) -> None:
         """Open the document that was open before."""
@@ -182,9 +191,11 @@ class DocumentsPanel(Panel):
     def _current_revision(self) -> object:
         return handle_of(self._selector.find()).revision()
 
-    def _show_document(self, document: Document | None, anchor: str = "") -> None:
+    def _show_document(
+        self, document: Document | None, anchor: str = "", passage: str = ""
+    ) -> None:
         other = document is not None and (self.document is None or self.document.id != document.id)
-        self.editor.show(document, self._renderer, anchor)
+        self.editor.show(document, self._renderer, anchor, passage)
         self.document = document
         self.back_button.disabled = not self._history
         self._reveals += other

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
@@ -11,7 +11,7 @@ from traitlets import Bunch, Unicode
 
 from kbkit.config import Settings
 from kbkit.knowledge_base import handle_of
-from kbkit.models import Filters, Hits, Mode
+from kbkit.models import Filters, Hit, Hits, Mode
 from kbkit.panels import render
 from kbkit.panels.controls import Muted, control, mode_box, row
 from kbkit.panels.debounce import Debouncer
@@ -69,6 +69,7 @@ class SearchPanel(Panel):
         limit: int = 10,
         debounce: float | None = None,
         rater: str = "",
+        on_open: Callable[[Hit], None] | None = None,
     ) -> None:
         """Make a panel.
 
@@ -78,6 +79,8 @@ class SearchPanel(Panel):
             debounce: Seconds of quiet after a keystroke before a search runs; by default none
                 where searches are quick, else as long as one takes.
             rater: Who rates; by default ``KBKIT_RATER`` or the login name.
+            on_open: Called with a hit whose document the reader wants to see; cards have a button
+                for that then. `Dashboard` shows it in its documents panel.
         """
         self._limit = limit
         self._debouncer = Debouncer(debounce or 0.0, self._search)
@@ -107,6 +110,7 @@ class SearchPanel(Panel):
             self._selector.find,
             self.rater,
             on_selection=self._on_selection,
+            on_open=on_open,
             handlers={"more": self._show_similar, "back": self._back, "look": self._look},
         )
         self.cards = self._results.view

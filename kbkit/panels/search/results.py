@@ -69,6 +69,7 @@ class Results:
         rater: str,
         *,
         on_selection: Callable[[Hits], None],
+        on_open: Callable[[Hit], None] | None,
         handlers: Mapping[str, Handler],
     ) -> None:
         """Make cards without results.
@@ -78,6 +79,7 @@ class Results:
             find: Gives a knowledge base by name.
             rater: The name that stars are stored under.
             on_selection: Called when the selection has changed.
+            on_open: Called with a hit whose document the reader wants to see.
             handlers: What to do for the events ``more`` (with the hit's id as ``card``),
                 ``back`` and ``look``.
         """
@@ -85,6 +87,7 @@ class Results:
         self._find = find
         self._rater = rater
         self._on_selection = on_selection
+        self._on_open = on_open
         self._contexts: dict[str, ContextWindow] = {}
         self._given: dict[tuple[str, str], list[Rating]] = {}
         self._selected: dict[str, tuple[Hit, str]] = {}
@@ -99,6 +102,7 @@ class Results:
             "context": self._change_context,
             "select": self._select,
             "clear": self._clear_selection,
+            "document": self._open_document,
         }
         self.view = CardsView(
             {name: self._guarded(act) for name, act in {**own, **handlers}.items()}
@@ -180,6 +184,7 @@ class Results:
             "notice": self._notice
             and {"title": render.plain(title, 200), "text": render.plain(text, 300)},
             "cards": cards,
+            "opens": self._on_open is not None,
             "selected": len(self._selected),
         }
 
@@ -267,6 +272,10 @@ class Results:
         else:
             self._selected.pop(card_id(hit), None)
         self._show_selection()
+
+    def _open_document(self, content: Mapping[str, Any]) -> None:
+        if self._on_open is not None:
+            self._on_open(self.hit(content.get("card")))
 
     def _clear_selection(self, _content: Mapping[str, Any]) -> None:
         self._selected.clear()

@@ -33,11 +33,14 @@ import { makeStars, showStars } from "./stars.js";
  * @property {number} depth  steps that lead back
  * @property {{title: string, text: string} | null} notice
  * @property {Hit[]} cards
+ * @property {boolean} opens  whether documents of results can be shown
  * @property {number} selected
  */
 
-const KEYS =
-  "↓ ↑ move · 1–5 rate · U undo · C context · M more like this · X select · Y copy · Enter open · / search";
+/** @type {(opens: boolean) => string} */
+const keys = (opens) =>
+  `↓ ↑ move · 1–5 rate · U undo · C context · M more like this · ${opens ? "D document · " : ""}` +
+  "X select · Y copy · Enter open · / search";
 /** Milliseconds between two questions whether somebody else changed something. */
 const LOOK_PAUSE = 1000;
 
@@ -56,6 +59,7 @@ class CardsView extends View {
     this.current = 0;
     this.serial = -1;
     this.looked = 0;
+    this.opens = Boolean(model.get("state").opens);
     /** @type {string[]} ids of the cards that led to other results */
     this.trail = [];
     this.status = make("div", { class: "kbkit-status", role: "status" });
@@ -74,7 +78,12 @@ class CardsView extends View {
     this.count = make("span");
     this.clear = make("button", { type: "button", onclick: () => this.send("clear") }, "Clear");
     this.chosen = make("span", { class: "kbkit-chosen" }, this.count, this.clear);
-    const foot = make("div", { class: "kbkit-foot" }, make("span", {}, KEYS), this.chosen);
+    const foot = make(
+      "div",
+      { class: "kbkit-foot" },
+      make("span", {}, keys(this.opens)),
+      this.chosen,
+    );
     this.root = make("div", { class: "kbkit-cards" });
     this.root.append(this.status, this.problem, this.breadcrumb, this.scroller, foot);
     el.replaceChildren(this.root);
@@ -307,6 +316,9 @@ class Card {
     this.like = this.button("More like this", "m", "Passages of the same meaning", () =>
       this.more(),
     );
+    this.whole = this.button("Document", "d", "Open the document at this passage", () =>
+      this.send("document"),
+    );
     this.copy = this.button("Copy citation", "y", "Quotation and link as Markdown", () =>
       this.cite(),
     );
@@ -316,12 +328,14 @@ class Card {
       u: () => this.undo.style.visibility !== "hidden" && this.undo.click(),
       c: () => this.around.click(),
       m: () => this.like.click(),
+      ...(view.opens && { d: () => this.whole.click() }),
       y: () => this.copy.click(),
       x: () => this.pick.click(),
     };
     const header = make("header", {}, this.pick, this.rank, this.title, this.score);
     const actions = make("div", { class: "kbkit-actions" });
-    actions.append(group, this.undo, this.around, this.like, this.copy, this.rated);
+    const open = view.opens ? [this.whole] : [];
+    actions.append(group, this.undo, this.around, this.like, ...open, this.copy, this.rated);
     this.article = make("article", { class: "kbkit-card", tabindex: -1 });
     this.article.append(header, this.about, this.where, this.snippet, this.context, actions);
     this.root = make("li", {}, this.article);

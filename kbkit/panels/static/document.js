@@ -1,5 +1,6 @@
 // One document: what it is, stars, and its text. The text is HTML that Python has sanitised; it
 // stands in a shadow root, so that its styles and ids cannot reach the page.
+import { findPassage } from "../../export/assets/marking.js";
 import { View, make, makeLink, widgetOf } from "./dom.js";
 import { fillHtml, makeShadow } from "./html.js";
 import { makeStars, showStars } from "./stars.js";
@@ -18,6 +19,7 @@ import { makeStars, showStars } from "./stars.js";
  * @property {string} html  sanitised
  * @property {string[]} links  addresses that lead to other documents of the knowledge base
  * @property {string} anchor  the place to begin at, or ""
+ * @property {string} passage  first and last words of the passage to mark, or ""
  * @property {number} serial  another one for each document that is opened
  * @property {string} note  what is left out, or what to do where no document is open
  */
@@ -90,7 +92,8 @@ class DocumentView extends View {
     if (state.serial !== this.serial) {
       this.serial = state.serial;
       this.page.scrollTop = 0;
-      this.go(state.anchor);
+      const begin = this.go(state.anchor);
+      this.mark(state.passage, begin);
     }
   }
 
@@ -112,7 +115,32 @@ class DocumentView extends View {
     }
   }
 
-  /** @param {string} anchor */
+  /**
+   * Mark a passage, in place of the one before, and bring it into view.
+   *
+   * @param {string} ends
+   * @param {Element | null} place  where it is looked for
+   */
+  mark(ends, place) {
+    this.text.querySelectorAll(".passage").forEach((one) => one.classList.remove("passage"));
+    const blocks = findPassage(this.text, ends, place)?.blocks ?? [];
+    for (const block of blocks) {
+      block.classList.add("passage");
+    }
+    if (blocks.length) {
+      const { top, height } = this.page.getBoundingClientRect();
+      const begins = blocks[0].getBoundingClientRect().top - top;
+      if (begins < 0 || begins > height * 0.7) {
+        this.page.scrollTop += begins - height * 0.3;
+      }
+    }
+  }
+
+  /**
+   * Go to a place in the document.
+   *
+   * @param {string} anchor
+   */
   go(anchor) {
     let name = anchor;
     try {
@@ -120,11 +148,12 @@ class DocumentView extends View {
     } catch {
       // a bare percent sign
     }
-    const target = name && this.page.shadowRoot?.getElementById(name);
+    const target = (name && this.page.shadowRoot?.getElementById(name)) || null;
     if (target) {
       const top = target.getBoundingClientRect().top - this.page.getBoundingClientRect().top;
       this.page.scrollTop += top - 8;
     }
+    return target;
   }
 }
 

@@ -28,6 +28,7 @@ table { display: block; width: max-content; max-width: 100%; overflow: auto; bor
 th, td { border: 1px solid var(--kb-line); padding: 4px 9px; text-align: start; vertical-align: top; }
 th { background: var(--kb-raised); }
 hr { border: 0; border-top: 1px solid var(--kb-line); }
+.passage { --tint: color-mix(in srgb, var(--kb-mark) 40%, var(--kb-page)); background: var(--tint); box-shadow: -4px 0 var(--tint), -6px 0 var(--kb-dense); }
 .chunk { margin: 10px -8px; border: 1px solid var(--kb-dense); border-radius: 6px; padding: 0 8px 2px; }
 .chunk-of { margin: 0 -8px 4px; border-radius: 5px 5px 0 0; padding: 2px 8px; background: var(--kb-raised); color: var(--kb-soft); font-size: 0.86em; }
 .k, .kc, .kd, .kn, .kr, .kt, .ow { color: var(--kb-code-word); }

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import sqlalchemy as sa
 
 from kbkit.errors import NotFoundError
+from kbkit.markdown.opening_words import passage_ends
 from kbkit.models import Chunk, Document, DocumentState, DocumentType, Target, TargetKind
 from kbkit.models.documents import image_names_of
 from kbkit.stores.catalog.database import Transaction
@@ -308,12 +309,13 @@ def uris_of(transaction: Transaction, document_ids: Collection[str]) -> dict[str
     return found
 
 
-def anchors_of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, str]:
-    """Anchors of chunks, by ``seq``; those that are gone are left out."""
-    found: dict[int, str] = {}
+def places_of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[str, str]]:
+    """Anchors of chunks, and the words by which pages find them, by ``seq``."""
+    found: dict[int, tuple[str, str]] = {}
     for part in in_parts(seqs):
-        query = sa.select(chunks.c.seq, chunks.c.anchor).where(chunks.c.seq.in_(part))
-        found.update((row.seq, row.anchor) for row in transaction.execute(query))
+        columns = chunks.c.seq, chunks.c.anchor, chunks.c.text
+        rows = transaction.execute(sa.select(*columns).where(chunks.c.seq.in_(part)))
+        found.update((seq, (anchor, passage_ends(text))) for seq, anchor, text in rows)
     return found
 
 

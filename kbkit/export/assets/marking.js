@@ -1,0 +1,81 @@
+// Finds a passage in a page by its first and its last words, which is how addresses of pages and
+// panels name it. Only letters and digits are compared, since marks and spaces of a passage are not
+// those of its page.
+
+const LONGEST = 8_000; // letters of a passage
+const BLOCKS = "p, pre, tr, li, dt, dd, h1, h2, h3, h4, h5, h6, blockquote";
+const NO_TEXT = ".headerlink, .kb-meta, .md-code__nav, nav, script, style, svg";
+
+/**
+ * The blocks of a page that hold a passage, and the text that it begins in.
+ *
+ * @param {Element} root  the page
+ * @param {string} ends  its first words, or these, `…` and its last ones
+ * @param {Element | null} place  where to begin to look, if anywhere
+ * @returns {{blocks: Element[], first: Text} | null}
+ */
+function findPassage(root, ends, place) {
+  const [first, last = ""] = ends.split("…").map(letters);
+  if (!first) return null;
+  const { all, texts } = read(root);
+  const behind = texts.find(
+    ([text]) =>
+      place &&
+      (place.contains(text) ||
+        place.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING),
+  );
+  const found = find(all, first, last, behind ? behind[1] : 0);
+  if (!found) return null;
+  const held = texts.filter(
+    ([text, begin]) => begin < found.end && begin + letters(text.data).length > found.start,
+  );
+  const around = held.map(([text]) => text.parentElement?.closest(BLOCKS));
+  const blocks = around.flatMap((block) => (block && root.contains(block) ? [block] : []));
+  return { blocks, first: held[0][0] };
+}
+
+/** @param {string} text */
+function letters(text) {
+  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "");
+}
+
+/**
+ * The letters of a page, and where in them each of its texts begins.
+ *
+ * @param {Element} root
+ */
+function read(root) {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_ALL, (node) =>
+    node instanceof Element && node.matches(NO_TEXT)
+      ? NodeFilter.FILTER_REJECT
+      : NodeFilter.FILTER_ACCEPT,
+  );
+  /** @type {[Text, number][]} */
+  const texts = [];
+  let all = "";
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (!(node instanceof Text)) continue;
+    texts.push([node, all.length]);
+    all += letters(node.data);
+  }
+  return { all, texts };
+}
+
+/**
+ * Where a passage begins and ends, the first behind a place.
+ *
+ * @param {string} all
+ * @param {string} first
+ * @param {string} last
+ * @param {number} from
+ */
+function find(all, first, last, from) {
+  let start = all.indexOf(first, from);
+  if (start < 0) start = all.indexOf(first);
+  if (start < 0) return null;
+  const end = last ? all.indexOf(last, start) : -1;
+  const near = end >= 0 && end - start < LONGEST;
+  return { start, end: near ? end + last.length : start + first.length };
+}
+
+export { findPassage };
