@@ -56,7 +56,7 @@ def test_a_card_opens_its_document_at_the_passage(scratch):
     search = dashboard.panel("Search")
     open_tab(dashboard, "Documents").kb_box.value = "garden"
     open_tab(dashboard, "Search")
-    (hit, *_) = search.search("bake for an hour")
+    assert search.search("bake for an hour")[0].title == "Bread"
     cards = search.cards
     assert cards.state["opens"]
     cards._handle_custom_msg({"event": "document", "card": cards.state["cards"][0]["id"]}, [])
