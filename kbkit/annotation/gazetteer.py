@@ -1,0 +1,447 @@
+"""The names that are known in a knowledge base, found in texts in one pass.
+
+Texts and names are folded in the same way: lower case, each word between marks. So what
+Aho-Corasick finds are whole words, the longest name where several begin alike. The letters that
+stand there then decide: an identifier has to be written as it is, a phrase in any case, and a word
+that is as good as any other (``make``, ``open``) has to look like a name: as code, or with ``()``.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+from ahocorasick_rs import AhoCorasick, MatchKind
+
+from kbkit.annotation.base import Mention
+from kbkit.annotation.keys import is_identifier, singular, subject_key
+from kbkit.models import EntityType, SubjectKind
+from kbkit.text.stopwords import stop_words
+
+LONGEST_NAME = 120
+"""Characters of a name that is looked for."""
+WITNESSES = 2
+"""Documents that have to give a name that no mark shows to be one."""
+
+_CODE = {
+    EntityType.SYMBOL, EntityType.FLAG, EntityType.COMMAND, EntityType.VARIABLE,
+    EntityType.SETTING, EntityType.ERROR, EntityType.FILE,
+}  # fmt: skip
+_SPACELESS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0002fa1f\U00030000-\U000323af"
+)
+_WORD = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+")
+_SPACELESS_CHARACTER = re.compile(f"[{_SPACELESS}]")
+_BORDER = re.compile(r"\b")
+_MARK = "\x01"
+# Addresses hold no names; escapes and runs of spaces stand between the words of one
+_SKIPPED = re.compile(
+    r"(?<=\])\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)"
+    r"|(?:https?|ftp|mailto|file):[^\s<>\[\]()\"'`]+"
+    r"|[ \t]*\{\#[^\s{}]+\}(?=\s|$)"
+    r"|\\(?=[_*\[\]<>#~{}-])"
+    r"|\s{2,}",
+    re.MULTILINE,
+)
+_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+_PLAIN_WORD = re.compile(r"[^\W\d_]+")
+_SENTENCE_START = re.compile(
+    r"(?:\A|[.!?:]\s+|\n\s*(?:[-*+>#]+|\d+[.)])?\s*|[-*+|]\s+)[\"'“(*_\[]*\Z"
+)
+# Signs before a name that tie it to a word before them, and to these signs
+_TIES = ".-/\\:@"
+_TIED = {".": ")]", "-": "- \n\t`", "/": "/.~", "\\": "\\", ":": ":", "@": ""}
+# Words that begin sentences and are names of programs or languages, too
+_VERBS = frozenset(
+    str.split("""
+        access add apply be build change check click close commit copy create do double echo find
+        fetch format go help import install join kill let like link list load long look make merge
+        move note open order pass pick play print pull push put raise read record remove return run
+        rust save script see select send set show sort split start stop string swift test time try
+        type use view visit watch write yield
+        """)
+)
+
+
+class GivenName(NamedTuple):
+    """A name with those that give it.
+
+    Attributes:
+        name: As it is written.
+        type: What it names.
+        confirmed: Whether it is a name beyond doubt, by one document at least.
+        documents: How many documents give it.
+        defines: How many of them say what it is.
+        of: The name that it is another name of, or ``""``.
+    """
+
+    name: str
+    type: EntityType = EntityType.NAME
+    confirmed: bool = True
+    documents: int = 1
+    defines: int = 0
+    of: str = ""
+
+
+class _Rule(NamedTuple):
+    """A way to write a name, and what has to hold where it stands."""
+
+    written: str
+    name: str
+    exact: bool
+    marked: bool
+    inside: bool = False
+
+
+class NameGazetteer:
+    """Names of documents, of a recipe and of people, to be found in texts.
+
+    Args:
+        names: Those that documents give; unconfirmed ones count when `WITNESSES` documents give
+            them, alone or together with others of the same normal form.
+        curated: Those that a recipe or a person gives: always known, each with its aliases.
+    """
+
+    def __init__(
+        self, names: Iterable[GivenName] = (), curated: Mapping[str, Iterable[str]] | None = None
+    ) -> None:
+        self._names: dict[str, str] = {}
+        self.types: dict[str, EntityType] = {}
+        """What each name names."""
+        rules = _Rules()
+        for name, aliases in (curated or {}).items():
+            self._take(rules, _GroupOf([GivenName(name, EntityType.NAME)]), curated=True)
+            for alias in aliases:
+                self._alias(rules, alias, name)
+        for group in _groups(names):
+            if group.counts and group.key not in self._names:
+                self._take(rules, group)
+        rules.add_suffixes(self.types)
+        self._rules = rules.by_fold
+        self._patterns = list(self._rules)
+        self._automaton = AhoCorasick(self._patterns, matchkind=MatchKind.LeftmostLongest)
+
+    def _take(self, rules: _Rules, group: _GroupOf, *, curated: bool = False) -> None:
+        name = group.name
+        if not 0 < len(name) <= LONGEST_NAME:
+            return
+        self._names[group.key] = name
+        self.types[name] = group.type
+        for written in group.written:
+            rules.add(written, name, group.type, curated=curated)
+
+    def _alias(self, rules: _Rules, alias: str, name: str) -> None:
+        key = subject_key(SubjectKind.ENTITY, alias)
+        if key and len(alias) <= LONGEST_NAME:
+            self._names.setdefault(key, name)
+            rules.add(alias, name, EntityType.NAME, curated=True)
+
+    def __len__(self) -> int:
+        return len(self.types)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.types)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.name_of(name) is not None
+
+    def name_of(self, written: str) -> str | None:
+        """The name that is written like this, or in another form of the same key."""
+        return self._names.get(subject_key(SubjectKind.ENTITY, written))
+
+    @cached_property
+    def surfaces(self) -> Mapping[str, tuple[str, ...]]:
+        """Each way to write names, folded, and the names that it may mean.
+
+        Where two gazetteers differ in these, texts that hold them may have other names.
+        """
+        return {fold: tuple(rule.name for rule in rules) for fold, rules in self._rules.items()}
+
+    def find(self, text: str) -> list[Mention]:
+        """The names in a text, the longest where several begin alike; none overlap another.
+
+        Args:
+            text: Markdown or plain text. Addresses are not searched.
+        """
+        if not self._patterns:
+            return []
+        plain, places = _without_skipped(text)
+        marked = _mark(plain)
+        found: list[Mention] = []
+        look = _Look(text, plain, places)
+        self._search(marked, 0, look, found)
+        return found
+
+    def _search(self, marked: str, offset: int, look: _Look, found: list[Mention]) -> None:
+        """Find names in a marked text that begins at an offset of the plain one."""
+        at = plain_at = 0
+        for number, start, end in self._automaton.find_matches_as_indexes(marked):
+            plain_at += start - at - _marks(marked, at, start)
+            at = start
+            fold = self._patterns[number]
+            begin = offset + plain_at
+            length = end - start - _marks(fold, 0, len(fold))
+            rule = self._rule(fold, begin, begin + length, look)
+            if rule is not None:
+                found.append(look.mention(begin, begin + length, rule.name))
+                continue
+            # the longest does not stand here: a shorter one may, or one that begins behind it
+            words = [match.end() for match in re.finditer(_MARK, fold)][1::2]
+            for cut in reversed(words[:-1]):
+                shorter = fold[:cut]
+                if shorter in self._rules:
+                    length = cut - _marks(shorter, 0, cut)
+                    rule = self._rule(shorter, begin, begin + length, look)
+                    if rule is not None:
+                        found.append(look.mention(begin, begin + length, rule.name))
+                        self._search(fold[cut:], begin + length, look, found)
+                        break
+            else:
+                if len(words) > 1:
+                    cut = words[0]
+                    self._search(fold[cut:], begin + cut - _marks(fold, 0, cut), look, found)
+
+    def _rule(self, fold: str, start: int, end: int, look: _Look) -> _Rule | None:
+        """The name that stands there, or none where letters, marks or neighbours speak against."""
+        if not look.is_apart(start, end):
+            return None
+        plain = look.plain[start:end]
+        rules = self._rules[fold]
+        for rule in rules:
+            if rule.exact and plain != rule.written:
+                continue
+            if rule.marked and not look.is_marked(start, end):
+                continue
+            if (
+                rule.inside
+                and _begins_sentence(look.plain, start)
+                and not look.is_marked(start, end)
+            ):
+                continue
+            return rule
+        return None
+
+
+def _marks(text: str, start: int, end: int) -> int:
+    return text.count(_MARK, start, end)
+
+
+class _Folding(dict[int, str]):
+    """Characters in lower case and in NFKC, as long as each stays one character."""
+
+    def __missing__(self, point: int) -> str:
+        low = unicodedata.normalize("NFKC", chr(point)).lower()
+        self[point] = low if len(low) == 1 and low != _MARK else chr(point)
+        return self[point]
+
+
+_FOLDING = _Folding({1: " ", **{ord(space): " " for space in "\t\n\r\f\v\xa0\u2028"}})
+_ASCII = str.maketrans("\x01\t\n\r\f\v", "      ")
+
+
+def _mark(text: str) -> str:
+    """A text folded, with a mark on both sides of each word."""
+    low = text.lower().translate(_ASCII) if text.isascii() else text.translate(_FOLDING)
+    if low.isascii() or not _SPACELESS_CHARACTER.search(low):
+        return _BORDER.sub(_MARK, low)
+    return _WORD.sub(lambda word: _MARK + word[0] + _MARK, low)
+
+
+def _without_skipped(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """A text without what holds no names, and where its parts were: (place here, place there)."""
+    places = [(0, 0)]
+    parts: list[str] = []
+    at = length = 0
+    for match in _SKIPPED.finditer(text):
+        kept = " " if match[0].isspace() else ""
+        parts += (text[at : match.start()], kept)
+        length += match.start() - at + len(kept)
+        at = match.end()
+        places.append((length, at))
+    if not parts:
+        return text, places
+    parts.append(text[at:])
+    return "".join(parts), places
+
+
+class _Look:
+    """What stands around a match."""
+
+    def __init__(self, text: str, plain: str, places: list[tuple[int, int]]) -> None:
+        self.plain = plain
+        self._text = text
+        self._places = places
+
+    def mention(self, start: int, end: int, name: str) -> Mention:
+        return Mention(self._place(start), self._place(end - 1) + 1, name)
+
+    def _place(self, at: int) -> int:
+        here, there = self._places[bisect_right(self._places, (at, len(self._text))) - 1]
+        return there + at - here
+
+    def is_apart(self, start: int, end: int) -> bool:
+        """Whether nothing beside it makes it a part of another identifier."""
+        plain = self.plain
+        before = plain[start - 1] if start else " "
+        after = plain[end] if end < len(plain) else " "
+        if before.isspace() and after.isspace():
+            return True
+        name = plain[start:end]
+        if after in "+#" and name.isalpha() and len(name) == 1:  # C++ is no C
+            return False
+        if not _wordy(name, 0):  # a flag, say
+            joined = after == "-" and _wordy(plain, end + 1)  # --all of --all-files
+            return not (joined or _wordy(before, 0) or before == name[0])
+        if before in _TIES and start > 1 and plain[start - 2] in _TIED[before]:
+            return False
+        if before in _TIES and _wordy(plain, start - 2):
+            return False
+        # an ordinary word is nothing of its own in path.to or read-only
+        return not (
+            after in ".:-/" and _wordy(plain, end + 1) and name.isalnum() and name.islower()
+        )
+
+    def is_marked(self, start: int, end: int) -> bool:
+        """Whether it is written as code or called."""
+        plain = self.plain
+        if plain[end : end + 1] == "(" and plain[end : end + 2] != "(s":
+            return True
+        before = plain[start - 1 : start]
+        after = plain[end : end + 1]
+        if before == "`" and after in ("`", " ", "=", "(", ":"):
+            return True
+        if after == "`" or before == "`":
+            return any(a <= start and end <= b for a, b in self._spans)
+        return before == "[" and after == "]"
+
+    @cached_property
+    def _spans(self) -> list[tuple[int, int]]:
+        return [match.span(2) for match in _CODE_SPAN.finditer(self.plain)]
+
+
+def _wordy(text: str, at: int) -> bool:
+    return at < len(text) and (text[at].isalnum() or text[at] == "_")
+
+
+def _begins_sentence(text: str, start: int) -> bool:
+    return _SENTENCE_START.search(text, max(0, start - 20), start) is not None
+
+
+class _GroupOf:
+    """Names of one normal form."""
+
+    def __init__(self, names: list[GivenName]) -> None:
+        best = max(names, key=lambda one: (one.defines, one.documents, one.confirmed, one.name))
+        self.key = subject_key(SubjectKind.ENTITY, best.name)
+        self.name = best.name
+        self.type = best.type
+        self.written = tuple(dict.fromkeys(one.name for one in names))
+        documents = sum(one.documents for one in names)
+        self.counts = any(one.confirmed for one in names) or documents >= WITNESSES
+
+
+def _groups(names: Iterable[GivenName]) -> Iterator[_GroupOf]:
+    by_key: defaultdict[str, list[GivenName]] = defaultdict(list)
+    for given in names:
+        if 0 < len(given.name) <= LONGEST_NAME:
+            key = subject_key(SubjectKind.ENTITY, given.name)
+            if key:
+                by_key[key].append(given)
+    return (_GroupOf(group) for group in by_key.values())
+
+
+class _Rules:
+    """Ways to write names, by how they are folded."""
+
+    def __init__(self) -> None:
+        self.by_fold: dict[str, list[_Rule]] = {}
+
+    def add(self, written: str, name: str, kind: EntityType, *, curated: bool = False) -> None:
+        written = written.removesuffix("()") if len(written) > 2 else written
+        for form, rule in _forms(written, name, kind, curated):
+            fold = _mark(form)
+            if _MARK not in fold:
+                continue  # signs alone are no name that could be told in a text
+            rules = self.by_fold.setdefault(fold, [])
+            if rule not in rules:
+                rules.append(rule)
+                rules.sort(key=lambda one: (not one.exact, one.marked))
+
+    def add_suffixes(self, types: Mapping[str, EntityType]) -> None:
+        """The ends of dotted names, where no other name has the same end."""
+        ends: defaultdict[str, set[str]] = defaultdict(set)
+        for name, kind in types.items():
+            if kind in _CODE and " " not in name and (parts := _parts(name)):
+                for number in range(1, len(parts)):
+                    ends["".join(parts[number:])].add(name)
+        for end, names in ends.items():
+            if len(names) == 1 and _mark(end) not in self.by_fold and len(end) > 1:
+                (name,) = names
+                if is_identifier(end) or _is_distinct(end):
+                    self.add(end, name, types[name])
+                elif end[:1].isupper():
+                    self.by_fold[_mark(end)] = [_Rule(end, name, exact=True, marked=True)]
+
+
+_SEPARATOR = re.compile(r"(\.|::|->|#)")
+
+
+def _parts(name: str) -> list[str]:
+    """The parts of a dotted name, each but the first behind its separator left out."""
+    if not _SEPARATOR.search(name) or not re.fullmatch(r"[\w.:>#-]+", name):
+        return []
+    pieces = _SEPARATOR.split(name)
+    if not all(piece for piece in pieces[::2]):
+        return []
+    return [
+        piece + (pieces[number + 1] if number + 1 < len(pieces) else "")
+        for number, piece in enumerate(pieces)
+        if number % 2 == 0
+    ]
+
+
+def _is_distinct(word: str) -> bool:
+    """Whether nobody would write a word but as this name: ``get_running_loop``, ``HTTPServer``."""
+    return "_" in word.strip("_") or bool(re.search(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]{2,}", word))
+
+
+def _forms(written: str, name: str, kind: EntityType, curated: bool) -> Iterator[tuple[str, _Rule]]:
+    """The ways in which texts write a name."""
+    low = written.lower()
+    is_word = _PLAIN_WORD.fullmatch(written) is not None and written.isascii()
+    if is_word and (len(low) <= 3 or low in stop_words("english") or low in _VERBS):
+        # Go, C, R, make: one writes them with a capital within a sentence, or marks them
+        marked = written == low if curated else not written.isupper() or len(low) == 1
+        yield written, _Rule(written, name, exact=True, marked=marked, inside=True)
+        return
+    if " " not in written and (is_identifier(written) or _is_distinct(written)):
+        yield written, _Rule(written, name, exact=True, marked=False)
+        return
+    if kind in _CODE and not curated:
+        # an ordinary word, unless it looks like a name
+        plain = is_word and written in {low, low.capitalize()}
+        yield written, _Rule(written, name, exact=True, marked=plain)
+        return
+    exact = is_word and curated and written != low
+    yield written, _Rule(written, name, exact=exact, marked=False)
+    if kind in {EntityType.TERM, EntityType.NAME} and written.isascii() and not exact:
+        head, space, last = written.rpartition(" ")
+        single = singular(last)
+        many = _plural(single)
+        for form in (head + space + single, head + space + many):
+            if form.lower() != low and len(single) > 2:
+                yield form, _Rule(form, name, exact=False, marked=False)
+
+
+def _plural(word: str) -> str:
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return word[:-1] + "ies"
+    if word.endswith(("s", "x", "z", "ch", "sh")):
+        return word + "es"
+    return word + "s"

@@ -1,0 +1,61 @@
+"""Which words can be the name of something, and which stand on every page."""
+
+from __future__ import annotations
+
+import re
+
+from kbkit.text.stopwords import stop_words
+
+_LONGEST = 100
+_MOST_WORDS = 5
+
+GENERIC = frozenset(
+    str.split("""
+        introduction overview summary example examples usage notes note description parameters
+        returns return value values arguments options see also background abstract contents index
+        changelog changes history references reference links details general miscellaneous misc
+        other others features syntax synopsis requirements installation install license authors
+        author copyright bugs bugfixes faq questions answers tips warnings warning caveats
+        limitations limitation directives topics default defaults status module conclusion appendix
+        preface about home download support resources help attributes methods functions classes
+        exceptions constants fields properties events types errors variables tutorial guide manual
+        documentation deprecated new improved modules optimizations removed porting the a an
+        advanced basics basic what how why when where more motivation rationale purpose goals scope
+        terms conventions availability compatibility security performance testing configuration
+        setup context override yes no name type required result results output input todo next
+        previous up top english french german
+        """)
+)
+"""Words that no page is told by."""
+_VERB_START = re.compile(
+    r"(?:how|why|what|when|where|which|who|using|use|writing|creating|create|adding|add|getting"
+    r"|get|setting up|set|making|make|building|build|running|run|installing|install|working"
+    r"|handling|changes?|changed|new|the following|more|other|about|see|is|are|can|do|does|don't"
+    r"|if|to|for|from|with|in|on|at|by|of|and|or|this|that|these|it|you|we|my|your|our|there|let"
+    r"|avoid|understanding|introducing|defining|specifying|configuring|customizing|implementing"
+    r"|managing|removing|example|deprecated|added|removed|fixed|improved|minor|major|version"
+    r"|release|step|part|section|chapter|table|figure|note|warning|tip|important|caution|bug"
+    r"|available|click|choose|select)\b",
+    re.IGNORECASE,
+)
+_NO_TERM = re.compile(
+    r"[:;!?…=<>|{}\[\]\"“”]|\s[-–—]\s|\.\s|\d{4}-\d\d|^\W*$|^[\d\W]+$|^R-\d|^--?\w"
+)
+
+
+def is_phrase(text: str) -> bool:
+    """Whether a text is a few words."""
+    return 0 < len(text.split()) <= _MOST_WORDS and len(text) <= _LONGEST
+
+
+def is_term(text: str) -> bool:
+    """Whether words can be the name of something: no sentence, nothing that all pages have."""
+    words = text.split()
+    if not is_phrase(text) or _NO_TERM.search(text) or len(text) < 2:
+        return False
+    low = [word.lower().strip("(),.") for word in words]
+    if _VERB_START.match(text) or low[-1] in stop_words("english"):
+        return False
+    if low[0] in stop_words("english"):
+        return False
+    return not all(word in GENERIC or word in stop_words("english") for word in low)

@@ -1,0 +1,147 @@
+"""The names that documents give."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbkit.annotation.names import LONGEST, MOST_NAMES, names_of
+from kbkit.models import EntityType as T
+from tests.annotation.documents import document
+
+
+def given_by(content, **about):
+    return {one.name: one for one in names_of(document(content, **about))}
+
+
+@pytest.mark.parametrize(
+    ("heading", "name", "kind"),
+    [
+        ("#### PurePath.parts {#pathlib.PurePath.parts}", "pathlib.PurePath.parts", T.SYMBOL),
+        ("### class wsgiref.x.WSGIServer(address, handler) {#wsgiref.x.WSGIServer}",
+         "wsgiref.x.WSGIServer", T.SYMBOL),
+        ("### exception socket.timeout {#socket.timeout}", "socket.timeout", T.SYMBOL),
+        ("### exception KeyError {#KeyError}", "KeyError", T.ERROR),
+        ("### `void *PyObject_Calloc(size_t nelem, size_t elsize)` {#c.PyObject_Calloc}",
+         "PyObject_Calloc", T.SYMBOL),
+        ("# os — Miscellaneous interfaces {#module-os}", "os", T.SYMBOL),
+        ("### --ignore PATTERN, -i PATTERN {#cmdoption-compile-ignore}", "--ignore", T.FLAG),
+        ("### PYTHONPATH {#envvar-PYTHONPATH}", "PYTHONPATH", T.VARIABLE),
+        ("### ALLOWED_HOSTS {#std-setting-ALLOWED_HOSTS}", "ALLOWED_HOSTS", T.SETTING),
+        ("## abstract base class {#term-abstract-base-class}", "abstract base class", T.TERM),
+        ("## ModMimeUsePathInfo Directive {#modmimeusepathinfo}", "ModMimeUsePathInfo", T.SETTING),
+        ("## Alias Directive {#alias}", "Alias", T.SETTING),
+        ("### The \"deserialize\" method", "deserialize", T.SYMBOL),
+        ("# Window Functions", "Window Functions", T.TERM),
+        ("## std::vec::Vec::push(value)", "std::vec::Vec::push", T.SYMBOL),
+    ],
+)  # fmt: skip
+def test_headings_define_names(heading, name, kind):
+    (found,) = [one for one in given_by(f"{heading}\n\nText.\n").values() if one.name == name]
+    assert (found.type, found.defines, found.confirmed) == (kind, True, True)
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["# Introduction", "## Examples", "## How to write tests", "## 2004-07-22 (2.8.15)",
+     "## What’s new in 3.11", "## Bugfixes", "## See also"],
+)  # fmt: skip
+def test_headings_of_every_page_name_nothing(heading):
+    assert given_by(f"{heading}\n\nText without a name.\n") == {}
+
+
+def test_headings_that_may_name_something_are_candidates():
+    (found,) = given_by("# Introduction\n\n## Query planner\n\nText.\n").values()
+    assert (found.name, found.confirmed, found.defines) == ("Query planner", False, True)
+
+
+@pytest.mark.parametrize(
+    ("span", "name", "kind"),
+    [
+        ("`get_running_loop()`", "get_running_loop()", T.SYMBOL),
+        ("`open(file, mode='r')`", "open()", T.SYMBOL),
+        ("`asyncio.Queue`", "asyncio.Queue", T.SYMBOL),
+        ("`--dry-run`", "--dry-run", T.FLAG),
+        ("`ValueError`", "ValueError", T.ERROR),
+        ("`fields.E180`", "fields.E180", T.ERROR),
+        ("`$HOME`", "$HOME", T.VARIABLE),
+    ],
+)
+def test_code_spans_are_names(span, name, kind):
+    (found,) = given_by(f"Look at {span} once.\n").values()
+    assert (found.name, found.type, found.confirmed, found.defines) == (name, kind, True, False)
+
+
+@pytest.mark.parametrize("span", ["`(x**y) % z`", "`'text'`", "`None`", "`10 Close 0 0`", "`3.5`"])
+def test_expressions_and_values_are_no_names(span):
+    assert given_by(f"Look at {span} once.\n") == {}
+
+
+def test_what_looks_like_a_name_is_a_candidate():
+    names = given_by(
+        "It reads the **shared cache**, as [query plans](x.html) of the Thunder Lizard."
+    )
+    assert {one.name for one in names.values()} == {"shared cache", "query plans", "Thunder Lizard"}
+    assert not any(one.confirmed for one in names.values())
+
+
+def test_definition_lists_and_glossaries_define_terms():
+    text = "-   **lock**: Keeps others out.\n\n-   `PRAGMA_X`: A constant.\n"
+    names = given_by(text)
+    assert (names["lock"].confirmed, names["lock"].defines) == (False, True)
+    assert (names["PRAGMA_X"].confirmed, names["PRAGMA_X"].defines) == (True, True)
+    assert given_by(text, title="Glossary")["lock"].confirmed
+
+
+def test_constants_are_what_the_heading_says():
+    text = "# Shell\n\n## {}\n\nSet `MY_VALUE` first.\n"
+    kinds = {"Environment variables": T.VARIABLE, "Error codes": T.ERROR, "Settings": T.SETTING}
+    for title, kind in kinds.items():
+        assert given_by(text.format(title))["MY_VALUE"].type is kind
+
+
+def test_index_pages_name_what_they_list():
+    names = given_by(
+        "# Index\n\n| • [P_ALL (in module os)](http://d.invalid/os.html#os.P_ALL) "
+        "• [augmented assignment](http://d.invalid/x.html#a) |\n",
+        title="Index – P",
+    )
+    assert names["os.P_ALL"].type is T.SYMBOL
+    assert (names["augmented assignment"].type, names["augmented assignment"].confirmed) == (
+        T.TERM, True
+    )  # fmt: skip
+
+
+def test_documents_of_apis_name_endpoints_schemas_and_objects():
+    endpoint = document("# GET /pets\n", method="get", path="/pets", operation_id="listPets")
+    assert {(one.name, one.type) for one in names_of(endpoint)} >= {
+        ("GET /pets", T.ENDPOINT), ("listPets", T.SYMBOL)
+    }  # fmt: skip
+    schema = document("# Pet\n", title="Pet schema", part="schema")
+    assert names_of(schema)[0].type is T.SCHEMA
+    package = document(
+        "# flask.Flask {#flask.Flask}\n", title="flask.Flask", uri="python:flask.Flask"
+    )
+    assert names_of(package)[0].name == "flask.Flask"
+
+
+def test_a_document_gives_a_bounded_number_of_bounded_names():
+    text = "## The end {#x.the_end}\n\n" + " ".join(
+        f"`name_{n}` `{'x' * 99}{n}`" for n in range(5000)
+    )
+    names = names_of(document(text + "\n\n## y.defined() {#y.defined}\n"))
+    assert len(names) == MOST_NAMES
+    assert names[0].name == "y.defined"
+    assert max(len(one.name) for one in names) <= LONGEST
+
+
+def test_a_name_of_several_forms_is_given_once():
+    names = given_by("`open()` and `open` and **open**\n\n### os.open(path) {#os.open}\n")
+    assert set(names) == {"open()", "os.open"}
+
+
+@given(st.text(alphabet="#*`-_[](){}|:. \nabAB\0é連", max_size=200))
+def test_nothing_is_too_strange(text):
+    for one in names_of(document(text)):
+        assert 0 < len(one.name) <= LONGEST
