@@ -14,6 +14,7 @@ from kbkit.errors import ConfigError
 DEFAULT_USER_AGENT = "kbkit/0.1 (+https://kbkit.github.io/kbkit/)"
 HUB = "https://huggingface.co"
 _LONGEST = 86_400  # a day, in seconds
+_MOST = 1_000  # parts of a context
 
 CRAWL_PROVIDERS = ("trafilatura", "browser", "firecrawl")
 """Who can fetch pages of the web; the first is the default."""
@@ -54,6 +55,10 @@ class Settings:
             for data of programs.
         models_url: ``KBKIT_MODELS_URL``, or else ``HF_ENDPOINT``: the hub that
             `kbkit models fetch` asks; default the Hugging Face Hub.
+        top_k: ``KBKIT_TOP_K``, most passages of a context; default 3.
+        max_entities: ``KBKIT_MAX_ENTITIES``, most entities of a context; default 5.
+        max_entries: ``KBKIT_MAX_ENTRIES``, most entries of a context, once there are entries;
+            default 20.
         panel_token: ``KBKIT_PANEL_TOKEN``, what visitors of `kbkit panel` must know; by default a
             new one each time.
     """
@@ -66,6 +71,9 @@ class Settings:
     browser: str = ""
     browser_sandbox: bool = True
     improve: str = "background"
+    top_k: int = 3
+    max_entities: int = 5
+    max_entries: int = 20
     panel_token: str = field(default="", repr=False)
     models: Path = field(default_factory=_default_models)
     models_url: str = HUB
@@ -232,6 +240,17 @@ def _one_of(*choices: str) -> Callable[[str, str], str]:
     return read
 
 
+def _count(least: int) -> Callable[[str, str], int]:
+    def read(label: str, text: str) -> int:
+        if not (text.isascii() and text.isdigit() and least <= int(text) <= _MOST):
+            raise ConfigError(
+                f"{label}: not a whole number from {least} to {_MOST:,}; set it to one, or unset it"
+            )
+        return int(text)
+
+    return read
+
+
 def _seconds(label: str, text: str) -> float:
     try:
         value = float(text)
@@ -280,6 +299,9 @@ _SETTINGS: dict[str, _Setting] = {
         in_file=False,
     ),
     "improve": _Setting("KBKIT_IMPROVE", _one_of(*IMPROVE_MODES), lambda: IMPROVE_MODES[0]),
+    "top_k": _Setting("KBKIT_TOP_K", _count(1), lambda: 3),
+    "max_entities": _Setting("KBKIT_MAX_ENTITIES", _count(0), lambda: 5),
+    "max_entries": _Setting("KBKIT_MAX_ENTRIES", _count(0), lambda: 20),
     "panel_token": _Setting("KBKIT_PANEL_TOKEN", _text, str, in_file=False),
     "models": _Setting(
         "KBKIT_MODELS",

@@ -22,6 +22,7 @@ from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
 from kbkit.models import (
     Answer,
     Compaction,
+    Context,
     DeletedKnowledgeBase,
     Filters,
     Hits,
@@ -38,12 +39,13 @@ from kbkit.recipes import (
     parse_embedding,
 )
 from kbkit.retrieval.answering import ask
+from kbkit.retrieval.context import LEAST_TOKENS, SOUGHT, Findings, build
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.searching import search
 from kbkit.stores.catalog import knowledge_bases, trash
 from kbkit.stores.stores import Stores
 from kbkit.text import analyzer
-from kbkit.validation import check_text
+from kbkit.validation import check_integer, check_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -332,6 +334,44 @@ class Workspace:
             LanguageModelError: The model failed.
         """
         return ask(self.search(query, kbs=kbs, limit=limit, filters=filters), llm)
+
+    def context(
+        self,
+        query: str,
+        *,
+        kbs: Sequence[str] | None = None,
+        max_tokens: int = 2000,
+        limit: int | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Context:
+        """What an agent needs to answer a question, as one text and as pieces with their sources.
+
+        Passages of the search without what they repeat, each between marks that no document can
+        have foreseen, numbered, with title, headings, address, day of fetching and state. Tokens
+        are counted by the tokenizer of the static embedder (that of Llama 2), which on most texts
+        counts more than those of newer models.
+
+        Args:
+            query: A question or some words.
+            kbs: Names, at least one; by default all.
+            max_tokens: Most tokens of the text, 100 or more.
+            limit: Most passages; by default as ``KBKIT_TOP_K`` says, else 3.
+            filters: What a document must be; see `KnowledgeBase.search`.
+
+        Raises:
+            ConfigError: The query is empty, the limit or a filter is wrong, the budget holds no
+                passage with its source, or ``kbs`` names none.
+            NotFoundError: A name is not there, or the workspace is empty.
+        """
+        most = check_integer("max_tokens", max_tokens, LEAST_TOKENS)
+        wanted = self._resources.settings.top_k if limit is None else limit
+        wanted = check_integer("limit", wanted, 1)
+
+        def find() -> Findings:
+            hits = self.search(query, kbs=kbs, limit=SOUGHT * wanted, filters=filters)
+            return Findings(hits.hits, hits.notes)
+
+        return build(query, find, {}, wanted, most)
 
     def as_retriever(
         self,

@@ -18,8 +18,8 @@ NAMES = {
         "ratings", "refresh", "search", "similar", "sources", "spec", "sync",
     },
     "Workspace": {
-        "as_retriever", "ask", "close", "compact", "create", "delete", "describe", "graph", "list",
-        "path", "rename", "restore", "search", "to_frame", "trash",
+        "as_retriever", "ask", "close", "compact", "context", "create", "delete", "describe",
+        "graph", "list", "path", "rename", "restore", "search", "to_frame", "trash",
     },
     "documents": {
         "add", "delete", "expand", "folders", "list", "restore", "tags", "to_frame", "trash",

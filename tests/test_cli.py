@@ -254,6 +254,24 @@ def test_search_is_narrowed_by_knowledge_base_and_limit(run, made):
     assert len(found) == 1
 
 
+def test_context_is_printed_for_agents_within_its_budget(run, made, monkeypatch):
+    outcome = run("context", "how long does black tea steep", "--limit", "2", workspace=made)
+    assert outcome.code == 0
+    assert outcome.out.startswith("2 passages, best first. What stands between <quote-")
+    assert "source: http://x.org/tea.html#black\n" in outcome.out
+    found = run("context", "black tea", "--max-tokens", "200", "--json", workspace=made).json
+    assert found["tokens"] <= found["max_tokens"] == 200
+    assert found["pieces"][0]["citation"]["heading_path"] == ["Tea", "Black tea"]
+    narrow = run("context", "tea", "--kb", "food", "--json", workspace=made).json
+    assert {piece["citation"]["kb"] for piece in narrow["pieces"]} <= {"food"}
+    monkeypatch.setenv("KBKIT_TOP_K", "1")
+    assert len(run("context", "tea", "--json", workspace=made).json["pieces"]) == 1
+    for few, says in (("20", "100 or more"), ("100", "too few for a passage with its source")):
+        outcome = run("context", "tea", "--max-tokens", few, workspace=made)
+        assert (outcome.code, outcome.out) == (1, "")
+        assert says in outcome.err
+
+
 @pytest.mark.parametrize("mode", ["hybrid", "dense", "lexical"])
 def test_every_mode_answers(run, made, mode):
     found = run("search", "black tea", "--mode", mode, "--json", workspace=made).json
@@ -322,6 +340,9 @@ def test_text_of_others_does_not_steer_the_terminal(run, tmp_path):
     )
     run("new", "k", "--files", str(page))
     outcome = run("search", "kettles")
+    assert "of kettles" in outcome.out
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", outcome.out)
+    outcome = run("context", "kettles")
     assert "of kettles" in outcome.out
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", outcome.out)
 

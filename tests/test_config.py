@@ -20,12 +20,16 @@ def test_every_setting_is_read():
             "KBKIT_TIMEOUT": "2.5",
             "KBKIT_RATER": "ann",
             "KBKIT_PANEL_TOKEN": "secret-of-mine",
+            "KBKIT_TOP_K": "7",
+            "KBKIT_MAX_ENTITIES": "0",
+            "KBKIT_MAX_ENTRIES": "1000",
             "USER": "root",
         }
     )
     assert settings == Settings(
-        Path("/data/kb"), "mine/1", 2.5, "ann", panel_token="secret-of-mine"
-    )
+        Path("/data/kb"), "mine/1", 2.5, "ann", top_k=7, max_entities=0, max_entries=1000,
+        panel_token="secret-of-mine",
+    )  # fmt: skip
     assert "secret" not in repr(settings)
 
 
@@ -50,6 +54,12 @@ def test_the_environment_is_read_when_asked(monkeypatch):
 def test_a_bad_timeout_says_how_to_mend_it(text):
     with pytest.raises(ConfigError, match=f"KBKIT_TIMEOUT={text}.*seconds"):
         Settings.load({"KBKIT_TIMEOUT": text})
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "2.5", "1001", "many", "٣", "1_0", " 1"])
+def test_a_bad_number_of_passages_says_how_to_mend_it(text):
+    with pytest.raises(ConfigError, match=f"KBKIT_TOP_K={text}: not a whole number from 1 to 1,0"):
+        Settings.load({"KBKIT_TOP_K": text})
 
 
 def project(folder, text, name="kbkit.toml"):

@@ -122,6 +122,29 @@ def search(
         print_hits(hits)
 
 
+@app.command("context")
+def context_(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="A question or some words.")],
+    kb: Annotated[
+        list[str] | None, typer.Option(help="Knowledge base to search (default: all).")
+    ] = None,
+    max_tokens: Annotated[int, typer.Option(min=1, help="Most tokens of the text.")] = 2000,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Most passages (default: KBKIT_TOP_K, else 3).")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print what an agent needs to answer a question: quoted passages with numbered sources."""
+    with open_workspace(context) as workspace:
+        found = workspace.context(query, kbs=kb or None, max_tokens=max_tokens, limit=limit)
+    say_notes(found.notes)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        typer.echo(found.text)
+
+
 Target = Annotated[
     str,
     typer.Argument(

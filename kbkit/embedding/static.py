@@ -119,6 +119,15 @@ class StaticEmbedder:
         np.divide(rows, norms, out=rows, where=norms > 0)
 
 
+def count_tokens(text: str) -> int:
+    """How many tokens a text has, of the 32,000 that the static embedder knows: those of Llama 2.
+
+    Raises:
+        EmbedderError: The files of the ``wordllama`` wheel are missing or not the known ones.
+    """
+    return _counter().count(text)
+
+
 def _sum_into(row: Vector, tokens: NDArray[np.intp], vectors: _Table, slab: Matrix) -> None:
     """Add the vectors of tokens to a row, as float32."""
     for start in range(0, len(tokens), _SLAB):
@@ -159,6 +168,12 @@ class _Tokens(dict[str, tuple[int, ...]]):
         self._learn({piece for pieces in cut for piece in pieces}.difference(self))
         return [list(chain.from_iterable(map(self.__getitem__, pieces))) for pieces in cut]
 
+    def count(self, text: str) -> int:
+        """How many tokens a text has, as `of` finds them."""
+        pieces = self._pieces(text)
+        self._learn(set(pieces).difference(self))
+        return sum(len(self[piece]) for piece in pieces)
+
     def _pieces(self, text: str) -> list[str]:
         pieces: list[str] = []
         # the file's normalizer puts a mark before each part between special tokens
@@ -188,6 +203,11 @@ def _find(name: str, what: str) -> Path:
             f"{_DISTRIBUTION} package, or it is not installed; {_MEND}"
         )
     return path
+
+
+@lru_cache(maxsize=1)
+def _counter() -> _Tokens:
+    return _load(_find(_WEIGHTS, "weights"), _find(_TOKENIZER, "tokenizer"))[1]
 
 
 @lru_cache(maxsize=1)

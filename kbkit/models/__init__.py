@@ -2,6 +2,7 @@
 
 from kbkit.models.annotations import Annotation, EntityType, Frame, Name, Subject, SubjectKind
 from kbkit.models.answers import Answer
+from kbkit.models.context import Citation, Context, ContextPiece
 from kbkit.models.documents import (
     Chunk,
     ChunkSpan,
@@ -41,7 +42,10 @@ __all__ = [
     "Answer",
     "Chunk",
     "ChunkSpan",
+    "Citation",
     "Compaction",
+    "Context",
+    "ContextPiece",
     "DeletedDocument",
     "DeletedKnowledgeBase",
     "Document",

@@ -26,6 +26,7 @@ def quotation_mark() -> str:
 
     What stands between ``<mark>`` and ``</mark>`` is quoted. This is the delimiting that Hines et
     al. recommend in "Defending Against Indirect Prompt Injection Attacks With Spotlighting" (2024);
-    it lowers the risk, and does not end it.
+    it lowers the risk, and does not end it. It is of digits, since all marks take as many tokens
+    then: whether a text fits into a budget is no matter of chance.
     """
-    return f"quote-{secrets.token_hex(8)}"
+    return f"quote-{secrets.randbelow(10**16):016}"
