@@ -197,6 +197,8 @@ def print_tuning(report: TuneReport) -> None:
     print_table(table)
     say(f"{report.queries:,} questions, {report.tried:,} settings tried")
     say(report.reason)
+    for note in report.notes:
+        say(note)
 
 
 def _print_queries(evaluation: Evaluation) -> None:

@@ -290,22 +290,43 @@ def test_figures_of_what_a_model_has_still_to_embed_say_so(open_in, tmp_path):
     assert waited.against.notes == found.notes
 
 
+def test_what_is_tuned_by_unfinished_figures_says_so(open_in, tmp_path):
+    workspace = open_in("off")
+    made = [workspace.create(name) for name in ("drinks", "meals")]
+    for kb in made:
+        kb.ingest(lines(tmp_path / f"{kb.name}.jsonl", MANY))
+    asked = [
+        kbkit.Question(question=f"what is made {number}", relevant=["rm"]) for number in range(10)
+    ]
+    found = made[0].feedback.tune(asked, others={made[1]: asked})
+    assert [note.partition(":")[0] for note in found.notes] == ["drinks", "meals"]
+    assert f"{made[1].info().cards_waiting} cards" in found.notes[1]
+    assert "tune with `wait`" in found.notes[0]
+    assert found.to_dict()["notes"] == list(found.notes)
+    assert "kbkit improve meals" in found._repr_html_()
+    waited = made[0].feedback.tune(asked, others={made[1]: asked}, wait=True)
+    assert waited.notes == ()
+    assert [kb.info().cards_waiting for kb in made] == [0, 0]
+
+
 def test_the_command_line_tells_of_unfinished_figures_and_waits(
     open_in, tmp_path, monkeypatch, capsys
 ):
     kb = open_in("off").create("drinks")
     kb.ingest(lines(tmp_path / "a.jsonl", MANY))
     asked = tmp_path / "asked.tsv"
-    asked.write_text("remove entries of a directory\trm\n")
+    asked.write_text("".join(f"remove entries of directory {n}\trm\n" for n in range(10)))
 
-    def said(*more):
-        command = ["--workspace", str(tmp_path / "kb"), "eval", "drinks", "--questions", str(asked)]
+    def said(task, *more):
+        command = ["--workspace", str(tmp_path / "kb"), task, "drinks", "--questions", str(asked)]
         monkeypatch.setattr(sys, "argv", ["kbkit", *command, *more])
         with pytest.raises(SystemExit) as ended:
             main()
         assert not ended.value.code
         return " ".join(capsys.readouterr().err.split())
 
-    assert "has still to embed" in said()
-    assert "still to embed" not in said("--wait")
+    assert "has still to embed" in said("eval")
+    assert "has still to embed" in said("tune")
+    assert "still to embed" not in said("tune", "--wait")
+    assert "still to embed" not in said("eval", "--wait")
     assert kb.info().cards_waiting == 0

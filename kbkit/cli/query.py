@@ -162,6 +162,10 @@ Qrels = Annotated[
     typer.Option(help="TREC qrels of chunks, with the queries beside them. Without questions and "
                  "judgements a knowledge base is measured by its ratings."),
 ]  # fmt: skip
+Wait = Annotated[
+    bool,
+    typer.Option("--wait", help="First have models embed what static vectors serve meanwhile."),
+]
 
 
 @app.command("eval")
@@ -177,10 +181,7 @@ def eval_(
     fail_under: Annotated[
         float | None, typer.Option(help="Exit with 4 when nDCG@10 is lower; 0 to 1.")
     ] = None,
-    wait: Annotated[
-        bool,
-        typer.Option("--wait", help="First have models embed what static vectors serve meanwhile."),
-    ] = False,
+    wait: Wait = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show each question too.")
     ] = False,
@@ -220,6 +221,7 @@ def tune(
                            "they win on questions that had no part in learning.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Divide the questions in another way.")] = 0,
+    wait: Wait = False,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
     """Learn the weights of search from questions whose answers are known."""
@@ -230,7 +232,9 @@ def tune(
         for other in others or []:
             known, theirs = _asked(other, None, None)
             more[_built(workspace, known, other)] = theirs
-        report = kb.feedback.tune(asked, others=more, keep=keep, seed=seed, on_progress=on_progress)
+        report = kb.feedback.tune(
+            asked, others=more, keep=keep, seed=seed, wait=wait, on_progress=on_progress
+        )
     if as_json:
         print_json(report.to_dict())
         return

@@ -46,7 +46,7 @@ _LONGEST_REMEMBERED = 40
 # No token of this vocabulary but single characters has a digit or a line end in it, none has a
 # word mark (a space) behind another character, and none joins letters and other signs. So text cut
 # at those places gives the tokens of the whole, and the pieces are few enough to be remembered.
-_PIECE = re.compile(r" *[^\W0-9_²]+|[0-9\n]| *(?:[^\w \n]|[_²])+| +")
+_PIECE = re.compile(r" *+[^\W0-9_²]++|[0-9\n]| *+(?:[^\w \n]++|[_²]++)++| ++")
 _SPECIAL_TOKENS = ("<unk>", "<s>", "</s>")
 _SPECIAL = re.compile("(<unk>|</?s>)")
 
@@ -165,7 +165,7 @@ class _Tokens(dict[str, tuple[int, ...]]):
             TypeError: One has lone surrogates.
         """
         cut = [self._pieces(text) for text in texts]
-        self._learn({piece for pieces in cut for piece in pieces}.difference(self))
+        self._learn(piece for piece in set().union(*cut) if piece not in self)
         return [list(chain.from_iterable(map(self.__getitem__, pieces))) for pieces in cut]
 
     def count(self, text: str) -> int:

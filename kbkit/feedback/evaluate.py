@@ -18,12 +18,13 @@ from kbkit.feedback.evaluation_set import (
     Unit,
     evaluation_set,
     matching_page,
+    unfinished,
 )
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.measures import DEPTH, Measures, Ranking, measure
 from kbkit.feedback.missing_pages import MissingPage, missing_notes, missing_pages
 from kbkit.feedback.statistics import Difference, Values, confidence_interval, difference
-from kbkit.models import Improvement, Mode, Progress
+from kbkit.models import Mode, Progress
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import Question, RetrievalSpec
 from kbkit.retrieval.query import check_mode, check_retrieval
@@ -294,18 +295,6 @@ def to_ranking(query: EvaluationQuery, names: Sequence[str], unit: Unit) -> Rank
     return Ranking(tuple(query.gains.values()), found)
 
 
-def _notes(kb: Searchable) -> tuple[str, ...]:
-    """What one should know of a knowledge base before believing its figures."""
-    info = kb.info()
-    left = Improvement(info.cards_waiting, info.chunks_waiting)
-    if not left:
-        return ()
-    return (
-        f"{kb.name}: static vectors served {left} that a model has still to embed, so these "
-        f"figures will change; `kbkit improve {kb.name}` embeds them, or evaluate with `wait`",
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class _Configuration:
     """One way of searching that is measured."""
@@ -339,7 +328,9 @@ class _Configuration:
             QueryResult(query=query.text, relevant=query.relevant, found=names, **asdict(measures))
             for query, names, measures in zip(queries, found, measure(rankings, k), strict=True)
         )
-        return Evaluation(results, self.label, queries.unit, k, queries.left_out, notes=_notes(kb))
+        return Evaluation(
+            results, self.label, queries.unit, k, queries.left_out, notes=unfinished(kb, "evaluate")
+        )
 
     def _names(
         self, kb: Searchable, query: str, retrieval: RetrievalSpec, unit: Unit, depth: int

@@ -101,6 +101,22 @@ def without_ratings(given: RetrievalSpec) -> RetrievalSpec:
     return given.model_copy(update={"rating_weight": 0.0, "learned_weight": 0.0})
 
 
+def unfinished(kb: Searchable, task: str) -> tuple[str, ...]:
+    """What one should know before believing figures of a knowledge base that changes soon.
+
+    Args:
+        kb: What was measured.
+        task: What one may do again with ``wait``: a verb.
+    """
+    left = kb.info().waiting
+    if not left:
+        return ()
+    return (
+        f"{kb.name}: static vectors served {left} that a model has still to embed, so these "
+        f"figures will change; `kbkit improve {kb.name}` embeds them, or {task} with `wait`",
+    )
+
+
 def evaluation_set(kb: Searchable, asked: Sequence[Question] | Judgements) -> EvaluationSet:
     """What golden questions or judgements ask of a knowledge base.
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from kbkit.errors import ConfigError
 from kbkit.feedback.candidate_cache import CandidateCache
-from kbkit.feedback.evaluation_set import Searchable, evaluation_set
+from kbkit.feedback.evaluation_set import Searchable, evaluation_set, unfinished
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.statistics import Difference, Values, difference
 from kbkit.models import Progress
@@ -94,6 +95,7 @@ class TuneReport:
         difference: Of the two, with its confidence interval and p-value.
         folds: The choices that this rests on.
         kept: Whether the proposed settings were written to the knowledge base.
+        notes: What one should know before believing the figures.
     """
 
     queries: int
@@ -106,6 +108,7 @@ class TuneReport:
     difference: Difference
     folds: tuple[Fold, ...]
     kept: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def wins(self) -> bool:
@@ -172,6 +175,7 @@ class TuneReport:
             "wins": self.wins,
             "kept": self.kept,
             "reason": self.reason,
+            "notes": list(self.notes),
             "folds": self.to_frame().reset_index().to_dict("records"),
         }
 
@@ -187,7 +191,8 @@ class TuneReport:
             for label, settings in (("present", self.present), ("proposed", self.proposed))
         }
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=names)
-        return f"<p>{self.reason}</p>{frame.to_html()}"
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return f"<p>{self.reason}</p>{frame.to_html()}{notes}"
 
 
 def tune(
@@ -247,6 +252,7 @@ def tune(
         tuned_ndcg=float(tuned.mean()),
         difference=difference(tuned, now),
         folds=tuple(folds),
+        notes=tuple(note for each, _ in asked for note in unfinished(each, "tune")),
     )
 
 

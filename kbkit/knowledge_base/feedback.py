@@ -98,6 +98,7 @@ class Feedback:
         others: Mapping[HasFeedback, Sequence[Question] | Judgements | None] | None = None,
         keep: bool = False,
         seed: int = 0,
+        wait: bool = False,
         on_progress: OnProgress | None = None,
     ) -> TuneReport:
         """Learn the weights of hybrid search from queries whose answers are known.
@@ -113,6 +114,8 @@ class Feedback:
             keep: Write the proposed settings to the knowledge base, if they win. The next build of
                 a recipe undoes that, unless `TuneReport.to_yaml` is put there.
             seed: Another one divides the queries in other ways.
+            wait: First have models embed what static vectors serve meanwhile, as `kb.improve()`
+                does; without, a note of the report says what was left.
             on_progress: Called as the work goes on; by default notebooks show a bar.
 
         Raises:
@@ -124,6 +127,9 @@ class Feedback:
             (kb.feedback._handle, kb.feedback.judgements() if known is None else known)
             for kb, known in (others or {}).items()
         ]
+        if wait:
+            for feedback in (self, *(kb.feedback for kb in others or {})):
+                feedback._ingestion.improving.improve(on_progress=on_progress)
         report = tune(self._handle, asked, others=more, seed=seed, on_progress=on_progress)
         if not (keep and report.wins):
             return report
