@@ -6,14 +6,25 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from _site_maker import PYTHON, Maker, escaped
 
 
-def sphinx(maker: Maker, name: str, theme: str, parts: Sequence[str]) -> None:
-    """Parts of Python's manual with a theme of Sphinx."""
-    programs = maker.python("sphinx<9", theme.replace("_", "-"))
+def sphinx(
+    maker: Maker,
+    name: str,
+    theme: str,
+    parts: Sequence[str],
+    *,
+    package: str | None = None,
+    extensions: Sequence[str] = (),
+    options: Mapping[str, object] | None = None,
+) -> None:
+    """Parts of Python's manual with a theme of Sphinx, which brings some itself."""
+    package = theme.replace("_", "-") if package is None else package
+    programs = maker.python("sphinx<9", *filter(None, [package]))
+    used = ["sphinx.ext.extlinks", *extensions]
     work = maker.fresh(name)
     pages = []
     for part in parts:
@@ -24,7 +35,8 @@ def sphinx(maker: Maker, name: str, theme: str, parts: Sequence[str]) -> None:
     index = "Manual\n======\n\n.. toctree::\n\n" + "".join(f"   {page}\n" for page in pages)
     (work / "index.rst").write_text(index, "utf-8")
     (work / "conf.py").write_text(
-        f"project = 'Manual'\nhtml_theme = {theme!r}\nextensions = ['sphinx.ext.extlinks']\n"
+        f"project = 'Manual'\nhtml_theme = {theme!r}\nhtml_theme_options = {options or {}}\n"
+        f"extensions = {used}\n"
         "extlinks = {one: ('https://example.org/' + one + '/%s', '%s') for one in"
         " ('issue', 'source', 'gh')}\n",
         "utf-8",

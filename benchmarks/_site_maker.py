@@ -81,9 +81,9 @@ class Maker:
         )  # fmt: skip
         return "".join(f"{line}\n" for line in dict.fromkeys(listed.stdout.splitlines()))
 
-    def python(self, *packages: str) -> Path:
+    def python(self, *packages: str, place: str = "venv") -> Path:
         """The programs of an environment that has some packages of PyPI."""
-        place = self.tools / "venv"
+        place = self.tools / place
         if not place.is_dir():
             venv.create(place, with_pip=True)
         self.run(place / "bin/pip", "install", "--quiet", *packages)

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from _further_builders import FURTHER
 from _program_builders import PROGRAMS
 from _site_builders import BUILT
 from _site_maker import Maker
@@ -41,7 +42,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     maker = Maker(options.folder.resolve())
-    builders = {**BUILT, **PROGRAMS}
+    builders = {**BUILT, **PROGRAMS, **FURTHER}
     for name in options.names or [*DEBIAN, *builders]:
         if not options.names and (maker.folder / name).is_dir():
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from kbkit.sources.html.dom import HEADINGS, Element, classes, normalized_text
+from kbkit.sources.html.dom import BLOCKS, HEADINGS, Element, classes, normalized_text
 
 SELF_LINKS = frozenset(
     str.split("""
@@ -17,18 +17,40 @@ _SELF_LINK_TEXTS = frozenset(
     {"", "#", "¶", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "∞", "^", "↑", "↩"}
 )
 _LABEL_WORDS = 3  # of a mark beside a heading
-_NOT_IN_ANCHORS = re.compile("[{}<>\"'`]")
+_NAME_WORDS = 60  # most words of a signature
+_NOT_IN_ANCHORS = re.compile("[{}<>\"'`\\s]")
 
 
 def is_self_link(link: Element) -> bool:
     """A link that a heading or term carries to itself (pilcrow, hash, chain)."""
-    names = {name.lower() for name in classes(link)}
-    if names & SELF_LINKS or link.get("aria-hidden") == "true":
-        return not names_place(link)
+    if _is_called_so(link) or link.get("aria-hidden") == "true":
+        return not names_place(link) and not says_its_place(link)
     href = link.get("href")
     if not href or "#" not in href or names_place(link):
         return False
     return is_mark(link)
+
+
+def _is_called_so(link: Element) -> bool:
+    return not SELF_LINKS.isdisjoint(name.lower() for name in classes(link))
+
+
+def says_its_place(link: Element) -> bool:
+    """Whether a link to itself is the text that it leads to, and no sign beside that.
+
+    It is all that its heading or term says, or the place that it leads to is in it.
+    """
+    if is_mark(link) or not _is_called_so(link):
+        return False
+    place = (link.get("href") or "").partition("#")[2]
+    if place and any(inner.get("id") == place for inner in link.iterdescendants()):
+        return True
+    holder = link.getparent()
+    while holder is not None and holder.tag in ("span", "div", "code", "b", "strong"):
+        holder = holder.getparent()
+    if holder is None or (holder.tag not in HEADINGS and holder.tag != "dt"):
+        return False
+    return normalized_text(holder) == normalized_text(link) != ""
 
 
 def is_mark(link: Element) -> bool:
@@ -46,13 +68,35 @@ def self_links(body: Element) -> dict[Element, str]:
     anchors: dict[Element, str] = {}
     for link in body.iter("a"):
         href = link.get("href")
-        if href and href.startswith("#") and len(href) > 1 and is_self_link(link):
-            holder = link.getparent()
+        if not href or not href.startswith("#") or len(href) == 1:
+            continue
+        if is_self_link(link) or _is_called_so(link):
+            holder = block = link.getparent()
             while holder is not None and holder.tag in ("span", "div", "a", "code"):
+                block = holder if holder.tag == "div" and block.tag != "div" else block
                 holder = holder.getparent()
             if holder is not None and (holder.tag in HEADINGS or holder.tag == "dt"):
                 anchors.setdefault(holder, href[1:])
+            elif block.tag == "div" and _introduces(block):
+                anchors.setdefault(block, href[1:])
     return anchors
+
+
+def _introduces(block: Element) -> bool:
+    """Whether a ``div`` with a link to itself names what stands behind it, as a heading does."""
+    if any("caption" in name.lower() for name in classes(block)):
+        return False
+    before, behind = block.getprevious(), block.getnext()
+    while before is not None and _is_empty_anchor(before):
+        before = before.getprevious()
+    if (
+        before is not None
+        or behind is None
+        or next(block.iterdescendants(*BLOCKS), None) is not None
+    ):
+        return False
+    in_cell = next(block.iterancestors("td", "th", "li", "dd"), None) is not None
+    return not in_cell and len(normalized_text(block).split()) <= _NAME_WORDS
 
 
 def anchor(element: Element, own: dict[Element, str]) -> str:
@@ -132,5 +176,5 @@ def _place(element: Element) -> str:
 def valid_anchor(identity: str) -> str:
     """An id as it stands in ``{#...}`` and in addresses, or ``""``."""
     identity = identity.strip()
-    bad = not identity or len(identity) > 200 or re.search(r"\s", identity)
+    bad = not identity or len(identity) > 200
     return "" if bad else _NOT_IN_ANCHORS.sub(lambda sign: quote(sign[0]), identity)

@@ -8,7 +8,13 @@ from typing import Any
 
 from lxml import etree
 
-from kbkit.sources.html.anchors import SELF_LINKS, is_mark, is_self_link, names_place
+from kbkit.sources.html.anchors import (
+    SELF_LINKS,
+    is_mark,
+    is_self_link,
+    names_place,
+    says_its_place,
+)
 from kbkit.sources.html.code import language
 from kbkit.sources.html.dom import (
     BLOCKS,
@@ -28,7 +34,7 @@ _FOOT = 40  # words up to which a footer with a link is that of the site
 _PARTS = frozenset({"main", "article", "section", "blockquote", "figure"})
 _DROPPED_ROLES = frozenset({"navigation", "search", "banner", "menu", "menubar", "toolbar"})
 # class names and ids of controls, which are never content
-_CONTROLS = SELF_LINKS | frozenset(
+_CONTROLS = frozenset(
     str.split("""
         copybtn copy-button btn-copy copy-btn clipboard-copy
         zeroclipboard-container linenos linenodiv lineno gutter line-numbers-rows
@@ -79,6 +85,8 @@ def clean(body: Element) -> None:
     for link in body.iter("a"):
         if is_self_link(link) or (_is_named(link, _CONTROLS) and not names_place(link)):
             doomed.append(link)
+        elif says_its_place(link):
+            del link.attrib["href"]
         elif _leads_to_source(link):
             doomed.append(_wrapping(link))
         elif _leads_nowhere(link) or _jumps(link):
@@ -140,9 +148,10 @@ def _steps(body: Element) -> list[Element]:
     """Lines of links to the pages around a page: its next, the one above, its translations."""
     page = body.getparent() if body.getparent() is not None else body
     around_page = {
-        link.get("href") for link in page.iter("a", "link")
-        if not _NEIGHBOURS.isdisjoint((link.get("rel") or "").lower().split())
-        or (link.tag == "a" and link.get("accesskey") in _STEP_KEYS)
+        href for link in page.iter("a", "link")
+        if (href := link.get("href") or "#")[0] != "#"  # which is next to a part of the page
+        and (not _NEIGHBOURS.isdisjoint((link.get("rel") or "").lower().split())
+        or (link.tag == "a" and link.get("accesskey") in _STEP_KEYS))
     }  # fmt: skip
     found: list[Element] = []
     for link in body.iter("a"):
@@ -300,7 +309,7 @@ def _leads_elsewhere(part: Element) -> bool:
 
 
 def _is_furniture(element: Element, attributes: Any) -> bool:
-    if _is_named(element, _CONTROLS):
+    if _is_named(element, _CONTROLS | SELF_LINKS):
         return True
     names = (attributes.get("class") or "").split()
     if "contents" in names and "topic" in names:

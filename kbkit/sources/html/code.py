@@ -191,6 +191,8 @@ def _gather(element: Element, pieces: list[str]) -> None:
         if tag == "br":
             _add("\n", pieces)
         elif isinstance(tag, str) and not pops_up(child):
+            if tag in BLOCKS and pieces and pieces[-1] == _LINE_END:
+                _add("", pieces)  # what the block begins with does not end the line before it
             _gather(child, pieces)
             if tag in BLOCKS:
                 pieces.append(_LINE_END)

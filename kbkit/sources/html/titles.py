@@ -43,20 +43,36 @@ def page_title(
         named: What its head calls it, unless other pages are called the same.
         common: Keys of texts that most pages of the site have.
     """
+    section: Element | None = None  # the first heading of the content, if most pages have it
     for place in (region, body):
         for heading in place.iter("h1"):
             text = normalized_text(heading).rstrip("¶# ")
-            # outside of the content, a heading may as well be the name of the site
-            if text and key_of(text) not in common and (place is region or text in named):
+            if not text:
+                continue
+            if key_of(text) in common:
+                section = heading if section is None and place is region else section
+                continue
+            # outside of the content, a heading may as well be the name of the site, and behind
+            # one that most pages have, that of another section
+            if text in named or (place is region and section is None):
                 return heading, _qualified(text, named, common)[:LONGEST]
     if named:
         title = bare_title(_EDITION.sub("", named), common) or named
         return None, f"{title}{_letter(region)}"[:LONGEST]
-    for heading in region.iter("h2", "h3", "h4"):
+    if section is not None and (text := _beneath(section)):
+        return None, text[:LONGEST]
+    for heading in region.iter(*HEADINGS):
         text = normalized_text(heading).rstrip("¶# ")
         if text and key_of(text) not in common:
             return heading, text[:LONGEST]
     return None, ""
+
+
+def _beneath(section: Element) -> str:
+    """What a page says of itself first, under a heading such as "Name"; or ``""``."""
+    first = section.getnext()
+    text = normalized_text(first) if first is not None and first.tag == "p" else ""
+    return text if len(text.split()) <= _TITLE_WORDS else ""
 
 
 def _qualified(heading: str, named: str, common: Collection[int]) -> str:

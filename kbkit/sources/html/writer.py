@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import islice
 
 from kbkit.markdown.blocks import without_text_anchor
 from kbkit.markdown.writing import (
@@ -22,7 +23,7 @@ from kbkit.markdown.writing import (
     quote,
 )
 from kbkit.sources.html.admonitions import ADMONITIONS, admonition_title, only_child
-from kbkit.sources.html.anchors import anchor, opening_anchor
+from kbkit.sources.html.anchors import anchor, opening_anchor, valid_anchor
 from kbkit.sources.html.code import broken_code, code_text, language, lines_of_code, pops_up
 from kbkit.sources.html.dom import (
     BLOCKS,
@@ -120,6 +121,8 @@ class MarkdownWriter:
             return self._heading(element, HEADINGS[tag])
         if tag in PREFORMATTED:
             return self._code(element)
+        if tag == "div" and element in self._own:
+            return self._signature(element)
         if (code := lines_of_code(element)) is not None:
             return [fence(code, language(element))]
         names = classes(element) if tag in ("div", "aside", "section", "p", "dl") else []
@@ -158,6 +161,11 @@ class MarkdownWriter:
             return [f"**{text}**"]
         self._level = level
         return [self._titled(text, level, anchor(element, self._own))]
+
+    def _signature(self, element: Element) -> list[str]:
+        """A ``div`` that names what stands behind it, with its anchor: a heading below the last."""
+        text, place = self._term(element, True), valid_anchor(self._own[element])
+        return [self._titled(text, min(6, max(self._level, 1) + 1), place)] if text else []
 
     def _images(self, element: Element) -> list[str]:
         return [text for image in element.iter("img") if (text := self._spans.image(image))]
@@ -322,7 +330,7 @@ class MarkdownWriter:
                 pieces.append(" ".join(code_span(line) for line in code if line.strip()))
             else:
                 lines = without_text_anchor(block)[0]  # which a cell cannot have
-                text = re.sub(r"(?m)^\s*-   ", "• ", lines)
+                text = re.sub(r"(?m)^\s*(?:-   )+", "• ", lines)
                 pieces.append(" ".join(text.split()))
         return " ".join(piece for piece in pieces if piece), behind
 
@@ -376,8 +384,8 @@ def _is_layout(table: Element, rows: list[list[Element | None]]) -> bool:
         return True
     if table.get("role") in ("presentation", "none"):
         return True
-    if len(rows[0]) == 1 and next(table.iter("th"), None) is None:
-        return True  # a list that is drawn as a table
+    if next(table.iter("th"), None) is None and all(map(_stands_alone, rows)):
+        return True  # a list that is drawn as a table, or what an empty cell indents
     filled = [row for row in rows if not _is_section_title(row)]
     arranging = sum(any(cell is not None and _arranges(cell) for cell in row) for row in filled)
     return 2 * arranging > len(filled)
@@ -391,6 +399,16 @@ def _is_section_title(row: list[Element | None]) -> bool:
         and all(other is cell for other in row)
         and next(cell.iterdescendants(*HEADINGS), None) is not None
     )
+
+
+def _stands_alone(row: list[Element | None]) -> bool:
+    """Whether at most one cell of a row shows something."""
+    shown = (cell for cell in dict.fromkeys(row) if cell is not None and _shows(cell))
+    return len(list(islice(shown, 2))) < 2
+
+
+def _shows(cell: Element) -> bool:
+    return bool("".join(cell.itertext()).strip()) or next(cell.iter("img"), None) is not None
 
 
 def _arranges(cell: Element) -> bool:

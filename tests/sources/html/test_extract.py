@@ -40,7 +40,7 @@ def test_headings_keep_level_and_anchor() -> None:
                     ) == "### Three {#s}"  # fmt: skip
     assert markdown('<h2>Old <code>x_y</code><a name="old"></a></h2>') == "## Old `x_y` {#old}"
     assert markdown('<a name="before"></a><h4>Four</h4>') == "#### Four {#before}"
-    assert markdown('<span id="x y"></span><h2>Plain</h2>') == "## Plain"
+    assert markdown('<span id="x y"></span><h2>Plain</h2>') == "## Plain {#x%20y}"
     assert markdown('<h2>Node<span><a class="mark" href="#n" id="n">#</a></span></h2>'
                     ) == "## Node {#n}"  # fmt: skip
     assert markdown('<h2><a href="/x">Linked</a> <em>title</em></h2>') == "## Linked title"
@@ -418,5 +418,6 @@ def test_anchors_of_paragraphs_items_and_definitions_are_kept() -> None:
     assert "-   Two of them. {#two}\n" in text
     assert "-   Three. {#three}\n\n    More.\n" in text
     assert "-   **--apple**: Stirs. {#apple}\n" in text
-    assert text.count("{#") == 6  # none in the table, none for a list, and none for a bad id
+    assert text.count("{#") == 7  # none in the table, none for a list
+    assert "Bad. {#not%20one}\n" in text
     assert "Literal \\{#nothing}" in text

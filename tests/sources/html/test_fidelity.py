@@ -241,3 +241,42 @@ def test_the_build_report_says_how_pages_were_read(tmp_path: Path) -> None:
         "2 pages measured: kept words 100.0 %, headings 100.0 %, code 40.0 %"
     )
     assert said["poorly read"] == "https://x.example/: kept of the page: code 1 of 4"
+
+
+def test_a_list_of_one_part_under_its_own_heading_is_none_of_the_content() -> None:
+    page = (
+        "<h1>Pot</h1><h2 id='use'>Use</h2><p>Boil it.</p><details class='page-navigation'>"
+        "<summary><h3>On this page</h3></summary><a href='#use'>Use</a></details>"
+    )
+    result = Fidelity()
+    result.add(page, "# Pot\n\n## Use {#use}\n\nBoil it.\n", url="https://docs.example/p")
+    assert {kind: result.lost[kind] for kind in KINDS if result.lost.get(kind)} == {}
+
+
+def test_a_paragraph_of_links_that_pages_share_may_be_written_amid_the_content() -> None:
+    names = ("Pot", "Cup", "Jug", "Pan", "Urn")
+
+    def page(name: str) -> str:
+        inherited = (
+            "<h2>Inherited</h2><p><a href='/k#boil'>boil</a>, <a href='/k#pour'>pour</a></p>"
+        )
+        return f"<h1>{name}</h1><p>A {name}.</p>{inherited}<h2>Own</h2><p>It is a {name}.</p>"
+
+    template = recurring([survey(page(name)) for name in names])
+    written = "# Pot\n\nA Pot.\n\n## Inherited\n\n{}## Own\n\nIt is a Pot.\n"
+    links = "[boil](https://docs.example/k#boil), [pour](https://docs.example/k#pour)\n\n"
+    for text in (links, ""):
+        result = Fidelity()
+        result.add(
+            page("Pot"), written.format(text), url="https://docs.example/p", template=template
+        )
+        assert result.lost["surplus"] == []
+        assert result.lost["words"] == []
+
+
+def test_terms_in_items_of_items_are_seen() -> None:
+    result = Fidelity()
+    result.add(
+        "<ul><li><dl><dt>hot</dt><dd>It boils</dd></dl></li></ul>", "-   -   **hot**: It boils\n"
+    )
+    assert (result.kept["terms"], result.wanted["terms"]) == (1, 1)

@@ -232,3 +232,90 @@ def test_the_number_of_a_note_is_no_footnote_of_markdown() -> None:
 def test_parts_of_a_name_that_a_style_sheet_parts_are_parted() -> None:
     name = '<h2><a href="/g">Lib</a><span class="sep"></span>Pot<span></span>s</h2>'
     assert markdown(name) == "## Lib Pots"
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        (
+            '<h2 id="use"><a class="header-anchor" href="#use"><span>Use</span></a></h2>',
+            "## Use {#use}",
+        ),
+        ('<h2><a class="permalink" href="#use">Use</a></h2>', "## Use {#use}"),
+        (
+            '<h2 id="use">Use <a class="header-anchor" href="#use">Direct link</a></h2>',
+            "## Use {#use}",
+        ),
+        (
+            '<p>It fails with <a class="permalink" href="#E"><i id="E">E</i></a> then.</p>',
+            "It fails with *E* then.",
+        ),
+        (
+            '<dl><dt id="b"><a class="permalink" href="#b"><code>-b</code></a></dt><dd>Hot.</dd></dl>',
+            "## `-b` {#b}\n\nHot.",
+        ),
+    ],
+)
+def test_links_to_themselves_that_are_the_text_stay_as_text(html: str, text: str) -> None:
+    assert markdown(html) == text
+
+
+def test_lines_of_code_that_are_empty_blocks() -> None:
+    lines = ("<i>a</i> = 1", "\n", "\n", "b = 2")
+    html = "".join(f'<div class="row"><div class="code">{line}</div></div>' for line in lines)
+    assert markdown(f"<pre><code>{html}</code></pre>") == "```\na = 1\n\n\nb = 2\n```"
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        (
+            "<tr><td>&nbsp;</td><td><pre>a | b</pre></td></tr>",
+            "```\na | b\n```",
+        ),
+        (
+            "<tr><td colspan=2>Raises</td></tr><tr><td colspan=2><ul><li>It</li></ul></td></tr>",
+            "Raises\n\n-   It",
+        ),
+        ("<tr><th>a</th><td></td></tr>", "| a |  |\n| --- | --- |"),
+        ("<tr><td>a</td><td></td></tr><tr><td>b</td><td>c</td></tr>", None),
+        ("<tr><td>a</td><td><img src='/p.png' alt=''></td></tr>", None),
+    ],
+)
+def test_a_table_whose_rows_show_one_cell_is_none(table: str, text: str | None) -> None:
+    found = markdown(f"<table>{table}</table>")
+    assert found == text if text else found.startswith("| a |")
+
+
+def test_a_list_of_terms_in_an_item_in_a_cell_has_one_bullet() -> None:
+    items = "<ul><li><dl><dt>hot</dt><dd>if it boils</dd></dl></li><li>cold</li></ul>"
+    assert "| b | • **hot**: if it boils • cold |" in markdown(
+        f"<table><tr><th>a</th><th>Raises</th></tr><tr><td>b</td><td>{items}</td></tr></table>"
+    )
+
+
+def test_a_block_with_a_link_to_itself_names_what_follows_it() -> None:
+    link = '<a class="headerLink" href="#boil">¶</a>'
+    name = f'<div class="name"><i>def</i> boil(cups=[]){link}</div>'
+    body = '<div class="body"><p>Boils.</p></div>'
+    place = '<a name="kettle.boil"> </a>'
+    assert markdown(f"<h2>Kettle</h2><div>{place}{name}{body}</div><h3>More</h3>") == (
+        "## Kettle\n\n### `def boil(cups=[])` {#boil}\n\nBoils.\n\n### More"
+    )
+    caption = f'<div class="code-caption">kettle.py{link}</div>'
+    assert markdown(f"<div>{caption}{body}</div>") == "kettle.py\n\nBoils."
+    assert markdown(f"<div><p>First.</p>{name}{body}</div>").startswith("First.\n\n*def* boil")
+
+
+def test_a_list_of_the_parts_of_a_page_is_whole_where_they_lead_to_each_other() -> None:
+    parts = ("One", "Two", "Three")
+    steps = "".join(
+        f"<div><p>Next: <a href='#{after}' rel='next'>{after}</a>, "
+        f"Up: <a href='#Top' rel='up'>Top</a></p></div><h2 id='{part}'>{part}</h2><p>Text.</p>"
+        for part, after in zip(parts, (*parts[1:], parts[0]), strict=True)
+    )
+    one, two, three = (f"<a href='#{part}'>{part}</a>" for part in parts)
+    contents = f"<ul><li>{one}<ul><li>{two}</li><li>{three}</li></ul></li></ul>"
+    found = markdown(f"{contents}{steps}")
+    assert [found.count(f"[{part}](") for part in parts] == [1, 1, 1]
+    assert "Next:" not in found

@@ -136,6 +136,24 @@ def test_a_title_says_the_folder_of_a_file_and_the_letter_of_an_index(
     assert page.title == title
 
 
+@pytest.mark.parametrize("head", ["<title>{}(3)</title>", "<title></title>"])
+def test_pages_whose_first_heading_is_on_all_are_called_as_their_head_or_that_text_says(
+    head: str,
+) -> None:
+    """Manual pages, all of whose headings are sections, and differ a bit."""
+    parts = ("Library", "Synopsis", "Errors", "Notes")
+    pages = [
+        f"<html><head>{head.format(name)}</head><body><h1>NAME</h1><p>{name} - a tool</p>"
+        f"<h1>{parts[place % 4]}</h1><p>{name}: {TEXT * 2}</p></body></html>"
+        for place, name in enumerate(("boil", "brew", "pour", "stir", "sip", "wash", "dry", "sort"))
+    ]
+    found = site(*pages)
+    named = "boil(3)" if "{}" in head else "boil - a tool"
+    assert found[0].title == named
+    assert len({page.title for page in found}) == len(pages)
+    assert "# NAME\n\nboil - a tool\n\n# Library\n" in found[0].content
+
+
 def test_the_name_of_the_site_is_what_titles_have_in_common() -> None:
     names = ["Members", "Members - Functions", "Members - Types", "Files", "Tea - green"] + [
         f"Part {number}" for number in range(6)

@@ -20,7 +20,7 @@ _LINK = re.compile(r"(!?)\[((?:`[^`]*`|[^\[\]\\`]|\\.|`|\[[^\[\]]*\])*+)\]\(([^(
 _SPAN = re.compile(r"(`+) ?(.+?) ?\1(?!`)")
 _NUMBER = re.compile(r"^([> ]*)\d+\.(?= )")
 _LISTED = re.compile(r"-   \[.*\]\([^()\s]*\)")
-_TERM = re.compile(r"^[> ]*(?:-   |\d+\. )?(?:\*\*|`|\[)")
+_TERM = re.compile(r"^[> ]*(?:-   |\d+\. +)*(?:\*\*|`|\[)")
 
 
 @dataclass(slots=True)

@@ -48,6 +48,7 @@ _STEP = re.compile(
 )
 _FURNITURE_TABLES = frozenset({"presentation", "none"})
 _TOC_LINKS = 3
+_LISTS = frozenset({"ul", "ol", "div", "table", "details"})
 
 
 class _State(IntEnum):
@@ -189,7 +190,8 @@ class _Reading:
                 return _State.FURNITURE
         if named and (linked >= _LINKED * size or same >= _SAME * size):
             return _State.FURNITURE
-        if tag in ("ul", "ol", "div", "table") and self._is_contents(element, size, fragments):
+        least = 1 if _ends_named(element) else _TOC_LINKS
+        if tag in _LISTS and self._is_contents(element, fragments, least):
             return _State.FURNITURE if named else _State.NEITHER
         if size <= _STEPS and self._leads_on(element, first, last):
             return _State.FURNITURE
@@ -222,9 +224,11 @@ class _Reading:
             foreign = self._same[place] or run.linked >= _LINKED * run.size
             self._states[place] = _State.FURNITURE if foreign else _State.NEITHER
 
-    def _is_contents(self, element: Element, size: int, fragments: set[str]) -> bool:
-        """Whether an element is nothing but links to places of the page itself."""
+    def _is_contents(self, element: Element, fragments: set[str], least: int) -> bool:
+        """Whether an element is, its heading aside, nothing but links to places of the page."""
         count = inside = 0
+        first, last = self._found.spans[element]
+        size = sum(run.size for run in self._runs[first:last] if not _level(run))
         for link in element.iter("a"):
             href = link.get("href") or ""
             if not href or link.get("data-aside"):
@@ -233,7 +237,7 @@ class _Reading:
                 return False
             count += 1
             inside += len(words("".join(link.itertext())))
-        return count >= _TOC_LINKS and inside >= 0.75 * size
+        return count >= least and inside >= 0.75 * size
 
     def _fragments(self) -> set[str]:
         found = {one.get("id") for one in self._found.root.iter() if one.get("id")}
@@ -280,7 +284,9 @@ class _Reading:
                 self._states[place] = _State.FURNITURE
             elif self._same[place]:
                 outside = place < low or high < place < led
-                foreign = outside or self._is_linked(place)
+                # a paragraph of links amid the page's own text says something of its subject
+                linked = self._is_linked(place) and run.holder.tag != "p"
+                foreign = outside or linked
                 self._states[place] = _State.FURNITURE if foreign else _State.NEITHER
         for place in heads:
             if self._same[place] and not self._leads_content(place):
@@ -439,6 +445,12 @@ class _Reading:
             text = squashed(_own_text(term))
             if text and self._is_content(term):
                 yield text, unquote(term.get("id") or "")
+
+
+def _ends_named(element: Element) -> bool:
+    """Whether a class or the id of an element is a name of navigation, or ends with one."""
+    ends = {name.rpartition("-")[2] for name in classes(element)}
+    return not _NAVIGATION_NAMES.isdisjoint(ends)
 
 
 def absolute(href: str, base: str) -> str:

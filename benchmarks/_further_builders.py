@@ -1,0 +1,262 @@
+"""Sites by further generators: those that were first measured when no rule was made with them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+from _program_builders import chapters
+from _site_builders import sphinx
+from _site_maker import Maker, escaped
+
+_ASYNC, _LODASH = "async/dist/async.js", "lodash/lodash.js"
+
+
+def pdoc3(maker: Maker) -> None:
+    """The API of some packages by pdoc3, whose program is named like that of pdoc."""
+    programs = maker.python("pdoc3", "httpx", "pygments", place="venv-pdoc3")
+    out = maker.fresh("pdoc3")
+    maker.run(programs / "pdoc", "--html", "--skip-errors", "-o", out, "httpx", "pygments")
+    maker.keep("pdoc3", out)
+
+
+def docutils(maker: Maker) -> None:
+    """The manual of docutils by itself."""
+    programs = maker.python("docutils", "pygments")
+    work, out = maker.fresh("docutils-source"), maker.fresh("docutils-out")
+    maker.run(
+        programs / "pip", "download", "--quiet", "--no-deps", "--no-binary=:all:", "docutils",
+        at=work,
+    )  # fmt: skip
+    with tarfile.open(next(work.glob("*.tar.gz"))) as archive:
+        archive.extractall(work, filter="data")
+    for page in sorted(work.glob("docutils-*/docs/**/*.txt")):
+        place = out / f"{page.parent.name}-{page.stem}.html"
+        writer = "html4" if page.parent.name == "dev" else "html5"
+        maker.run(programs / "docutils", f"--writer={writer}", "--halt=5", "-q", page, place)
+    maker.keep("docutils", out)
+
+
+def zensical(maker: Maker) -> None:
+    """Node's manual by Zensical."""
+    programs = maker.python("zensical")
+    work = maker.fresh("zensical")
+    maker.node_markdown(work / "docs")
+    (work / "zensical.toml").write_text(
+        '[project]\nsite_name = "Manual"\nsite_url = "https://docs.example/"\n', "utf-8"
+    )
+    maker.run(programs / "zensical", "build", at=work)
+    maker.keep("zensical", work / "site")
+
+
+def honkit(maker: Maker) -> None:
+    """Chapters of Node's manual by HonKit, which goes on with GitBook."""
+    project = maker.npm("honkit", name="honkit")
+    work = maker.fresh("honkit")
+    pages = chapters(maker, work)
+    for page in pages:
+        page.write_text(re.sub(r"\{([{%])", r"{ \1", page.read_text("utf-8")), "utf-8")
+    for page in set(work.glob("*.md")) - set(pages):
+        page.unlink()
+    (work / "README.md").write_text("# Manual\n\nAll that Node has.\n", "utf-8")
+    summary = "".join(f"* [{page.stem}]({page.name})\n" for page in pages)
+    (work / "SUMMARY.md").write_text(f"# Summary\n\n{summary}", "utf-8")
+    maker.run(project / "node_modules/.bin/honkit", "build", work, work / "out", at=project)
+    maker.keep("honkit", work / "out")
+
+
+def starlight(maker: Maker) -> None:
+    """Node's manual by Starlight, of Astro."""
+    project = maker.npm("astro~5", "@astrojs/starlight~0.36", "sharp", name="starlight")
+    content = project / "src/content/docs"
+    shutil.rmtree(content, ignore_errors=True)
+    maker.node_markdown(content)
+    for page in content.glob("*.md"):
+        text = re.sub(r"\A# .*\n", "", page.read_text("utf-8"))
+        page.write_text(f"---\ntitle: {page.stem}\n---\n{text}", "utf-8")
+    (project / "src/content.config.ts").write_text(
+        "import { defineCollection } from 'astro:content';\n"
+        "import { docsLoader } from '@astrojs/starlight/loaders';\n"
+        "import { docsSchema } from '@astrojs/starlight/schema';\n"
+        "export const collections = {\n"
+        "  docs: defineCollection({ loader: docsLoader(), schema: docsSchema() }),\n};\n",
+        "utf-8",
+    )
+    (project / "astro.config.mjs").write_text(
+        "import { defineConfig } from 'astro/config';\n"
+        "import starlight from '@astrojs/starlight';\n"
+        "export default defineConfig({ site: 'https://docs.example',\n"
+        "  integrations: [starlight({ title: 'Manual', pagefind: false })] });\n",
+        "utf-8",
+    )
+    maker.run(
+        project / "node_modules/.bin/astro", "build", at=project, ASTRO_TELEMETRY_DISABLED="1"
+    )
+    maker.keep("starlight", project / "dist")
+
+
+def vuepress(maker: Maker) -> None:
+    """Node's manual by VuePress."""
+    project = maker.npm(
+        "vuepress~2.0.0-rc.26", "@vuepress/bundler-vite~2.0.0-rc.26",
+        "@vuepress/theme-default~2.0.0-rc.115", "sass-embedded", "vue", name="vuepress",
+    )  # fmt: skip
+    work = project / "docs"
+    shutil.rmtree(work, ignore_errors=True)
+    maker.node_markdown(work)
+    for page in work.glob("*.md"):
+        page.write_text(escaped(page), "utf-8")
+    (work / "index.md").rename(work / "README.md")
+    (work / ".vuepress").mkdir()
+    sidebar = json.dumps([f"/{one.name}" for one in sorted(work.glob("*.md"))])
+    (work / ".vuepress/config.js").write_text(
+        "import { viteBundler } from '@vuepress/bundler-vite'\n"
+        "import { defaultTheme } from '@vuepress/theme-default'\n"
+        "export default { title: 'Manual', bundler: viteBundler(), theme: defaultTheme({ sidebar: "
+        f"{sidebar} }}) }}\n",
+        "utf-8",
+    )
+    maker.run(project / "node_modules/.bin/vuepress", "build", work, at=project)
+    maker.keep("vuepress", work / ".vuepress/dist")
+
+
+def _jsdoc(maker: Maker, name: str, theme: str, *libraries: str) -> None:
+    """The API of libraries by JSDoc with another template."""
+    project = maker.npm(
+        "jsdoc", "docdash", "clean-jsdoc-theme~4", "async", "lodash", name="docdash"
+    )
+    out = maker.fresh(name)
+    sources = [f"node_modules/{library}" for library in libraries]
+    maker.run(
+        project / "node_modules/.bin/jsdoc", "-d", out, "-t", f"node_modules/{theme}", *sources,
+        at=project,
+    )  # fmt: skip
+    maker.keep(name, out)
+
+
+def documentation(maker: Maker) -> None:
+    """The API of a library by documentation.js."""
+    project = maker.npm("documentation", "async", name="documentation")
+    out = maker.fresh("documentation")
+    maker.run(
+        project / "node_modules/.bin/documentation", "build", "node_modules/async/dist/async.mjs",
+        "-f", "html", "-o", out, at=project,
+    )  # fmt: skip
+    maker.keep("documentation", out)
+
+
+def esdoc(maker: Maker) -> None:
+    """The API of a library by ESDoc."""
+    project = maker.npm("esdoc", "esdoc-standard-plugin", "async", name="esdoc")
+    out = maker.fresh("esdoc")
+    (out / "esdoc.json").write_text(
+        json.dumps({
+            "source": str(project / "node_modules/async"), "destination": str(out / "html"),
+            "excludes": ["dist", "bower"], "plugins": [{"name": "esdoc-standard-plugin"}],
+        }),
+        "utf-8",
+    )  # fmt: skip
+    maker.run(project / "node_modules/.bin/esdoc", "-c", out / "esdoc.json", at=project)
+    maker.keep("esdoc", out / "html")
+
+
+def latex2html(maker: Maker) -> None:
+    """Chapters of Node's manual by LaTeX2HTML."""
+    out = maker.fresh("latex2html")
+    pages = [str(page) for page in chapters(maker, out / "text")[:8]]
+    maker.run(
+        "pandoc", "-f", "gfm", "-t", "latex", "-s", "--no-highlight",
+        "-o", out / "manual.tex", *pages,
+    )  # fmt: skip
+    text = (out / "manual.tex").read_text("utf-8")
+    _, begin, body = text.partition("\\begin{document}")
+    head = "\\documentclass{article}\n\\usepackage{html,hyperref,longtable}\n"
+    body = re.sub(r"\\tightlist|\\(?:toprule|midrule|bottomrule)(?:\\noalign\{\})?", "", body)
+    body = re.sub(r"\\(?:begin|end)\{(?:Shaded|Highlighting)\}(?:\[\])?", "", body)
+    (out / "manual.tex").write_text(head + begin + body, "utf-8")
+    maker.run(
+        "latex2html", "-dir", out / "html", "-mkdir", "-no_math", "-no_images", "-split", "4",
+        "-info", "0", "manual.tex", at=out,
+    )  # fmt: skip
+    maker.keep("latex2html", out / "html")
+
+
+def _manual_pages(maker: Maker) -> list[Path]:
+    """Manual pages of the system's calls and library."""
+    folder = maker.debian("manpages-dev") / "usr/share/man"
+    found = [page for part in ("man2", "man3") for page in sorted((folder / part).glob("*.gz"))]
+    return [page for page in found if page.stat().st_size > 1_500][:: max(1, len(found) // 200)]
+
+
+def groff(maker: Maker) -> None:
+    """Manual pages by groff."""
+    out = maker.fresh("groff")
+    for page in _manual_pages(maker):
+        place = out / f"{page.stem}.html"
+        maker.run("sh", "-c", 'gzip -dc "$0" | groff -mandoc -Thtml -t > "$1"', page, place)
+    maker.keep("groff-man", out)
+
+
+def mandoc(maker: Maker) -> None:
+    """The same pages by mandoc."""
+    out = maker.fresh("mandoc")
+    for page in _manual_pages(maker):
+        place = out / f"{page.stem}.html"
+        maker.run("sh", "-c", 'gzip -dc "$0" | mandoc -Thtml -Oman=%N.%S.html > "$1"', page, place)
+    maker.keep("mandoc", out)
+
+
+def pod2html(maker: Maker) -> None:
+    """Perl's manual by pod2html."""
+    out = maker.fresh("pod2html")
+    folder = maker.debian("perl-doc") / "usr/share/perl"
+    pages = [page for page in sorted(folder.glob("*/pod/perl*.pod")) if "delta" not in page.stem]
+    for page in pages[:90]:
+        maker.run("pod2html", f"--infile={page}", f"--outfile={out / page.stem}.html", at=out)
+    maker.keep("pod2html", out)
+
+
+def pandoc(maker: Maker) -> None:
+    """Chapters of Node's manual by pandoc, each on its own."""
+    out = maker.fresh("pandoc")
+    (out / "html").mkdir()
+    for page in chapters(maker, out / "text"):
+        maker.run(
+            "pandoc", "-f", "gfm", "-t", "html5", "-s", "--toc", "--number-sections",
+            "--metadata", f"title={page.stem}", "-o", out / "html" / f"{page.stem}.html", page,
+        )  # fmt: skip
+    maker.keep("pandoc", out / "html")
+
+
+FURTHER: dict[str, Callable[[Maker], None]] = {
+    "rtd": lambda maker: sphinx(maker, "rtd", "sphinx_rtd_theme", ["howto"]),
+    "immaterial": lambda maker: sphinx(
+        maker,
+        "immaterial",
+        "sphinx_immaterial",
+        ["tutorial"],
+        extensions=("sphinx_immaterial",),
+        options={"font": False},
+    ),
+    "haiku": lambda maker: sphinx(maker, "haiku", "haiku", ["faq", "using"], package=""),
+    "bizstyle": lambda maker: sphinx(maker, "bizstyle", "bizstyle", ["extending"], package=""),
+    "pdoc3": pdoc3,
+    "docutils": docutils,
+    "zensical": zensical,
+    "honkit": honkit,
+    "starlight": starlight,
+    "vuepress": vuepress,
+    "docdash": lambda maker: _jsdoc(maker, "docdash", "docdash", _ASYNC, _LODASH),
+    "clean-jsdoc": lambda maker: _jsdoc(maker, "clean-jsdoc", "clean-jsdoc-theme", _ASYNC),
+    "documentation": documentation,
+    "esdoc": esdoc,
+    "latex2html": latex2html,
+    "groff-man": groff,
+    "mandoc": mandoc,
+    "pod2html": pod2html,
+    "pandoc": pandoc,
+}
