@@ -34,7 +34,7 @@ def docutils(maker: Maker) -> None:
     )  # fmt: skip
     with tarfile.open(next(work.glob("*.tar.gz"))) as archive:
         archive.extractall(work, filter="data")
-    for page in sorted(work.glob("docutils-*/docs/**/*.txt")):
+    for page in sorted(work.glob("docutils-*/docs/**/*.rst")):
         place = out / f"{page.parent.name}-{page.stem}.html"
         writer = "html4" if page.parent.name == "dev" else "html5"
         maker.run(programs / "docutils", f"--writer={writer}", "--halt=5", "-q", page, place)

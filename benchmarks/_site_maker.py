@@ -83,11 +83,11 @@ class Maker:
 
     def python(self, *packages: str, place: str = "venv") -> Path:
         """The programs of an environment that has some packages of PyPI."""
-        place = self.tools / place
-        if not place.is_dir():
-            venv.create(place, with_pip=True)
-        self.run(place / "bin/pip", "install", "--quiet", *packages)
-        return place / "bin"
+        folder = self.tools / place
+        if not folder.is_dir():
+            venv.create(folder, with_pip=True)
+        self.run(folder / "bin/pip", "install", "--quiet", *packages)
+        return folder / "bin"
 
     def npm(self, *packages: str, name: str = "npm") -> Path:
         """The folder of an npm project that has some packages."""

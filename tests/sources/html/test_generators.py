@@ -251,8 +251,8 @@ def test_parts_of_a_name_that_a_style_sheet_parts_are_parted() -> None:
             "It fails with *E* then.",
         ),
         (
-            '<dl><dt id="b"><a class="permalink" href="#b"><code>-b</code></a></dt><dd>Hot.</dd></dl>',
-            "## `-b` {#b}\n\nHot.",
+            '<dl><dt id="b"><a class="permalink" href="#b"><tt>-b</tt></a></dt><dd>A</dd></dl>',
+            "## `-b` {#b}\n\nA",
         ),
     ],
 )
