@@ -232,5 +232,12 @@ def test_only_contents_pages_are_read_for_their_links():
     }
 
 
+def test_what_a_heading_says_is_named_without_its_anchor_and_its_arrow():
+    text = "- \u25ba Tools {#sh_mark_6}\n    - [One](one.html)\n\n"
+    text += "## \u25bc **Lists** {#l}\n\n- [Two](two.html)"
+    trails = [link.trail for link in contents_links("https://h/docs.html", text)]
+    assert trails == [(("Tools", ""),), (("Lists", ""),)]
+
+
 def test_a_sections_size_counts_its_page():
     assert Section((), page="a", items=["b", Section((), page="c", items=["d"])]).size == 4

@@ -27,6 +27,7 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 _LINK = re.compile(r"^[*_]{0,3}\[((?:\\.|[^\[\]\\])+)(?=\]\()")
+_ARROW = re.compile(r"^[\s\u25b2-\u25c5\u2b9c-\u2b9f\u203a\u00bb+]+|[\s\u25b2-\u25c5]+$")
 _NAME = 120
 """Most characters of a heading or item that documents are listed under."""
 _NEVER = 1_000_000
@@ -108,7 +109,7 @@ def _listed(text: str) -> Iterator[tuple[str, Trail]]:
         if line["hashes"]:
             level = len(line["hashes"])
             headings = [(one, name) for one, name in headings if one < level]
-            name = _name(split_anchor(line["heading"])[0])
+            name = _name(line["heading"])
             if level > 1 and 0 < len(name) <= _NAME:
                 headings.append((level, name))
             items = []
@@ -136,7 +137,8 @@ def _targets(text: str) -> Iterator[str]:
 
 
 def _name(text: str) -> str:
-    return plain(inline_text(text.replace("\0", ""), tags=False))
+    """What a heading or item says, without its anchor and the arrow that unfolds it."""
+    return plain(_ARROW.sub("", inline_text(split_anchor(text.replace("\0", ""))[0], tags=False)))
 
 
 class ReadingOrder:

@@ -18,7 +18,9 @@ from kbkit.models import DocumentType, PageRecord, SourceDocument
 from kbkit.models.navigation import Navigation
 from kbkit.recipes import FilesSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
-from kbkit.sources.disk.navigation import NavEntry, nav_entries
+from kbkit.sources.disk.nav_entry import NavEntry
+from kbkit.sources.disk.navigation import nav_entries
+from kbkit.sources.disk.positions import CATEGORIES
 from kbkit.sources.disk.walk import walk
 from kbkit.sources.doctype import detect
 from kbkit.sources.formats import FORMATS, MULTIPLE, UnreadableError, format_of
@@ -85,7 +87,7 @@ class FilesReader:
             SourceError: There is no such file or folder, or the glob matches nothing.
         """
         found, root = files_of(self._spec, context.base)
-        entries = nav_entries(root) if root else {}
+        entries = nav_entries(root, found) if root else {}
         place = context.place or DiskPlace.of(self._spec.path, context.base)
         waiting: deque[_Waiting] = deque()
         with FileParser(min(os.cpu_count() or 1, len(found))) as reader:
@@ -248,6 +250,7 @@ def files_of(spec: FilesSource, base: Path) -> tuple[list[Path], Path | None]:
             for path, inside in walk(full)
             if path.suffix.lower() in FORMATS
             and not path.name.startswith(".")
+            and path.name not in CATEGORIES
             and not matches(inside, spec.exclude)
         ]
         return found, full.resolve()

@@ -1,44 +1,38 @@
-"""What the navigation of a MkDocs project calls its pages, and where it puts them."""
+"""Where the navigation of a project of documentation puts its pages, and what it calls them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import islice, pairwise
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from kbkit.sources.disk.nav_entry import DEEPEST, NavEntry, in_order
+from kbkit.sources.disk.positions import position_entries
+from kbkit.sources.disk.toctrees import toctree_entries
 from kbkit.sources.json_yaml import load_values
 
 _CONFIGS = ("mkdocs.yml", "mkdocs.yaml", "zensical.yml")
+_SUFFIXES = frozenset({".rst", ".md", ".mdx"})
 _LARGEST = 500_000  # bytes of a configuration
-_MOST = 20_000  # pages
-_DEEPEST = 20
 _INDEX = ("index", "readme")
 
 
-@dataclass(frozen=True, slots=True)
-class NavEntry:
-    """A page in the navigation.
-
-    Attributes:
-        title: What it is called there, or ``""``.
-        above: Titles of the sections above it, outermost first, and the file of the page that
-            introduces each.
-        next: File of the page that follows.
-    """
-
-    title: str
-    above: tuple[tuple[str, Path | None], ...] = ()
-    next: Path | None = None
-
-
-def nav_entries(folder: Path) -> dict[Path, NavEntry]:
+def nav_entries(folder: Path, files: Sequence[Path]) -> dict[Path, NavEntry]:
     """The pages that a project's navigation names, by their files.
+
+    Of MkDocs the ``nav``, of Sphinx the tables of contents, of Docusaurus positions and categories.
 
     Args:
         folder: The project's, or its folder of documents.
+        files: Those that are read.
     """
+    if entries := _mkdocs_entries(folder):
+        return entries
+    pages = [path.resolve() for path in files if path.suffix.lower() in _SUFFIXES]
+    return toctree_entries(pages) or position_entries(folder, pages)
+
+
+def _mkdocs_entries(folder: Path) -> dict[Path, NavEntry]:
     for place in (folder, folder.parent):
         for name in _CONFIGS:
             try:
@@ -49,25 +43,14 @@ def nav_entries(folder: Path) -> dict[Path, NavEntry]:
                 continue
             if isinstance(loaded, dict):
                 docs = place / str(loaded.get("docs_dir") or "docs")
-                return _in_order(islice(_entries(loaded.get("nav"), docs, (), 0), _MOST))
+                return in_order(_entries(loaded.get("nav"), docs, (), 0))
     return {}
-
-
-def _in_order(found: Iterator[tuple[Path, NavEntry]]) -> dict[Path, NavEntry]:
-    entries: dict[Path, NavEntry] = {}
-    for path, entry in found:
-        entries.setdefault(path, entry)
-    following = dict(pairwise(entries))
-    return {
-        path: NavEntry(entry.title, entry.above, following.get(path))
-        for path, entry in entries.items()
-    }
 
 
 def _entries(
     nav: Any, docs: Path, above: tuple[tuple[str, Path | None], ...], depth: int
 ) -> Iterator[tuple[Path, NavEntry]]:
-    for item in nav if isinstance(nav, list) and depth < _DEEPEST else ():
+    for item in nav if isinstance(nav, list) and depth < DEEPEST else ():
         named = item.items() if isinstance(item, dict) else [("", item)]
         for title, inside in named:
             if isinstance(inside, str) and "://" not in inside:

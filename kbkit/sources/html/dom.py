@@ -28,12 +28,13 @@ _IN_HEAD = frozenset(
 )
 PREFORMATTED = frozenset({"pre", "listing", "xmp", "plaintext"})
 
+_HEADING = re.compile(r"<(/?)h([1-6])(?=[\s/>])", re.IGNORECASE)
 _CONTROL = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]")
 
 
 def parse(text: str) -> Element | None:
     """Parse a page as leniently as browsers do; ``None`` when nothing can be made of it."""
-    data = _CONTROL.sub("", text).encode("utf-8", "replace")
+    data = _closed_headings(_CONTROL.sub("", text)).encode("utf-8", "replace")
     # not lxml.html: its elements cost a Python call each time one is met
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
@@ -43,6 +44,24 @@ def parse(text: str) -> Element | None:
     if root is not None:
         _close_head(root)
     return root
+
+
+def _closed_headings(text: str) -> str:
+    """A page whose headings end where any heading's end tag stands, as HTML has it.
+
+    libxml2 takes the end tag of another level for none, and all that follows for the heading.
+    """
+    level = ""
+
+    def closed(tag: re.Match[str]) -> str:
+        nonlocal level
+        if not tag[1]:
+            level = tag[2]
+            return tag[0]
+        opened, level = level, ""
+        return f"</h{opened or tag[2]}"
+
+    return _HEADING.sub(closed, text)
 
 
 def to_html(root: Element) -> str:

@@ -43,6 +43,8 @@ def page_title(
         named: What its head calls it, unless other pages are called the same.
         common: Keys of texts that most pages of the site have.
     """
+    # with several, the first is one of its sections, unless the head says otherwise
+    several = len([head for head in region.iter("h1") if normalized_text(head)]) > 1
     section: Element | None = None  # the first heading of the content, if most pages have it
     for place in (region, body):
         for heading in place.iter("h1"):
@@ -54,7 +56,8 @@ def page_title(
                 continue
             # outside of the content, a heading may as well be the name of the site, and behind
             # one that most pages have, that of another section
-            if text in named or (place is region and section is None):
+            first = place is region and section is None and not (named and several)
+            if first or text in named:
                 return heading, _qualified(text, named, common)[:LONGEST]
     if named:
         title = bare_title(_EDITION.sub("", named), common) or named

@@ -10,7 +10,7 @@ import pytest
 from kbkit.errors import SourceError
 from kbkit.export.pages.sections import section_tree
 from kbkit.models import DocumentType
-from kbkit.models.navigation import Crumb, Navigation
+from kbkit.models.navigation import DEPTH, Crumb, Navigation
 from kbkit.recipes import FilesSource, JsonlSource, MirrorSource
 from kbkit.sources import open_reader
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
@@ -189,3 +189,92 @@ def test_a_navigation_that_would_not_end_is_none(tmp_path: Path) -> None:
     lines += [f"a{n}: &a{n} [{', '.join([f'{{x: *a{n - 1}}}'] * 10)}]" for n in range(1, 19)]
     (tmp_path / "mkdocs.yml").write_text("\n".join([*lines, "nav: *a18", "docs_dir: ."]))
     assert events(FilesSource(path="."), tmp_path)["a.md"].document.metadata == {}
+
+
+def placed(folder: Path, path: str) -> dict[str, Navigation]:
+    """What documents of a folder tell of their place, by the ends of their URIs."""
+    found = events(FilesSource(path=path), folder)
+    return {
+        uri.removeprefix(f"{path}/"): Navigation.of(event.document.metadata)
+        for uri, event in found.items()
+    }
+
+
+def test_tables_of_contents_of_a_sphinx_project_say_what_stands_where(tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    (docs / "source/api").mkdir(parents=True)
+    pages = {
+        "index.rst": "Home\n====\n\n.. toctree::\n   :maxdepth: 2\n   :caption: First\n\n"
+        "   intro\n   Deep things <deep>\n   self\n   https://elsewhere.example/\n   gone\n\n"
+        "Words.\n\n.. toctree::\n\n   api/index.rst\n",
+        "intro.rst": "Intro\n=====\n\nWords.\n",
+        "deep.md": "# Deep\n\n```{toctree}\n---\nhidden:\n---\n/deeper\nindex\n```\n",
+        "deeper.rst": "Deeper\n======\n\nWords.\n",
+        "api/index.rst": "API\n===\n\n.. toctree::\n   :glob:\n\n   *\n",
+        "api/b.rst": "B\n=\n\nWords.\n",
+        "api/a.rst": "A\n=\n\nWords.\n",
+        "lost.rst": "Lost\n====\n\n:orphan: yes\n\nWords.\n",
+    }
+    for name, text in pages.items():
+        (docs / "source" / name).write_text(text)
+    told = placed(tmp_path, "docs/source")
+    deep = Crumb("Deep things", "docs/source/deep.md")
+    api = Crumb("index", "docs/source/api/index.rst")
+    assert told == {
+        "index.rst": Navigation((), "docs/source/intro.rst"),
+        "intro.rst": Navigation((Crumb("First"),), deep.uri),
+        "deep.md": Navigation((Crumb("First"),), "docs/source/deeper.rst"),
+        "deeper.rst": Navigation((Crumb("First"), deep), api.uri),
+        "api/index.rst": Navigation((), "docs/source/api/a.rst"),
+        "api/a.rst": Navigation((api,), "docs/source/api/b.rst"),
+        "api/b.rst": Navigation((api,), ""),
+        "lost.rst": Navigation(),
+    }
+    assert placed(tmp_path, "docs")["source/intro.rst"].breadcrumbs == (Crumb("First"),)
+
+
+def test_tables_of_contents_that_name_each_other_end(tmp_path: Path) -> None:
+    for number in range(60):
+        entry = f".. toctree::\n\n   p{(number + 1) % 60}\n   index\n   ../../../etc/passwd\n"
+        (tmp_path / f"p{number}.rst").write_text(f"Page\n====\n\n{entry}")
+    (tmp_path / "index.rst").write_text("Top\n===\n\n.. toctree::\n\n   p0\n   p59\n")
+    told = placed(tmp_path, ".")
+    assert len(told) == 61
+    assert len(told["p59.rst"].breadcrumbs) <= DEPTH
+
+
+def test_positions_and_categories_of_a_docusaurus_project_say_what_stands_where(
+    tmp_path: Path,
+) -> None:
+    docs = tmp_path / "docs"
+    pages = {
+        "intro.md": "---\nsidebar_position: 1\n---\n# Intro\n\nWords.\n",
+        "guides/setup.mdx": "---\nsidebar_position: 2\n---\n# Setup\n\nWords.\n",
+        "guides/about.md": "---\nsidebar_position: 1.5\n---\n# About\n\nWords.\n",
+        "api/index.md": "---\nsidebar_position: 9\n---\n# API\n\nWords.\n",
+        "api/02-second.md": "# Second\n\nsidebar_position: 1\n",
+        "api/10-tenth.md": "# Tenth\n\nWords.\n",
+        "last.md": "# Last\n\nWords.\n",
+    }
+    for name, text in pages.items():
+        (docs / name).parent.mkdir(parents=True, exist_ok=True)
+        (docs / name).write_text(text)
+    (docs / "guides/_category_.json").write_text('{"label": "The guides", "position": 2}')
+    guides, api = Crumb("The guides"), Crumb("api", "docs/api/index.md")
+    assert placed(tmp_path, "docs") == {
+        "intro.md": Navigation((), "docs/guides/about.md"),
+        "guides/about.md": Navigation((guides,), "docs/guides/setup.mdx"),
+        "guides/setup.mdx": Navigation((guides,), "docs/api/index.md"),
+        "api/index.md": Navigation((api,), "docs/api/02-second.md"),
+        "api/02-second.md": Navigation((api,), "docs/api/10-tenth.md"),
+        "api/10-tenth.md": Navigation((api,), "docs/last.md"),
+        "last.md": Navigation((), ""),
+    }
+    (docs / "guides/_category_.json").write_text('{"label": 5, "position": "x"} nonsense')
+    assert placed(tmp_path, "docs")["guides/about.md"].breadcrumbs == (Crumb("guides"),)
+
+
+def test_a_folder_that_says_nothing_of_positions_is_told_by_its_names(tmp_path: Path) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one/a.md").write_text("# A\n\nsidebar_position: 1\n")
+    assert placed(tmp_path, ".") == {"one/a.md": Navigation()}

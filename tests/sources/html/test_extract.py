@@ -55,6 +55,27 @@ def test_the_title_comes_from_the_heading_or_else_from_the_head() -> None:
     assert page.content.startswith("# Install\n\nText of it.")
 
 
+def test_a_page_of_several_first_headings_is_called_as_its_head_says() -> None:
+    body = (
+        "<h1><span>1. </span>Overview</h1><p>Functions that are built in.</p>"
+        "<h1><span>2. </span>Details</h1><p>Of each of them.</p>"
+    )
+    named = "<title>Built-In Functions</title>"
+    page = extract(f"<html><head>{named}</head><body>{body}</body></html>", URL)
+    assert page.title == "Built-In Functions"
+    assert "# 1. Overview" in page.content
+    named = "<title>1. Overview of it - The Handbook</title>"
+    page = extract(f"<html><head>{named}</head><body>{body}</body></html>", URL)
+    assert page.title == "1. Overview"
+    assert extract(f"<html><body>{body}</body></html>", URL).title == "1. Overview"
+
+
+def test_a_heading_ends_at_the_end_tag_of_any_heading() -> None:
+    text = markdown("<h2>Lists</h1><ul><li><a href='a.html'>A</a></ul><h3>More</h3><p>Of it.</p>")
+    assert "## Lists\n\n-   [A](https://docs.example/guide/a.html)\n\n### More\n\nOf it." in text
+    assert markdown("<p>Stray</h4> words.</p>") == "Stray words."
+
+
 CODE = "def f(x):\n\n    if x < 3 and x > 1:\n        return \"&amp;\"   \n\treturn '``` ```` '"
 
 

@@ -1,0 +1,41 @@
+"""Where a file stands in the navigation of the project that it is of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
+from pathlib import Path
+
+DEEPEST = 20
+"""Most sections in each other."""
+_MOST = 20_000  # pages
+
+
+@dataclass(frozen=True, slots=True)
+class NavEntry:
+    """A page in the navigation.
+
+    Attributes:
+        title: What it is called there, or ``""``.
+        above: Titles of the sections above it, outermost first, and the file of the page that
+            introduces each.
+        next: File of the page that follows.
+    """
+
+    title: str
+    above: tuple[tuple[str, Path | None], ...] = ()
+    next: Path | None = None
+
+
+def in_order(found: Iterable[tuple[Path, NavEntry]]) -> dict[Path, NavEntry]:
+    """Entries that know what follows them; a page counts where it stands first.
+
+    Args:
+        found: Files, resolved, and their entries in reading order.
+    """
+    entries: dict[Path, NavEntry] = {}
+    for path, entry in islice(found, _MOST):
+        entries.setdefault(path, entry)
+    following = dict(pairwise(entries))
+    return {path: replace(entry, next=following.get(path)) for path, entry in entries.items()}
