@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.models import (
+    Annotation,
     Chunk,
     Document,
     DocumentState,
     DocumentType,
+    Frame,
     KnowledgeBaseInfo,
     License,
     Rating,
@@ -96,6 +98,36 @@ def chunks_frame(chunks: Iterable[Chunk]) -> pd.DataFrame:
     }  # fmt: skip
     rows = [asdict(chunk) | {"length": chunk.end - chunk.start} for chunk in chunks]
     return typed_frame(rows, types).set_index("id")
+
+
+def annotations_frame(
+    annotated: Iterable[tuple[Chunk, Document, Sequence[Annotation]]],
+) -> pd.DataFrame:
+    """Annotations as a DataFrame, in document order.
+
+    ``start`` and ``end`` are offsets of characters in the chunk; ``domains``, ``entities``,
+    ``problems``, ``resolutions`` and ``contexts`` are tuples of texts.
+    """
+    types = {
+        "chunk_id": "string", "title": "string", "section": "string",
+        "frame": [frame.value for frame in Frame], "confidence": "float64",
+        "normalized_text": "string", "domains": "object", "entities": "object",
+        "problems": "object", "resolutions": "object", "contexts": "object", "start": "Int64",
+        "end": "Int64", "text": "string", "annotator": "string", "uri": "string",
+    }  # fmt: skip
+    rows = [
+        asdict(annotation)
+        | {
+            "chunk_id": chunk.id,
+            "title": document.title,
+            "section": " > ".join(chunk.heading_path),
+            "frame": annotation.frame.value if annotation.frame else None,
+            "uri": document.uri,
+        }
+        for chunk, document, made in annotated
+        for annotation in made
+    ]
+    return typed_frame(rows, types)
 
 
 def ratings_frame(ratings: Iterable[Rating]) -> pd.DataFrame:

@@ -47,11 +47,7 @@ def main(address: str) -> None:
 
 
 def _waiting(workspace: Workspace, failed: set[str]) -> list[KnowledgeBaseInfo]:
-    return [
-        info
-        for info in workspace.list()
-        if (info.cards_waiting or info.chunks_waiting) and info.id not in failed
-    ]
+    return [info for info in workspace.list() if info.waiting and info.id not in failed]
 
 
 def _improve(workspace: Workspace, info: KnowledgeBaseInfo) -> bool:

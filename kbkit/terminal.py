@@ -147,12 +147,12 @@ def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
 
 
 def say_improvement(left: Improvement, name: str) -> None:
-    """Tell the person what models have still to embed, and what is done about it."""
+    """Tell the person what has still to be made, and what is done about it."""
     if left.running:
-        say(f"in the background: a model embeds {left}; search is best when it has "
+        say(f"in the background: {left}; search is best when they are done "
             f"(`kbkit improve {name}` waits for it)")  # fmt: skip
     else:
-        say(f"static vectors serve {left}; `kbkit improve {name}` has a model embed them")
+        say(f"left to do: {left}; `kbkit improve {name}` does it")
 
 
 def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:

@@ -19,7 +19,9 @@ from kbkit.errors import (
 )
 from kbkit.frames import rows_html, workspace_frame
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
+from kbkit.knowledge_base.subjects import about, list_subjects
 from kbkit.models import (
+    About,
     Answer,
     Compaction,
     Context,
@@ -28,6 +30,8 @@ from kbkit.models import (
     Hits,
     KnowledgeBaseInfo,
     Mode,
+    Subject,
+    SubjectKind,
 )
 from kbkit.recipes import (
     AnyEmbedding,
@@ -372,6 +376,44 @@ class Workspace:
             return Findings(hits.hits, hits.notes)
 
         return build(query, find, {}, wanted, most)
+
+    def subjects(
+        self,
+        *,
+        kind: str | SubjectKind | None = None,
+        like: str = "",
+        kbs: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> builtins.list[Subject]:
+        """Subjects that chunks speak of, those that most speak of first.
+
+        Args:
+            kind: Only ``domain``, ``entity``, ``problem``, ``resolution`` or ``context``.
+            like: Only those with this text in a name.
+            kbs: Only of these knowledge bases, at least one; by default of all.
+            limit: Most subjects; by default all.
+
+        Raises:
+            ConfigError: The kind is unknown, the limit is wrong, or ``kbs`` names none.
+            NotFoundError: A name of a knowledge base is not there.
+        """
+        handles = [handle_of(self[name]) for name in self._named(kbs)]
+        return list_subjects(self._stores, handles, kind=kind, like=like, limit=limit)
+
+    def about(self, query: str, *, kbs: Sequence[str] | None = None, limit: int = 20) -> About:
+        """What speaks of a subject: chunks, documents, and entities beside it.
+
+        Args:
+            query: A name of a subject (``connection pool``), in any of its forms.
+            kbs: Only in these knowledge bases, at least one; by default in all.
+            limit: Most of each.
+
+        Raises:
+            ConfigError: The query is empty, the limit is wrong, or ``kbs`` names none.
+            NotFoundError: Nothing is called so; the message says what is called nearly so.
+        """
+        handles = [handle_of(self[name]) for name in self._named(kbs)]
+        return about(self._stores, handles, query, limit=limit)
 
     def as_retriever(
         self,

@@ -166,7 +166,8 @@ def test_nothing_is_started_where_it_is_switched_off(open_in, tmp_path):
 
 def test_chunks_of_a_model_are_searched_at_once_too(open_in, tmp_path, monkeypatch):
     monkeypatch.setattr(OnnxEmbedder, "batch_size", 20)
-    kb = open_in("off").create("drinks", spec=KnowledgeBaseSpec(embedding=MINILM))
+    spec = KnowledgeBaseSpec(embedding=MINILM, annotation="none")
+    kb = open_in("off").create("drinks", spec=spec)
     left = kb.ingest(lines(tmp_path / "a.jsonl", MANY)).improvement
     assert left.chunks == kb.info().chunks == kb.info().chunks_waiting > MANY
     assert kb.info().embedder.startswith("static:")
@@ -247,13 +248,13 @@ def test_the_command_line_says_what_is_left(tmp_path, monkeypatch, capsys):
         return capsys.readouterr()
 
     said = run("new", "drinks", "--jsonl", path).err
-    assert "static vectors serve 53 cards, about " in said
+    assert "left to do: 53 cards, about " in said
     assert "`kbkit improve drinks`" in said
     assert "53 cards" in run("show", "drinks").out
     said = run("improve", "drinks", "--estimate", "--embedding", "minilm").err
     assert "53 cards and " in said
     assert "MB" in said
-    assert run("improve", "drinks").err == "left for a model to embed: nothing\n"
+    assert run("improve", "drinks").err == "left to do: nothing\n"
     assert "waiting" not in run("show", "drinks").out
     assert json.loads(run("improve", "drinks", "--json").out)["cards"] == 0
 

@@ -12,16 +12,16 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
 from ahocorasick_rs import AhoCorasick, MatchKind
 
 from kbkit.annotation.base import Mention
-from kbkit.annotation.keys import is_identifier, singular, subject_key
 from kbkit.models import EntityType, SubjectKind
 from kbkit.text.stopwords import stop_words
+from kbkit.text.subject_keys import is_identifier, singular, subject_key
 
 LONGEST_NAME = 120
 """Characters of a name that is looked for."""
@@ -162,6 +162,25 @@ class NameGazetteer:
         Where two gazetteers differ in these, texts that hold them may have other names.
         """
         return {fold: tuple(rule.name for rule in rules) for fold, rules in self._rules.items()}
+
+    def changes_since(self, before: Mapping[str, tuple[str, ...]]) -> Callable[[str], bool] | None:
+        """What tells whether a text may have other names than it had by other surfaces.
+
+        Args:
+            before: `surfaces` of a gazetteer.
+
+        Returns:
+            ``None`` where nothing changed.
+        """
+        now = self.surfaces
+        changed = [fold for fold, names in now.items() if before.get(fold) != names]
+        changed += [fold for fold in before if fold not in now]
+        if not changed:
+            return None
+        automaton = AhoCorasick(changed)
+        return lambda text: bool(
+            automaton.find_matches_as_indexes(_mark(_without_skipped(text)[0]))
+        )
 
     def find(self, text: str) -> list[Mention]:
         """The names in a text, the longest where several begin alike; none overlap another.

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kbkit.annotation.keys import subject_key
 from kbkit.annotation.name_types import looks_like_code, type_of, type_of_kind_word, type_of_word
 from kbkit.annotation.terms import GENERIC, is_phrase, is_term
 from kbkit.markdown.blocks import Block, Kind, text_anchor
@@ -20,6 +19,7 @@ from kbkit.markdown.plain_text import inline_text
 from kbkit.markdown.structure import heading_text, outline, split_anchor
 from kbkit.models import Document, EntityType, Name, SubjectKind
 from kbkit.text.stopwords import stop_words
+from kbkit.text.subject_keys import subject_key
 
 REVISION = 1
 """Counts changes of these rules: names of documents are read again."""

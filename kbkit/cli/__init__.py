@@ -11,7 +11,17 @@ import sys
 from io import TextIOWrapper
 from typing import NoReturn
 
-from kbkit.cli import config, kept_sources, manage, models, publish, query, recipes, trash
+from kbkit.cli import (
+    config,
+    kept_sources,
+    manage,
+    models,
+    publish,
+    query,
+    recipes,
+    subjects,
+    trash,
+)
 from kbkit.cli.app import EXIT_BELOW_FLOOR, EXIT_ERROR, EXIT_NOTHING_READ, app, name_values
 from kbkit.errors import KbkitError
 from kbkit.terminal import complain, to_options
@@ -29,6 +39,7 @@ __all__ = [
     "publish",
     "query",
     "recipes",
+    "subjects",
     "trash",
 ]  # modules bring the commands
 

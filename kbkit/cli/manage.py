@@ -183,7 +183,7 @@ def improve(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Have models embed the cards, and the chunks where chosen, that static vectors serve."""
+    """Make what comes behind an ingest: annotations, and vectors of models for cards and chunks."""
     going_on = resumable(f"kbkit improve {name}")
     with open_workspace(context) as workspace, going_on, progress() as on_progress:
         left = workspace[name].improve(
@@ -197,7 +197,7 @@ def improve(
     elif left and not estimate:
         say_improvement(left, name)
     else:
-        say(f"left for a model to embed: {left}")
+        say(f"left to do: {left}")
 
 
 @app.command()

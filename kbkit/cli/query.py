@@ -78,6 +78,13 @@ def search(
     page: Annotated[
         list[int] | None, typer.Option(min=1, help="Only on this page of a source (PDF).")
     ] = None,
+    frame: Annotated[
+        list[str] | None, typer.Option(help="Only statements of this kind (procedure, ...).")
+    ] = None,
+    subject: Annotated[
+        list[str] | None, typer.Option(help="Only what speaks of this subject.")
+    ] = None,
+    entity: Annotated[list[str] | None, typer.Option(help="Only what names this entity.")] = None,
     queries: Annotated[
         Path | None, typer.Option(help="File with one query a line; needs --jsonl.")
     ] = None,
@@ -96,7 +103,7 @@ def search(
     filters = Filters.of({
         "document_type": document_type, "tags": tag, "source": source, "path": path,
         "after": after, "before": before, "min_rating": min_rating, "state": state,
-        "heading": heading, "page": page,
+        "heading": heading, "page": page, "frame": frame, "subject": subject, "entity": entity,
     })  # fmt: skip
     kbs = kb or None
     with open_workspace(context) as workspace:

@@ -1,4 +1,4 @@
-"""Models embed what static vectors serve meanwhile: cards, and chunks where a recipe says so."""
+"""What is made behind an ingest: vectors of models, for cards and chunks, and annotations."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from kbkit.embedding.base import Embedder
-from kbkit.errors import ConfigError, ConflictError, EmbedderError
+from kbkit.errors import ConfigError, ConflictError, EmbedderError, LanguageModelError
 from kbkit.ingest.card_vectors import CardsLeft
 from kbkit.ingest.chunking import embedded_text
 from kbkit.ingest.document_writer import Destination
 from kbkit.ingest.pipeline import Stop
 from kbkit.ingest.reembed import reembed
+from kbkit.knowledge_base.annotations import maker_of
 from kbkit.models import Improvement, IngestReport, Progress
 from kbkit.processes import start_module
 from kbkit.progress import OnProgress, progress_bar
-from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec
+from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, LlmAnnotation
 from kbkit.stores.catalog import cards, knowledge_bases, pending_vectors, reading
 
 if TYPE_CHECKING:
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 PROCESS = "improver"
 """Name of the lock that the process in the background holds."""
+_AT_ONCE, _SMALL = 500, 5_000
+"""Chunks that are annotated at once, in some tenths of a second, and how many there may be in all:
+new names are looked for in each."""
+_STAGES = {"cards": "cards", "annotations": "annotations", "chunks": "embed"}
+"""What may be left, and what its stage is called, in the order in which it is done."""
 _SAMPLE = 16
 """Texts whose time tells what the others will take."""
 _POLL = 0.2
@@ -43,9 +49,9 @@ class Improving:
     @property
     def left(self) -> Improvement:
         """What is left."""
-        info, locks = self._handle.info(), self._stores.locks
+        locks = self._stores.locks
         running = locks.is_held(self._lock) or locks.is_held(PROCESS)
-        return Improvement(info.cards_waiting, info.chunks_waiting, running=running)
+        return replace(self._handle.info().waiting, running=running)
 
     def after_ingest(
         self,
@@ -68,9 +74,13 @@ class Improving:
         """
         found = self._handle.cards.make(wait=False, renew=renew, on_progress=on_progress, stop=stop)
         self._handle.embed_questions()
-        if not found.cards and not self._handle.row().waits:
-            return None
         left = replace(self.left, seconds=found.seconds)
+        if left.annotations <= _AT_ONCE and self._handle.info().chunks <= _SMALL:
+            with suppress(ConfigError, LanguageModelError):  # `improve` says it
+                self._annotate(on_progress, stop)
+            left = replace(left, annotations=self.left.annotations)
+        if not left:
+            return None
         mode = self._handle.resources.settings.improve
         if wait or mode == "wait" or self._stores.address is None:
             left = self.improve(on_progress=on_progress, stop=stop)
@@ -188,7 +198,16 @@ class Improving:
         while left.cards and not stop():  # documents may come meanwhile
             left = self._handle.cards.make(on_progress=on_progress, stop=stop)
         self._handle.embed_questions()
+        self._annotate(on_progress, stop)
         self._embed_chunks(on_progress, stop)
+
+    def _annotate(self, on_progress: OnProgress | None, stop: Stop) -> None:
+        """Annotate chunks, but by a language model only as many as the recipe lets it by itself."""
+        spec = self._handle.spec.annotation
+        maker = maker_of(self._handle)
+        if maker is None or (isinstance(spec, LlmAnnotation) and maker.left() > spec.limit):
+            return
+        maker.make(on_progress=on_progress, stop=stop)
 
     def _embed_chunks(self, on_progress: OnProgress | None, stop: Stop) -> None:
         if not stop() and not self.reembed(self._handle.spec, on_progress, stop).interrupted:
@@ -200,9 +219,9 @@ class Improving:
         first = left = self.left
         while left and not stop() and self._stores.locks.is_held(self._lock):
             if on_progress is not None:
-                stage = "cards" if left.cards else "embed"
-                total = getattr(first, "cards" if left.cards else "chunks")
-                done = total - getattr(left, "cards" if left.cards else "chunks")
+                what = next(kind for kind in _STAGES if getattr(left, kind))
+                stage, total = _STAGES[what], getattr(first, what)
+                done = total - getattr(left, what)
                 on_progress(Progress(stage, max(0, done), total, "in the background"))
             time.sleep(_POLL)
             left = self.left

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kbkit.arguments import explained
 from kbkit.errors import ConfigError
 from kbkit.ingest.pipeline import Stop
+from kbkit.knowledge_base.annotations import Annotations
 from kbkit.knowledge_base.chunks import Chunks
 from kbkit.knowledge_base.documents import Documents
 from kbkit.knowledge_base.feedback import Feedback
@@ -62,6 +63,7 @@ class KnowledgeBase(Searches):
         self._ingestion = Ingestion(self._handle)
         self.documents = Documents(self._handle, self._ingestion)
         self.chunks = Chunks(self._handle)
+        self.annotations = Annotations(self._handle)
         self.ratings = Ratings(self._handle)
         self.sources = Sources(self._handle, self._ingestion)
         self.feedback = Feedback(self._handle, self.ratings, self._ingestion)
@@ -204,12 +206,13 @@ class KnowledgeBase(Searches):
         on_progress: OnProgress | None = None,
         stop: Stop = lambda: False,
     ) -> Improvement:
-        """Have models embed what static vectors serve meanwhile: cards, and chunks where chosen.
+        """Make what comes behind an ingest: annotations, and vectors of models.
 
         An ingest begins this by itself, in a process of its own, if the setting `KBKIT_IMPROVE`
-        does not say otherwise; this waits for it, or does it. Searches go on all the while, and
-        change once for cards and once for chunks, when all of them are embedded. What was embedded
-        is kept by its content, whatever stops the work.
+        does not say otherwise; this waits for it, or does it. Models embed cards, and chunks where
+        chosen, which static vectors serve meanwhile. Searches go on all the while, and change once
+        for cards and once for chunks, when all of them are embedded. What was embedded is kept by
+        its content, whatever stops the work.
 
         Args:
             embedding: What is to embed the chunks from now on, as a recipe has it, or the name of a
@@ -226,6 +229,7 @@ class KnowledgeBase(Searches):
         Raises:
             ConfigError: There is no such preset.
             EmbedderError: An embedder cannot be opened, or failed; what was embedded is kept.
+            LanguageModelError: The recipe has a language model annotate, which failed.
             NotFoundError: The knowledge base was deleted.
         """
         chosen = parse_embedding(embedding) if isinstance(embedding, str) else embedding

@@ -1,6 +1,16 @@
 """Value objects that travel between the layers. Frozen, typed, free of third-party types."""
 
-from kbkit.models.annotations import Annotation, EntityType, Frame, Name, Subject, SubjectKind
+from kbkit.models.annotations import (
+    About,
+    Annotation,
+    EntityType,
+    Frame,
+    Name,
+    SpeakingChunk,
+    SpeakingDocument,
+    Subject,
+    SubjectKind,
+)
 from kbkit.models.answers import Answer
 from kbkit.models.context import Citation, Context, ContextPiece
 from kbkit.models.documents import (
@@ -38,6 +48,7 @@ from kbkit.models.targets import Target, TargetKind
 from kbkit.models.values import Value, schema, to_json
 
 __all__ = [
+    "About",
     "Annotation",
     "Answer",
     "Chunk",
@@ -79,6 +90,8 @@ __all__ = [
     "ScoreParts",
     "SourceDocument",
     "SourceInfo",
+    "SpeakingChunk",
+    "SpeakingDocument",
     "Step",
     "Subject",
     "SubjectKind",

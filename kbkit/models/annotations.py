@@ -142,3 +142,72 @@ class Name(Value):
     defines: bool = False
     anchor: str = ""
     confirmed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakingChunk(Value):
+    """A chunk that speaks of a subject.
+
+    Attributes:
+        kb: Name of its knowledge base.
+        chunk_id: Its id.
+        title: Of its document.
+        section: The headings above it, on one line.
+        uri: Of its document.
+        anchor: Where it begins there, if that has an anchor.
+        statement: What it says, normalised.
+        frame: What kind of statement that is, if that can be told.
+        weight: How much it is about the subject, 0 to 1: 1 where a heading names it.
+    """
+
+    kb: str
+    chunk_id: str
+    title: str
+    section: str
+    uri: str
+    anchor: str
+    statement: str
+    frame: Frame | None
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakingDocument(Value):
+    """A document that speaks of a subject.
+
+    Attributes:
+        kb: Name of its knowledge base.
+        id: Its id.
+        title: Its title.
+        uri: Its URI.
+        description: What it is, in a line.
+        chunks: How many of its chunks speak of the subject.
+        defines: Whether it says what the subject is.
+    """
+
+    kb: str
+    id: str
+    title: str
+    uri: str
+    description: str
+    chunks: int
+    defines: bool
+
+
+@dataclass(frozen=True, slots=True)
+class About(Value):
+    """What speaks of a subject.
+
+    Attributes:
+        query: What was asked for.
+        subjects: The subjects that are called so.
+        chunks: Chunks that speak of one of them, those that are most about it first.
+        documents: Their documents, those that define it first.
+        entities: Entities that the same chunks name oftener than others do.
+    """
+
+    query: str
+    subjects: tuple[Subject, ...]
+    chunks: tuple[SpeakingChunk, ...]
+    documents: tuple[SpeakingDocument, ...]
+    entities: tuple[Subject, ...]

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeVar
 
 from kbkit.errors import ConfigError
 from kbkit.globs import compile_glob
+from kbkit.models.annotations import Frame
 from kbkit.models.documents import DocumentState, DocumentType
 
 _E = TypeVar("_E", bound=StrEnum)
@@ -32,6 +33,9 @@ class Filters:
         heading: What stands in a heading above the chunk, in capitals or not; the title of the
             document is none.
         page: One of these pages of its source (of a PDF, say), counted from 1; empty for any.
+        frame: Makes a statement of one of these kinds; empty for any.
+        subject: Speaks of all of these subjects, of whatever kind, by any of their names.
+        entity: Names all of these entities, by any of their names.
     """
 
     document_type: tuple[DocumentType, ...] = ()
@@ -44,6 +48,9 @@ class Filters:
     state: tuple[DocumentState, ...] = ()
     heading: str = ""
     page: tuple[int, ...] = ()
+    frame: tuple[Frame, ...] = ()
+    subject: tuple[str, ...] = ()
+    entity: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self != Filters()
@@ -154,4 +161,7 @@ _READ: dict[str, Callable[[str, Any], Any]] = {
     "state": lambda name, value: _members(DocumentState, name, value),
     "heading": _text,
     "page": _pages,
+    "frame": lambda name, value: _members(Frame, name, value),
+    "subject": _texts,
+    "entity": _texts,
 }

@@ -21,6 +21,7 @@ class Improvement(Value):
     Attributes:
         cards: Documents whose card its model has not embedded.
         chunks: Chunks that the model which the recipe names has not embedded.
+        annotations: Chunks that have not been annotated.
         seconds: What that takes, about, by how long a few took; 0 where none were embedded.
         megabytes: What the vectors weigh as searches hold them; 0 where that was not asked for.
         running: Whether a process works at it.
@@ -31,14 +32,17 @@ class Improvement(Value):
     seconds: float = 0.0
     megabytes: float = 0.0
     running: bool = False
+    annotations: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.cards or self.chunks)
+        return bool(self.cards or self.chunks or self.annotations)
 
     def __str__(self) -> str:
         """As a person reads it: ``470 cards and 14,400 chunks, about 15 minutes, 22 MB``."""
         counts = ((self.cards, "card"), (self.chunks, "chunk"))
         named = [f"{n:,} {name}{'s' if n > 1 else ''}" for n, name in counts if n]
+        if self.annotations:
+            named.append(f"annotations of {self.annotations:,} chunk{'s' * (self.annotations > 1)}")
         parts = [" and ".join(named) or "nothing"]
         if self.seconds:
             minutes = self.seconds / 60
@@ -102,6 +106,7 @@ class KnowledgeBaseInfo(Value):
         cards_waiting: Documents whose card its model has not embedded yet.
         chunks_waiting: Chunks that the model which the recipe names has not embedded yet, while
             static vectors serve all.
+        annotations_waiting: Chunks that have not been annotated, though its recipe wants it.
     """
 
     id: str
@@ -121,11 +126,14 @@ class KnowledgeBaseInfo(Value):
     cards_waiting: int = 0
     chunks_waiting: int = 0
     card_embedder: str = ""
+    annotations_waiting: int = 0
 
     @property
     def waiting(self) -> Improvement:
-        """What models have still to embed."""
-        return Improvement(self.cards_waiting, self.chunks_waiting)
+        """What has still to be embedded by models, and to be annotated."""
+        return Improvement(
+            self.cards_waiting, self.chunks_waiting, annotations=self.annotations_waiting
+        )
 
     def lines(self) -> list[tuple[str, str]]:
         """The figures as labels and values for a person."""

@@ -7,15 +7,19 @@ import pytest
 import kbkit
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Annotation, EntityType, Frame, Name, SubjectKind
+from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.stores.catalog import chunk_annotations, corpus, names, subjects
 from kbkit.stores.catalog.subjects import SubjectName
 
 POOL = "# Pool\n\nThe pool must be closed.\n"
 
 
+BARE = KnowledgeBaseSpec(annotation="none")
+
+
 @pytest.fixture
 def kb(workspace):
-    made = workspace.create("notes")
+    made = workspace.create("notes", spec=BARE)
     made.add("Pool", POOL, source="pool")
     made.add("Socket", "# Socket\n\nA socket is opened by the pool.\n", source="socket")
     return made
@@ -95,7 +99,7 @@ def test_a_document_that_changes_or_goes_takes_names_and_annotations_along(kb, d
         with database.read() as transaction:
             left = chunk_annotations.of(transaction, [seq]).get(seq, ())
             assert "test:1" not in [each.annotator for each in left]
-            assert names.definitions(transaction, kb.id).get("Thing", []) == []
+            assert names.defining(transaction, kb.id, ["thing"]) == set()
 
 
 def test_names_are_counted_over_documents(kb, database):
@@ -115,7 +119,7 @@ def test_names_are_counted_over_documents(kb, database):
         found = {each.name: each for each in names.given(transaction, kb.id)}
         assert found["Pool"] == ("Pool", EntityType.TERM, True, 2, 1)
         assert found["Big"].documents == 1
-        assert names.definitions(transaction, kb.id) == {"Pool": [(pool.id, "pool")]}
+        assert names.defining(transaction, kb.id, ["pool", "Big"]) == {pool.id}
         assert names.unread(transaction, kb.id, 99, 10) == []
         assert names.count_unread(transaction, kb.id, 99) == 0
         assert len(names.unread(transaction, kb.id, 100, 10)) == 2
@@ -132,18 +136,18 @@ def test_a_document_that_changed_meanwhile_is_read_again(kb, database):
         assert "Old" not in {each.name for each in names.given(transaction, kb.id)}
 
 
-def test_which_names_were_searched_for_is_known(kb, database):
-    known = {"Pool", "C++", "größe", "עברית", "\ud800"}
+def test_what_chunks_were_searched_for_is_known(kb, database):
+    known = {"pool": ("Pool", "pool"), "c++": ("C++",), "עברית": ("עברית",), "\ud800": ("x",)}
     with database.write() as transaction:
         names.note_annotated(transaction, kb.id, known)
         names.note_annotated(transaction, kb.id, known)
     with database.read() as transaction:
         assert names.annotated_with(transaction, kb.id) == known
-        assert names.annotated_with(transaction, "other") == frozenset()
+        assert names.annotated_with(transaction, "other") == {}
 
 
 def test_subjects_are_shared_and_counted(workspace, kb, database):
-    other = workspace.create("other")
+    other = workspace.create("other", spec=BARE)
     other.add("Pool", POOL, source="pool")
     said = Annotation("", "", entities=("Pool",), domains=("Pool",), annotator="test:1")
     annotate(database, kb, "pool", said, said)

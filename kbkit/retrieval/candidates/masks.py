@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from kbkit.models import Filters
+from kbkit.models import Filters, SubjectKind
 from kbkit.retrieval.candidates.base import Mask
-from kbkit.stores.catalog import corpus
+from kbkit.stores.catalog import chunk_annotations, corpus, subjects
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.ratings import Totals
+from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 from kbkit.stores.snapshots.snapshot import Snapshot
+from kbkit.text.subject_keys import subject_key
 
 
 def filter_mask(
@@ -64,4 +66,19 @@ def _chunk_mask(
     if filters.page:
         seqs = corpus.seqs_on_pages(transaction, row.id, filters.page)
         mask = mask & np.isin(chunks.seqs, np.array(seqs, np.int64))
+    for annotated in _annotated(transaction, row, filters):
+        mask = mask & np.isin(chunks.seqs, np.array(annotated, np.int64))
     return mask
+
+
+def _annotated(
+    transaction: Transaction, row: KnowledgeBaseRow, filters: Filters
+) -> Iterator[Sequence[int]]:
+    """``seq`` of the chunks that each condition lets through which is of annotations."""
+    if filters.frame:
+        yield chunk_annotations.seqs_with_frame(transaction, row.id, filters.frame)
+    kinds = [(name, tuple(SubjectKind)) for name in filters.subject]
+    kinds += [(name, (SubjectKind.ENTITY,)) for name in filters.entity]
+    for name, among in kinds:
+        ids = [SubjectName(kind, subject_key(kind, name), name).id for kind in among]
+        yield subjects.chunk_seqs(transaction, ids, kb_id=row.id)

@@ -135,6 +135,12 @@ def iter_all(
                 yield *found[seq], made[seq]
 
 
+def count(transaction: Transaction, kb_id: str) -> int:
+    """How many annotations the chunks of a knowledge base have."""
+    query = sa.select(sa.func.count()).select_from(_rows).where(_rows.c.kb_id == kb_id)
+    return int(transaction.execute(query).scalar_one())
+
+
 def frame_counts(transaction: Transaction, kb_id: str) -> dict[Frame, int]:
     """How many annotations of each frame there are, the most frequent first."""
     query = (

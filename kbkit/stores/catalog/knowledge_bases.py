@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import DocumentState, KnowledgeBaseInfo
+from kbkit.stores.catalog import knowledge_schema
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import (
     card_vectors,
@@ -277,12 +278,22 @@ def _figures(transaction: Transaction, rows: Sequence[KnowledgeBaseRow]) -> list
             pending=pending.get(row.id, 0),
             card_embedder=row.card_embedder,
             chunks_waiting=_chunks_waiting(transaction, row, chunk_counts.get(row.id, 0)),
+            annotations_waiting=_annotations_waiting(transaction, row, chunk_counts.get(row.id, 0)),
             cards_waiting=max(
                 0, sum(types[row.id].values()) - embedded_cards[row.id] if row.card_model else 0
             ),
         )
         for row in rows
     ]
+
+
+def _annotations_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:
+    """Chunks without any annotation, where the knowledge base wants them."""
+    if row.config.get("annotation", {}).get("type") == "none":
+        return 0
+    columns = knowledge_schema.annotations.c
+    query = sa.select(sa.func.count(sa.distinct(columns.chunk_seq)))
+    return count - int(transaction.execute(query.where(columns.kb_id == row.id)).scalar_one())
 
 
 def _chunks_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:

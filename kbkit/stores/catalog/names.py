@@ -14,7 +14,8 @@ from kbkit.stores.catalog.knowledge_schema import document_names, gazetteers, na
 from kbkit.stores.catalog.reading import DOCUMENT_COLUMNS, document_of
 from kbkit.stores.catalog.schema import documents
 
-_SEPARATOR = "\0"
+_ROWS, _FIELDS = "\x1e", "\x1f"
+"""Part surfaces and names, which hold no control characters."""
 
 
 class GivenName(NamedTuple):
@@ -135,31 +136,32 @@ def given(transaction: Transaction, kb_id: str) -> list[GivenName]:
     ]
 
 
-def definitions(transaction: Transaction, kb_id: str) -> Mapping[str, list[tuple[str, str]]]:
-    """Documents that say what a name is, with the anchor where they do, by name."""
+def defining(transaction: Transaction, kb_id: str, names: Collection[str]) -> set[str]:
+    """Ids of the documents that say what one of some names is, in capitals or not."""
     table = document_names.c
+    wanted = [name.lower() for name in names]
     rows = transaction.execute(
-        sa.select(table.name, table.document_id, table.anchor)
-        .where(table.kb_id == kb_id, table.defines)
-        .order_by(table.name, table.document_id)
+        sa.select(table.document_id).where(
+            table.kb_id == kb_id, table.defines, sa.func.lower(table.name).in_(wanted)
+        )
     )
-    found: dict[str, list[tuple[str, str]]] = {}
-    for name, document_id, anchor in rows:
-        found.setdefault(name, []).append((document_id, anchor))
-    return found
+    return set(rows.scalars())
 
 
-def annotated_with(transaction: Transaction, kb_id: str) -> frozenset[str]:
-    """The names that the chunks of a knowledge base were last searched for."""
+def annotated_with(transaction: Transaction, kb_id: str) -> dict[str, tuple[str, ...]]:
+    """What the chunks of a knowledge base were last searched for: names by how they are written."""
     query = sa.select(gazetteers.c.names).where(gazetteers.c.kb_id == kb_id)
     packed = transaction.execute(query).scalar()
     text = zlib.decompress(packed).decode("utf-8", "surrogatepass") if packed else ""
-    return frozenset(text.split(_SEPARATOR) if text else ())
+    rows = (row.split(_FIELDS) for row in text.split(_ROWS) if row)
+    return {written: tuple(meant) for written, *meant in rows}
 
 
-def note_annotated(transaction: Transaction, kb_id: str, known: Iterable[str]) -> None:
-    """Note which names the chunks of a knowledge base have been searched for."""
-    text = _SEPARATOR.join(sorted(known))
+def note_annotated(
+    transaction: Transaction, kb_id: str, surfaces: Mapping[str, Sequence[str]]
+) -> None:
+    """Note what the chunks of a knowledge base have been searched for."""
+    text = _ROWS.join(_FIELDS.join((written, *meant)) for written, meant in surfaces.items())
     packed = zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
     transaction.execute(gazetteers.delete().where(gazetteers.c.kb_id == kb_id))
     transaction.execute(gazetteers.insert().values(kb_id=kb_id, names=packed))

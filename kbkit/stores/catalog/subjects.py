@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -125,6 +126,43 @@ def listed(
     return [_subject(row, names.get(row.id, ())) for row in rows]
 
 
+def beside(
+    transaction: Transaction, seqs: Collection[int], *, without: Collection[str], limit: int
+) -> list[str]:
+    """Ids of entities that some chunks name oftener than others do, the most telling first.
+
+    By ``n / sqrt(N)``, where so many of the chunks name an entity, and so many of all: what all
+    chunks name tells nothing.
+
+    Args:
+        transaction: Reads.
+        seqs: Of the chunks.
+        without: Subjects to leave out.
+        limit: Most entities.
+    """
+    table = annotation_subjects.c
+    here: Counter[str] = Counter()
+    for part in in_parts(list(seqs)):
+        query = (
+            sa.select(table.subject_id, sa.func.count(sa.distinct(table.chunk_seq)))
+            .join(subjects, subjects.c.id == table.subject_id)
+            .where(table.chunk_seq.in_(part), subjects.c.kind == SubjectKind.ENTITY.value)
+            .group_by(table.subject_id)
+        )
+        here.update({row[0]: row[1] for row in transaction.execute(query)})
+    for known in without:
+        here.pop(known, None)
+    often = [known for known, _ in here.most_common(20 * limit)]
+    query = (
+        sa.select(table.subject_id, sa.func.count(sa.distinct(table.chunk_seq)))
+        .where(transaction.is_in(table.subject_id, often))
+        .group_by(table.subject_id)
+    )
+    everywhere = {row[0]: row[1] for row in transaction.execute(query)}
+    scores = {known: here[known] / everywhere[known] ** 0.5 for known in often}
+    return sorted(scores, key=lambda known: (-scores[known], known))[:limit]
+
+
 def aliases(transaction: Transaction, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Other names of subjects, by the subject's id."""
     found: dict[str, list[str]] = {}
@@ -133,6 +171,12 @@ def aliases(transaction: Transaction, ids: Sequence[str]) -> dict[str, tuple[str
         for row in transaction.execute(query.order_by(subjects.c.name)):
             found.setdefault(row.alias_of, []).append(row.name)
     return {known: tuple(names) for known, names in found.items()}
+
+
+def existing(transaction: Transaction, ids: Collection[str]) -> set[str]:
+    """Those of some subjects that are there."""
+    query = sa.select(subjects.c.id).where(transaction.is_in(subjects.c.id, ids))
+    return set(transaction.execute(query).scalars())
 
 
 def ids_of(transaction: Transaction, ids: Collection[str]) -> set[str]:

@@ -1,0 +1,142 @@
+"""Annotates the chunks of a knowledge base behind an ingest, as far as something changed.
+
+Which names stand in a chunk depends on all documents: a name that a new one defines may stand in
+old ones. So chunks are annotated that have no annotation by the annotator, and those in which a
+name stands that came or went since the last time. What is stored is what annotating all of them
+anew would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from kbkit.annotation.base import Annotator, Passage
+from kbkit.annotation.gazetteer import GivenName, NameGazetteer
+from kbkit.annotation.names import REVISION, names_of
+from kbkit.models import Annotation, Progress
+from kbkit.progress import OnProgress
+from kbkit.recipes import NameSpec
+from kbkit.stores.catalog import chunk_annotations, knowledge_bases, names, reading, subjects
+from kbkit.stores.catalog.database import Database
+from kbkit.text.subject_keys import subject_key
+
+_DOCUMENTS = 64
+_CHUNKS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationMaker:
+    """Makes the annotations of one knowledge base.
+
+    Attributes:
+        database: The catalog.
+        kb_id: The knowledge base.
+        annotator: What annotates.
+        curated: Names that its recipe gives.
+    """
+
+    database: Database
+    kb_id: str
+    annotator: Annotator
+    curated: Sequence[NameSpec] = ()
+
+    def left(self) -> int:
+        """How many chunks have no annotation by the annotator."""
+        with self.database.read() as transaction:
+            return chunk_annotations.count_lacking(
+                transaction, self.kb_id, self.annotator.fingerprint
+            )
+
+    def make(
+        self,
+        *,
+        on_progress: OnProgress | None = None,
+        stop: Callable[[], bool] = lambda: False,
+    ) -> int:
+        """Annotate what has to be. It goes on where it was stopped or killed.
+
+        Args:
+            on_progress: Called after some chunks.
+            stop: Asked often; true ends the work cleanly.
+
+        Returns:
+            How many chunks were annotated.
+
+        Raises:
+            NotFoundError: The knowledge base was deleted.
+            KbkitError: What the annotator raises; what it said before is kept.
+        """
+        if not self._read_names(stop):
+            return 0
+        with self.database.read() as transaction:
+            given = names.given(transaction, self.kb_id)
+            before = names.annotated_with(transaction, self.kb_id)
+        gazetteer = NameGazetteer(
+            (GivenName(*each) for each in given),
+            {spec.name: spec.aliases for spec in self.curated},
+        )
+        stale = self._holding(gazetteer.changes_since(before))
+        done, total = 0, len(stale) + self.left()
+        for seqs in self._parts(stale):
+            if stop():
+                return done
+            done += self._annotate(seqs, gazetteer)
+            if on_progress is not None:
+                on_progress(Progress("annotations", min(done, total), total, "chunks"))
+        if gazetteer.surfaces != before:
+            with self.database.write() as transaction:
+                knowledge_bases.get_by_id(transaction, self.kb_id)
+                names.note_annotated(transaction, self.kb_id, gazetteer.surfaces)
+                subjects.sweep(transaction)
+        return done
+
+    def _read_names(self, stop: Callable[[], bool]) -> bool:
+        """Whether the names of all documents are known."""
+        while not stop():
+            with self.database.read() as transaction:
+                found = names.unread(transaction, self.kb_id, REVISION, _DOCUMENTS)
+            if not found:
+                return True
+            read = [(document, names_of(document)) for document in found]
+            with self.database.write() as transaction:
+                knowledge_bases.get_by_id(transaction, self.kb_id)
+                names.put(transaction, self.kb_id, REVISION, read)
+        return False
+
+    def _holding(self, changed: Callable[[str], bool] | None) -> list[int]:
+        """Annotated chunks in whose text something stands that means another name now."""
+        if changed is None:
+            return []
+        annotator = self.annotator.fingerprint
+        with self.database.read() as transaction:
+            texts = chunk_annotations.iter_texts(transaction, self.kb_id, annotator)
+            return [seq for seq, text in texts if changed(text)]
+
+    def _parts(self, stale: Sequence[int]) -> Iterable[Sequence[int]]:
+        """Chunks to be annotated, some at a time: those that are stale, then those without."""
+        for start in range(0, len(stale), _CHUNKS):
+            yield stale[start : start + _CHUNKS]
+        while True:
+            with self.database.read() as transaction:
+                found = chunk_annotations.lacking(
+                    transaction, self.kb_id, self.annotator.fingerprint, _CHUNKS
+                )
+            if not found:
+                return
+            yield found
+
+    def _annotate(self, seqs: Sequence[int], gazetteer: NameGazetteer) -> int:
+        with self.database.read() as transaction:
+            found = reading.get_chunks(transaction, seqs)
+        passages = [Passage(chunk, document) for chunk, document in found.values()]
+        annotator = self.annotator.fingerprint
+        nothing = Annotation("", "")  # so that it is not asked again
+        said = self.annotator.annotate(passages, gazetteer)
+        made = {
+            seq: [replace(annotation, annotator=annotator) for annotation in each or (nothing,)]
+            for seq, each in zip(found, said, strict=True)
+        }
+        with self.database.write() as transaction:
+            knowledge_bases.get_by_id(transaction, self.kb_id)
+            return chunk_annotations.put(transaction, self.kb_id, made, subject_key)

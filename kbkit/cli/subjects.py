@@ -1,0 +1,92 @@
+"""Commands that say what knowledge bases speak of."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from kbkit.cli.app import AsJson, app, open_workspace
+from kbkit.models.plain import plain
+from kbkit.terminal import print_figures, print_json, say
+
+Within = Annotated[
+    list[str] | None, typer.Option("--kb", help="Only in this knowledge base (default: all).")
+]
+
+
+@app.command("subjects")
+def list_subjects(
+    context: typer.Context,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="Only domain, entity, problem, resolution or context."),
+    ] = None,
+    like: Annotated[str, typer.Option(help="Only those with these letters in a name.")] = "",
+    kb: Within = None,
+    limit: Annotated[int, typer.Option(min=1, help="Most subjects.")] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List what chunks speak of, and how many do."""
+    with open_workspace(context) as workspace:
+        found = workspace.subjects(kind=kind, like=like, kbs=kb or None, limit=limit)
+    if as_json:
+        print_json([subject.to_dict() for subject in found])
+        return
+    if not found:
+        say("no subject; `kbkit improve NAME` annotates what has not been")
+    print_figures(
+        ("subject", "kind", "type", "chunks", "documents", "also"),
+        (
+            (
+                plain(each.name), each.kind.value, each.type, f"{each.chunks:,}",
+                f"{each.documents:,}", ", ".join(map(plain, each.aliases)),
+            )
+            for each in found
+        ),
+    )  # fmt: skip
+
+
+@app.command()
+def about(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="A name, such as an option, a term, a function.")],
+    kb: Within = None,
+    limit: Annotated[int, typer.Option(min=1, help="Most of each.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """Show what speaks of a subject: documents, chunks, and what is named beside it."""
+    with open_workspace(context) as workspace:
+        found = workspace.about(query, kbs=kb or None, limit=limit)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    for subject in found.subjects:
+        also = f", also {', '.join(map(plain, subject.aliases))}" if subject.aliases else ""
+        say(
+            f"{plain(subject.name)} ({subject.type or subject.kind}{also}): {subject.chunks:,} "
+            f"chunks of {subject.documents:,} documents"
+        )
+    print_figures(
+        ("document", "chunks", "", "URI"),
+        (
+            (
+                plain(each.title), f"{each.chunks:,}", "defines it" if each.defines else "",
+                each.uri,
+            )
+            for each in found.documents
+        ),
+    )  # fmt: skip
+    print_figures(
+        ("passage", "kind", "says"),
+        (
+            (
+                plain(" > ".join(filter(None, (each.title, each.section)))),
+                each.frame.value if each.frame else "",
+                plain(each.statement),
+            )
+            for each in found.chunks
+        ),
+    )
+    if found.entities:
+        say(f"beside it: {', '.join(plain(each.name) for each in found.entities)}")

@@ -1,0 +1,196 @@
+"""Annotations and subjects, from an ingest to what one asks of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+import kbkit
+from kbkit.cli import main
+from kbkit.errors import ConfigError, NotFoundError
+from kbkit.knowledge_base import handle_of
+from kbkit.knowledge_base.annotations import maker_of
+from kbkit.models import SubjectKind
+from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
+from kbkit.stores.catalog import chunk_annotations, names
+
+POOL = """# Connection pool
+
+A *connection pool* keeps connections open. It must be closed with `close_pool()`.
+
+## Opening
+
+1. Call `open_pool()`.
+2. Wait until it answers.
+3. Use it.
+"""
+SOCKET = """# Socket
+
+Because the connection pool holds sockets, call `close_pool()` at the end.
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with kbkit.open(tmp_path / "kb") as opened:
+        yield opened
+
+
+@pytest.fixture
+def kb(workspace):
+    made = workspace.create("notes")
+    made.add("Connection pool", POOL, source="pool")
+    made.add("Socket", SOCKET, source="socket")
+    return made
+
+
+def stored(kb) -> dict[str, object]:
+    """Annotations by the chunk's text."""
+    return {
+        chunk.text: [each.to_dict() for each in kb.annotations.of(chunk.id)] for chunk in kb.chunks
+    }
+
+
+def anew(workspace, kb) -> dict[str, object]:
+    """What the same documents have when they are annotated in one go."""
+    other = workspace.create("anew", spec=kb.spec)
+    for each in kb.documents:
+        content = kb.documents[each.uri].content
+        other.add(each.title, content, source=each.uri, tags=each.tags)
+    handle = handle_of(other)
+    with handle.stores.database.write() as transaction:
+        names.note_annotated(transaction, other.id, {})
+        annotated = chunk_annotations.iter_texts(
+            transaction, other.id, maker_of(handle).annotator.fingerprint
+        )
+        chunk_annotations.remove(transaction, [seq for seq, _ in annotated])
+    assert other.annotations.waiting == len(other.chunks)
+    assert other.annotations.make() == len(other.chunks)
+    found = stored(other)
+    workspace.delete("anew", forever=True)
+    return found
+
+
+def test_what_is_added_is_annotated(kb):
+    assert kb.annotations.waiting == 0 == kb.info().annotations_waiting
+    assert len(kb.annotations) >= len(kb.chunks)
+    entities = {name for each in kb.annotations.of("socket") for name in each.entities}
+    assert {"close_pool", "Connection pool"} & {name.removesuffix("()") for name in entities}
+    fingerprint = maker_of(handle_of(kb)).annotator.fingerprint
+    assert {each.annotator for each in kb.annotations} == {fingerprint}
+    for chunk in kb.chunks:
+        for each in kb.annotations.of(chunk.id):
+            assert each.text == chunk.text[each.start : each.end]
+            assert 0 <= each.confidence <= 1
+    frame = kb.annotations.to_frame()
+    assert len(frame) == len(kb.annotations)
+    assert set(frame["uri"]) == {"pool", "socket"}
+
+
+def test_changes_lead_to_what_annotating_all_anew_gives(workspace, kb):
+    """Names that come and go with documents are found, or no longer, in documents of before."""
+    assert stored(kb) == anew(workspace, kb)
+    kb.add("Heron", "# Heron\n\n`open_pool()` is called by a heron pump.\n", source="heron")
+    kb.add("Heron pump", "# Heron pump\n\nIt pumps.\n", source="pump")
+    before = {name for each in kb.annotations.of("heron") for name in each.entities}
+    assert "Heron pump" in before
+    assert stored(kb) == anew(workspace, kb)
+    kb.documents.delete("pump")
+    kb.annotations.make()
+    assert "Heron pump" not in {n for each in kb.annotations.of("heron") for n in each.entities}
+    assert stored(kb) == anew(workspace, kb)
+    kb.add("Connection pool", POOL.replace("close_pool", "shut_pool"), source="pool")
+    assert stored(kb) == anew(workspace, kb)
+
+
+def test_names_of_the_recipe_are_known(workspace):
+    spec = RulesAnnotation(names=(NameSpec(name="Kubernetes", aliases=("k8s",)),))
+    kb = workspace.create("ops", spec=KnowledgeBaseSpec(annotation=spec))
+    kb.add("Note", "# Note\n\nWe run k8s here.\n", source="note")
+    (made,) = kb.annotations.of("note")
+    assert "Kubernetes" in made.entities
+    bare = kb.spec.model_copy(update={"annotation": RulesAnnotation()})
+    kb.configure(bare)
+    kb.annotations.make()
+    assert "Kubernetes" not in [n for each in kb.annotations.of("note") for n in each.entities]
+
+
+def test_nothing_is_annotated_where_the_recipe_says_so(workspace):
+    kb = workspace.create("bare", spec=KnowledgeBaseSpec(annotation="none"))
+    kb.add("Pool", POOL, source="pool")
+    assert len(kb.annotations) == 0 == kb.annotations.make() == kb.info().annotations_waiting
+
+
+def test_annotating_goes_on_where_it_was_stopped(kb, monkeypatch):
+    handle = handle_of(kb)
+    with handle.stores.database.write() as transaction:
+        fingerprint = maker_of(handle).annotator.fingerprint
+        texts = chunk_annotations.iter_texts(transaction, kb.id, fingerprint)
+        chunk_annotations.remove(transaction, [seq for seq, _ in texts])
+    left = kb.annotations.waiting
+    assert left == len(kb.chunks) > 1
+    monkeypatch.setattr("kbkit.annotation.maker._CHUNKS", 1)
+    asked = iter([False, False, True])
+    assert kb.annotations.make(stop=lambda: next(asked, True)) == 1
+    assert kb.annotations.waiting == left - 1
+    assert not kb.improve()
+    assert kb.annotations.waiting == 0
+
+
+def test_what_speaks_of_a_subject_is_found_by_any_form_of_its_name(workspace, kb):
+    for query in ("connection pool", "Connection Pools", "ConnectionPool", "connection_pool"):
+        found = workspace.about(query)
+        assert {each.uri for each in found.documents} == {"pool", "socket"}
+        assert found.documents[0].defines
+        assert found.chunks[0].weight == 1.0
+        assert [each.kind for each in found.subjects].count(SubjectKind.ENTITY) == 1
+    assert "close_pool" in {each.name.removesuffix("()") for each in found.entities}
+    with pytest.raises(NotFoundError, match="onnection pool"):
+        workspace.about("connection puddle")
+    for wrong in ("", "  "):
+        with pytest.raises(ConfigError, match="query is empty"):
+            workspace.about(wrong)
+    with pytest.raises(ConfigError, match="limit"):
+        workspace.about("pool", limit=0)
+
+
+def test_subjects_are_listed_by_kind_and_name(workspace, kb):
+    found = workspace.subjects(kind="entity", like="POOL")
+    assert found
+    assert all("pool" in each.name.lower() for each in found)
+    assert found == sorted(found, key=lambda each: (-each.chunks, each.name))
+    assert workspace.subjects(limit=1, kbs=["notes"]) == workspace.subjects()[:1]
+    with pytest.raises(ConfigError, match="choose from domain"):
+        workspace.subjects(kind="thing")
+
+
+def test_search_is_filtered_by_what_chunks_say_and_speak_of(kb):
+    both = kb.search("pool", filters={"entity": "close_pool"})
+    assert {hit.uri for hit in both} == {"pool", "socket"}
+    assert not kb.search("pool", filters={"entity": ["close_pool", "open_pool"], "source": "soc"})
+    assert {hit.uri for hit in kb.search("pool", filters={"subject": "connection pools"})} == {
+        "pool", "socket"
+    }  # fmt: skip
+    with pytest.raises(ConfigError, match="frame='story': choose from causal"):
+        kb.search("pool", filters={"frame": "story"})
+    assert not kb.search("pool", filters={"subject": "nobody knows it"})
+
+
+def test_the_command_line_says_it(kb, workspace, monkeypatch, capsys):
+    def run(*words, code=0):
+        monkeypatch.setattr(sys, "argv", ["kbkit", "--workspace", str(workspace.path), *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert (ended.value.code or 0) == code
+        return capsys.readouterr()
+
+    assert "Connection pool" in run("subjects", "--kind", "entity").out
+    listed = json.loads(run("subjects", "--like", "pool", "--json").out)
+    assert {each["kind"] for each in listed} <= set(SubjectKind)
+    said = run("about", "connection pool").out
+    assert "defines it" in said
+    assert json.loads(run("about", "connection pool", "--json").out)["query"] == "connection pool"
+    assert "no subject is called" in run("about", "connection puddle", code=1).err
+    assert json.loads(run("search", "pool", "--entity", "open_pool", "--json").out)
