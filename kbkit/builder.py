@@ -13,7 +13,7 @@ from typing import Any, cast
 from typing_extensions import TypedDict
 
 from kbkit.feedback.evaluate import Evaluation
-from kbkit.ingest.expansion import open_llm
+from kbkit.language_models import open_llm
 from kbkit.models import Expansion, IngestReport, KnowledgeBaseInfo, Progress
 from kbkit.models.reports import seconds_line
 from kbkit.models.values import pairs_html
@@ -144,7 +144,7 @@ def build(
         recipe = load_recipe(recipe)
     questions = golden_questions(recipe)  # read before the work, since they may be wrong
     if recipe.expand is not None:
-        open_llm(recipe.expand)
+        open_llm(recipe.expand, key="expand")
     with ExitStack() as stack:
         tell = stack.enter_context(progress_bar(on_progress))
         if not isinstance(workspace, Workspace):

@@ -1,8 +1,8 @@
 """What has to go from a catalog before it looks as an older kbkit left it."""
 
 KNOWLEDGE_TABLES = (
-    "related_chunks", "merges", "relation_evidence", "relations", "entities",
+    "annotator_answers", "related_chunks", "merges", "relation_evidence", "relations", "entities",
     "annotation_subjects", "subjects", "annotations", "gazetteers", "named_documents",
     "document_names",
 )  # fmt: skip
-"""What revision 0017 of the catalog brought, in an order in which they can go."""
+"""What revisions 0017 and 0018 of the catalog brought, in an order in which they can go."""

@@ -81,9 +81,9 @@ def test_a_problem_is_named_with_line_and_field(tmp_path, change, line, field, s
             ["2: annotation.type: 'ruls' is unknown; did you mean 'rules'?"],
         ),
         (
-            "sources: [{type: page, url: http://x.org}]\nannotation: {type: llm, retrys: 2}",
+            "sources: [{type: page, url: http://x.org}]\nannotation: {type: llm, limits: 2}",
             ["2: annotation.llm: is missing",
-             "2: annotation.retrys: unknown key; did you mean 'retries'?"],
+             "2: annotation.limits: unknown key; did you mean 'limit'?"],
         ),
         (
             "sources: [{type: page, url: http://x.org}]\n"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from kbkit.annotation.base import Annotator
 from kbkit.plugins import ANNOTATORS, make
 from kbkit.recipes import AnyAnnotation, LlmAnnotation, NoAnnotation, PluginAnnotation
@@ -31,10 +29,10 @@ def annotator_of(spec: AnyAnnotation, database: Database, kb_id: str) -> Annotat
     if isinstance(spec, PluginAnnotation):
         plugin: Annotator = make(ANNOTATORS, spec.name, spec.options, ("fingerprint", "annotate"))
         return plugin
-    opened: Annotator
     if isinstance(spec, LlmAnnotation):
-        module = import_module("kbkit.annotation.language_model")
-        opened = module.open_annotator(spec, database, kb_id)
-    else:
-        opened = import_module("kbkit.annotation.rules").RulesAnnotator()
-    return opened
+        from kbkit.annotation.language_model import open_annotator
+
+        return open_annotator(spec, database, kb_id)
+    from kbkit.annotation.rules import RulesAnnotator
+
+    return RulesAnnotator()

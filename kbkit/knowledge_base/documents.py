@@ -11,11 +11,12 @@ from kbkit.arguments import explained
 from kbkit.errors import ConfigError, ConflictError, NotFoundError
 from kbkit.frames import documents_frame, rows_html
 from kbkit.ingest.document_writer import Origin
-from kbkit.ingest.expansion import Expander, open_llm
+from kbkit.ingest.expansion import Expander
 from kbkit.ingest.expansion import remove as remove_expansions
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base.handle import Handle
 from kbkit.knowledge_base.ingestion import Ingestion
+from kbkit.language_models import open_llm
 from kbkit.models import (
     DeletedDocument,
     Document,
@@ -347,7 +348,7 @@ class Documents:
                     "or its name such as 'openai:gpt-4o-mini'), or name it as `expand` in the "
                     "recipe"
                 )
-            llm, arguments = open_llm(named), named.arguments
+            llm, arguments = open_llm(named, key="expand"), named.arguments
         elif not hasattr(llm, "chat"):
             raise ConfigError(f"llm={llm!r}: give a llama-index LLM, or the name of one")
         return Expander(self._database, self._handle.id, llm, questions, arguments)

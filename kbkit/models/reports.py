@@ -91,6 +91,47 @@ class Expansion(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class AnnotationCost(Value):
+    """What a language model has still to annotate, and what it was paid for now.
+
+    Attributes:
+        model: Which one.
+        chunks: Those that it has still to be asked about.
+        characters: What it is to be sent, instructions included.
+        input_tokens: The same in tokens, about: a fourth of the characters, as in English.
+        output_tokens: What it is to answer, about.
+        requests: How often it was asked now.
+        used_input_tokens: What it was sent now, as it says itself, else about.
+        used_output_tokens: What it answered now, likewise.
+        failed: Chunks that it failed at now, with the reason: what is kept of them is their text.
+    """
+
+    model: str
+    chunks: int = 0
+    characters: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    requests: int = 0
+    used_input_tokens: int = 0
+    used_output_tokens: int = 0
+    failed: tuple[Problem, ...] = ()
+
+    def price(self, input_price: float, output_price: float) -> float:
+        """What is left costs, about, by prices of a million tokens."""
+        return (self.input_tokens * input_price + self.output_tokens * output_price) / 1e6
+
+    def __str__(self) -> str:
+        """What is left, as a person reads it."""
+        if not self.chunks:
+            return f"nothing is left for {self.model}"
+        return (
+            f"{self.chunks:,} chunk{'s' if self.chunks > 1 else ''} for {self.model}: "
+            f"{self.characters:,} characters, about {self.input_tokens:,} tokens in and "
+            f"{self.output_tokens:,} out"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class KnowledgeBaseInfo(Value):
     """What the registry knows of a knowledge base.
 

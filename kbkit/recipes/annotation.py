@@ -53,8 +53,6 @@ class LlmAnnotation(_Annotation, LanguageModelSpec):
     """Chunks that it is given at once."""
     timeout: float = Field(default=120, gt=0, le=3600)
     """Seconds that it may take to answer."""
-    retries: int = Field(default=2, ge=0, le=10)
-    """How often it is asked again where it failed to answer."""
     limit: int = Field(default=500, ge=0)
     """Chunks that an ingest asks it about by itself; for more, it has to be told to."""
 

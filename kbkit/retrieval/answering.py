@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from kbkit.errors import LanguageModelError
+from kbkit.language_models import model_name
 from kbkit.models import Answer, Hits
 from kbkit.retrieval.quoting import quoted
 
@@ -43,9 +44,7 @@ def ask(hits: Hits, llm: LLM | None = None) -> Answer:
         ChatMessage(role=MessageRole.SYSTEM, content=_TASK),
         ChatMessage(role=MessageRole.USER, content=f"{quoted(hits)}\n\nThe question: {hits.query}"),
     ]
-    name = llm.metadata.model_name
-    if name in ("", "unknown"):  # what llama-index calls models that do not say
-        name = type(llm).__name__
+    name = model_name(llm)
     try:
         text = llm.chat(messages).message.content or ""
     except Exception as error:  # a model may raise anything

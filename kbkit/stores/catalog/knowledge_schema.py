@@ -21,6 +21,7 @@ from kbkit.stores.catalog.schema import UtcDateTime, metadata
 __all__ = [
     "annotation_subjects",
     "annotations",
+    "annotator_answers",
     "document_names",
     "entities",
     "gazetteers",
@@ -90,6 +91,16 @@ annotations = Table(
     # fingerprint of what made it
     Column("annotator", String, nullable=False),
     Index("annotations_by_frame", "kb_id", "frame", "chunk_seq"),
+)
+
+annotator_answers = Table(
+    "annotator_answers",
+    metadata,
+    # what a language model said of a chunk, by a hash of what it was asked
+    _reference("kb_id", "knowledge_bases.id", primary_key=True),
+    Column("key", String, primary_key=True),
+    Column("chunk_id", String, nullable=False),
+    Column("statements", sa.JSON, nullable=False),
 )
 
 subjects = Table(

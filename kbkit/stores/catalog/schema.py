@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0017"
+HEAD = "0018"
 """Revision of the newest migration."""
 
 

@@ -21,8 +21,8 @@ from kbkit.models import (
     Labels,
     SourceDocument,
 )
+from kbkit.stores.catalog import annotator_answers, outbox
 from kbkit.stores.catalog import knowledge_bases as bases
-from kbkit.stores.catalog import outbox
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.schema import (
@@ -226,4 +226,5 @@ def empty(transaction: Transaction) -> tuple[int, list[str]]:
         )
     )
     transaction.execute(deleted_documents.update().values(content="", metadata={}))
+    annotator_answers.remove_unused(transaction)
     return count, gone
