@@ -9,7 +9,6 @@ that is as good as any other (``make``, ``open``) has to look like a name: as co
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import NamedTuple
 from ahocorasick_rs import AhoCorasick, MatchKind
 
 from kbkit.annotation.base import Mention
+from kbkit.annotation.folding import MARK, folded, marked
 from kbkit.models import EntityType, SubjectKind
 from kbkit.text.stopwords import stop_words
 from kbkit.text.subject_keys import is_identifier, singular, subject_key
@@ -32,22 +32,14 @@ _CODE = {
     EntityType.SYMBOL, EntityType.FLAG, EntityType.COMMAND, EntityType.VARIABLE,
     EntityType.SETTING, EntityType.ERROR, EntityType.FILE,
 }  # fmt: skip
-_SPACELESS = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0002fa1f\U00030000-\U000323af"
-)
-_WORD = re.compile(rf"[{_SPACELESS}]|[^\W{_SPACELESS}]+")
-_SPACELESS_CHARACTER = re.compile(f"[{_SPACELESS}]")
-_BORDER = re.compile(r"\b")
-_MARK = "\x01"
 # Addresses hold no names; escapes and runs of spaces stand between the words of one
 _SKIPPED = re.compile(
-    r"(?<=\])\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)"
-    r"|(?:https?|ftp|mailto|file):[^\s<>\[\]()\"'`]+"
-    r"|[ \t]*\{\#[^\s{}]+\}(?=\s|$)"
+    r"\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)"
+    r"|https?:[^\s<>\[\]()\"'`]+"
+    r"|mailto:[^\s<>\[\]()\"'`]+"
+    r"|\{\#[^\s{}]+\}(?=\s|\Z)"
     r"|\\(?=[_*\[\]<>#~{}-])"
-    r"|\s{2,}",
-    re.MULTILINE,
+    r"|\n[ \t]+"
 )
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _PLAIN_WORD = re.compile(r"[^\W\d_]+")
@@ -67,6 +59,8 @@ _VERBS = frozenset(
         type use view visit watch write yield
         """)
 )
+
+_STOP_WORDS = stop_words("english")
 
 
 class GivenName(NamedTuple):
@@ -98,6 +92,9 @@ class _Rule(NamedTuple):
     marked: bool
     inside: bool = False
 
+    def __str__(self) -> str:
+        return f"{self.name}\t{self.written}\t{self.exact:d}{self.marked:d}{self.inside:d}"
+
 
 class NameGazetteer:
     """Names of documents, of a recipe and of people, to be found in texts.
@@ -125,6 +122,11 @@ class NameGazetteer:
         rules.add_suffixes(self.types)
         self._rules = rules.by_fold
         self._patterns = list(self._rules)
+        # most words of a text are ordinary: what these need to be names is looked at first
+        self._ordinary = [
+            all(rule.marked for rule in found) and fold.count(MARK) == 2
+            for fold, found in self._rules.items()
+        ]
         self._automaton = AhoCorasick(self._patterns, matchkind=MatchKind.LeftmostLongest)
 
     def _take(self, rules: _Rules, group: _GroupOf, *, curated: bool = False) -> None:
@@ -157,11 +159,11 @@ class NameGazetteer:
 
     @cached_property
     def surfaces(self) -> Mapping[str, tuple[str, ...]]:
-        """Each way to write names, folded, and the names that it may mean.
+        """Each way to write names, folded, and the names that it may mean, and when.
 
         Where two gazetteers differ in these, texts that hold them may have other names.
         """
-        return {fold: tuple(rule.name for rule in rules) for fold, rules in self._rules.items()}
+        return {fold: tuple(map(str, rules)) for fold, rules in self._rules.items()}
 
     def changes_since(self, before: Mapping[str, tuple[str, ...]]) -> Callable[[str], bool] | None:
         """What tells whether a text may have other names than it had by other surfaces.
@@ -191,40 +193,45 @@ class NameGazetteer:
         if not self._patterns:
             return []
         plain, places = _without_skipped(text)
-        marked = _mark(plain)
         found: list[Mention] = []
         look = _Look(text, plain, places)
-        self._search(marked, 0, look, found)
+        self._search(_mark(plain), 0, look, found)
         return found
 
-    def _search(self, marked: str, offset: int, look: _Look, found: list[Mention]) -> None:
+    def _search(self, text: str, offset: int, look: _Look, found: list[Mention]) -> None:
         """Find names in a marked text that begins at an offset of the plain one."""
-        at = plain_at = 0
-        for number, start, end in self._automaton.find_matches_as_indexes(marked):
-            plain_at += start - at - _marks(marked, at, start)
+        at = place = 0
+        plain = look.plain
+        for number, start, _ in self._automaton.find_matches_as_indexes(text):
+            place += start - at - text.count(MARK, at, start)
             at = start
             fold = self._patterns[number]
-            begin = offset + plain_at
-            length = end - start - _marks(fold, 0, len(fold))
-            rule = self._rule(fold, begin, begin + length, look)
+            begin = offset + place
+            if self._ordinary[number]:
+                behind = begin + len(fold) - 2
+                before = plain[begin - 1 : begin]
+                if before not in "`[" and plain[behind : behind + 1] not in "`(":
+                    continue
+            behind = begin + len(fold) - fold.count(MARK)
+            rule = self._rule(fold, begin, behind, look)
             if rule is not None:
-                found.append(look.mention(begin, begin + length, rule.name))
-                continue
-            # the longest does not stand here: a shorter one may, or one that begins behind it
-            words = [match.end() for match in re.finditer(_MARK, fold)][1::2]
-            for cut in reversed(words[:-1]):
-                shorter = fold[:cut]
-                if shorter in self._rules:
-                    length = cut - _marks(shorter, 0, cut)
-                    rule = self._rule(shorter, begin, begin + length, look)
-                    if rule is not None:
-                        found.append(look.mention(begin, begin + length, rule.name))
-                        self._search(fold[cut:], begin + length, look, found)
-                        break
-            else:
-                if len(words) > 1:
-                    cut = words[0]
-                    self._search(fold[cut:], begin + cut - _marks(fold, 0, cut), look, found)
+                found.append(look.mention(begin, behind, rule.name))
+            elif fold.count(MARK) > 2:
+                self._search_within(fold, begin, look, found)
+
+    def _search_within(self, fold: str, begin: int, look: _Look, found: list[Mention]) -> None:
+        """Find what stands where the longest name does not: a shorter one, or one behind."""
+        words = [match.end() for match in re.finditer(MARK, fold)][1::2]
+        for cut in reversed(words[:-1]):
+            if fold[:cut] in self._rules:
+                behind = begin + cut - fold.count(MARK, 0, cut)
+                rule = self._rule(fold[:cut], begin, behind, look)
+                if rule is not None:
+                    found.append(look.mention(begin, behind, rule.name))
+                    self._search(fold[cut:], behind, look, found)
+                    return
+        cut = words[0]
+        self._search(fold[cut:], begin + cut - fold.count(MARK, 0, cut), look, found)
 
     def _rule(self, fold: str, start: int, end: int, look: _Look) -> _Rule | None:
         """The name that stands there, or none where letters, marks or neighbours speak against."""
@@ -247,29 +254,8 @@ class NameGazetteer:
         return None
 
 
-def _marks(text: str, start: int, end: int) -> int:
-    return text.count(_MARK, start, end)
-
-
-class _Folding(dict[int, str]):
-    """Characters in lower case and in NFKC, as long as each stays one character."""
-
-    def __missing__(self, point: int) -> str:
-        low = unicodedata.normalize("NFKC", chr(point)).lower()
-        self[point] = low if len(low) == 1 and low != _MARK else chr(point)
-        return self[point]
-
-
-_FOLDING = _Folding({1: " ", **{ord(space): " " for space in "\t\n\r\f\v\xa0\u2028"}})
-_ASCII = str.maketrans("\x01\t\n\r\f\v", "      ")
-
-
 def _mark(text: str) -> str:
-    """A text folded, with a mark on both sides of each word."""
-    low = text.lower().translate(_ASCII) if text.isascii() else text.translate(_FOLDING)
-    if low.isascii() or not _SPACELESS_CHARACTER.search(low):
-        return _BORDER.sub(_MARK, low)
-    return _WORD.sub(lambda word: _MARK + word[0] + _MARK, low)
+    return marked(folded(text))
 
 
 def _without_skipped(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -278,7 +264,7 @@ def _without_skipped(text: str) -> tuple[str, list[tuple[int, int]]]:
     parts: list[str] = []
     at = length = 0
     for match in _SKIPPED.finditer(text):
-        kept = " " if match[0].isspace() else ""
+        kept = match[0][0] if match[0][0] in "]\n" else ""
         parts += (text[at : match.start()], kept)
         length += match.start() - at + len(kept)
         at = match.end()
@@ -385,7 +371,7 @@ class _Rules:
         written = written.removesuffix("()") if len(written) > 2 else written
         for form, rule in _forms(written, name, kind, curated):
             fold = _mark(form)
-            if _MARK not in fold:
+            if MARK not in fold:
                 continue  # signs alone are no name that could be told in a text
             rules = self.by_fold.setdefault(fold, [])
             if rule not in rules:
@@ -434,7 +420,7 @@ def _forms(written: str, name: str, kind: EntityType, curated: bool) -> Iterator
     """The ways in which texts write a name."""
     low = written.lower()
     is_word = _PLAIN_WORD.fullmatch(written) is not None and written.isascii()
-    if is_word and (len(low) <= 3 or low in stop_words("english") or low in _VERBS):
+    if is_word and (len(low) <= 3 or low in _STOP_WORDS or low in _VERBS):
         # Go, C, R, make: one writes them with a capital within a sentence, or marks them
         marked = written == low if curated else not written.isupper() or len(low) == 1
         yield written, _Rule(written, name, exact=True, marked=marked, inside=True)
@@ -447,7 +433,9 @@ def _forms(written: str, name: str, kind: EntityType, curated: bool) -> Iterator
         plain = is_word and written in {low, low.capitalize()}
         yield written, _Rule(written, name, exact=True, marked=plain)
         return
-    exact = is_word and curated and written != low
+    exact = written.isupper() or (is_word and curated and written != low)
+    if exact and is_word and not curated:
+        yield written + "s", _Rule(written + "s", name, exact=True, marked=False)  # URLs
     yield written, _Rule(written, name, exact=exact, marked=False)
     if kind in {EntityType.TERM, EntityType.NAME} and written.isascii() and not exact:
         head, space, last = written.rpartition(" ")

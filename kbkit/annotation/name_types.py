@@ -61,9 +61,7 @@ def type_of(name: str, path: tuple[str, ...] = ()) -> EntityType | None:
         return EntityType.FLAG
     if _VARIABLE.fullmatch(name):
         return EntityType.VARIABLE
-    if _ERROR_NAME.fullmatch(name) or (
-        _ERROR_CODE.fullmatch(name) and not _NO_ERROR.fullmatch(name)
-    ):
+    if is_error(name):
         return EntityType.ERROR
     if _ERRNO.fullmatch(name) and any(_ERRORS.search(title) for title in path):
         return EntityType.ERROR
@@ -86,6 +84,14 @@ def looks_like_code(word: str) -> bool:
 def type_of_word(name: str, path: tuple[str, ...] = ()) -> EntityType | None:
     """What a word of prose names that is written as code is, else ``None``; see `type_of`."""
     return type_of(name, path) if looks_like_code(name) else None
+
+
+def is_error(name: str) -> bool:
+    """Whether a name is that of an error, an exception, or the code of one."""
+    return bool(
+        _ERROR_NAME.fullmatch(name)
+        or (_ERROR_CODE.fullmatch(name) and not _NO_ERROR.fullmatch(name))
+    )
 
 
 def _of_constant(path: tuple[str, ...]) -> EntityType:

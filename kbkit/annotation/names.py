@@ -87,6 +87,8 @@ _LITERALS = frozenset(
 _SHOUTED = frozenset(
     str.split("ok no not and or must may should note warning todo fixme id am pm us uk eu")
 )
+_STOP_WORDS = stop_words("english")
+_NAMELESS = GENERIC | _STOP_WORDS
 
 
 class _Mark(NamedTuple):
@@ -232,7 +234,7 @@ def _named_of(found: re.Match[str], title: str, anchor: str) -> str:
         or looks_like_code(name)
         or (anchor.lower() == name.lower() and not found[0].endswith("s"))
     )
-    return "" if not told or name.lower() in GENERIC | stop_words("english") else name
+    return "" if not told or name.lower() in _NAMELESS else name
 
 
 def _signature(text: str) -> str:
@@ -247,7 +249,7 @@ def _signature(text: str) -> str:
             return found[0]
     if found := _SIGNATURE.fullmatch(text):
         before = found["before"].split()
-        prose = [word for word in before if word.lower() in stop_words("english")]
+        prose = [word for word in before if word.lower() in _STOP_WORDS]
         glued = text[found.start("call") - 1] != " "
         return found["name"] if glued and not prose else ""
     return ""
@@ -345,6 +347,8 @@ def _of_span(
     name = f"{signed}()" if signed else code
     kind = type_of(name, path)
     if kind is None or name.lower() in _LITERALS:
+        return
+    if code.lower() in _STOP_WORDS and not defines:
         return
     confirmed = kind is not EntityType.FILE and (len(name) > 2 or defines)
     rank = (0 if defines else 1) if confirmed else 2

@@ -1,26 +1,127 @@
-"""The annotator that needs no model: rules of language, and the names of the gazetteer."""
+"""The annotator that needs no model: cues, kinds of blocks, and the names that are known."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from kbkit.annotation.base import Gazetteer, Passage
-from kbkit.markdown.plain_text import plain_text
-from kbkit.models import Annotation
+from kbkit.annotation.base import Gazetteer, Mention, Passage
+from kbkit.annotation.circumstances import contexts_of, domains_of
+from kbkit.annotation.problems import problems_and_resolutions
+from kbkit.annotation.statements import Reading, Sentence, read
+from kbkit.markdown.blocks import without_text_anchor
+from kbkit.markdown.plain_text import inline_text, plain_text
+from kbkit.models import Annotation, Frame
+
+REVISION = 1
+"""Counts changes of the rules: what they say of a chunk is said anew."""
+
+_LONGEST = 600
+"""Characters of a normalised statement."""
+_MOST_SENTENCES = 3
+_MOST_ENTITIES = 40
+_MARKS = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)?", re.MULTILINE)
 
 
 class RulesAnnotator:
-    """Finds known names."""
+    """Says what chunks say by linguistic cues and the kinds of their blocks."""
 
-    fingerprint = "rules:0"
+    fingerprint = f"rules:{REVISION}"
 
     def annotate(
         self, passages: Sequence[Passage], gazetteer: Gazetteer
-    ) -> Sequence[Sequence[Annotation]]:
-        """One annotation for each passage, of all of it."""
-        return [(self._annotation(passage, gazetteer),) for passage in passages]
+    ) -> list[tuple[Annotation, ...]]:
+        """Annotate passages.
 
-    def _annotation(self, passage: Passage, gazetteer: Gazetteer) -> Annotation:
-        text = passage.chunk.text
-        names = dict.fromkeys(mention.name for mention in gazetteer.find(text))
-        return Annotation(text, plain_text(text), entities=tuple(sorted(names)), end=len(text))
+        The first annotation of a chunk is of all of it: the kind of statement that it mostly makes,
+        and all names in it. Others are of single sentences that make a statement of another kind.
+        Code, tables and what is not in English have one without frame.
+
+        Args:
+            passages: Chunks with their documents.
+            gazetteer: The names that are known.
+
+        Returns:
+            One to three for each, in that order.
+        """
+        return [self._annotate(passage, gazetteer) for passage in passages]
+
+    def _annotate(self, passage: Passage, gazetteer: Gazetteer) -> tuple[Annotation, ...]:
+        chunk = passage.chunk
+        text = chunk.text
+        reading = read(text, chunk.heading_path)
+        mentions = gazetteer.find(text)
+        entities = _distinct(mentions)
+        problems, resolutions = problems_and_resolutions(
+            text, chunk.heading_path, reading, entities
+        )
+        domains = domains_of(passage)
+        contexts = contexts_of(text, chunk.heading_path)
+        frames = reading.frames
+        made = [
+            Annotation(
+                text=text,
+                normalized_text=_whole(text, reading, frames[0] if frames else None),
+                frame=frames[0] if frames else None,
+                domains=domains,
+                entities=entities,
+                problems=problems,
+                resolutions=resolutions,
+                contexts=contexts,
+                confidence=reading.confidence,
+                start=0,
+                end=len(text),
+                annotator=self.fingerprint,
+            )
+        ]
+        for frame in frames[1:]:
+            key = max(reading.sentences, key=lambda sentence: sentence.weights[frame])
+            inside = [one for one in mentions if key.start <= one.start and one.end <= key.end]
+            made.append(
+                Annotation(
+                    text=text[key.start : key.end],
+                    normalized_text=_said(text, [key]),
+                    frame=frame,
+                    domains=domains,
+                    entities=_distinct(inside),
+                    contexts=contexts,
+                    confidence=round(reading.confidence * 0.7, 2),
+                    start=key.start,
+                    end=key.end,
+                    annotator=self.fingerprint,
+                )
+            )
+        return tuple(made)
+
+
+def _distinct(mentions: Sequence[Mention]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(mention.name for mention in mentions))[:_MOST_ENTITIES]
+
+
+def _whole(text: str, reading: Reading, frame: Frame | None) -> str:
+    """What a chunk says, in the sentences that say most."""
+    if not reading.sentences:
+        return _cut(plain_text(text))
+    if len(reading.sentences) <= _MOST_SENTENCES:
+        return _said(text, reading.sentences)
+    if frame is None:
+        return _said(text, reading.sentences[:_MOST_SENTENCES])
+    ranked = sorted(reading.sentences, key=lambda one: -one.weights[frame])
+    chosen = {id(one) for one in (*ranked[: _MOST_SENTENCES - 1], reading.sentences[0])}
+    return _said(text, [one for one in reading.sentences if id(one) in chosen])
+
+
+def _said(text: str, sentences: Sequence[Sentence]) -> str:
+    parts = []
+    for sentence in sentences:
+        bare = without_text_anchor(text[sentence.start : sentence.end])[0]
+        parts.append(
+            " ".join(inline_text(" ".join(_MARKS.sub("", bare.replace("\0", "")).split())).split())
+        )
+    return _cut(" ".join(filter(None, parts)))
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _LONGEST:
+        return text
+    return text[:_LONGEST].rpartition(" ")[0].rstrip(" ,;:") + " …"

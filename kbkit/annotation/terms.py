@@ -41,6 +41,7 @@ _VERB_START = re.compile(
 _NO_TERM = re.compile(
     r"[:;!?…=<>|{}\[\]\"“”]|\s[-–—]\s|\.\s|\d{4}-\d\d|^\W*$|^[\d\W]+$|^R-\d|^--?\w"
 )
+_STOP_WORDS = stop_words("english")
 
 
 def is_phrase(text: str) -> bool:
@@ -54,8 +55,8 @@ def is_term(text: str) -> bool:
     if not is_phrase(text) or _NO_TERM.search(text) or len(text) < 2:
         return False
     low = [word.lower().strip("(),.") for word in words]
-    if _VERB_START.match(text) or low[-1] in stop_words("english"):
+    if _VERB_START.match(text) or low[-1] in _STOP_WORDS:
         return False
-    if low[0] in stop_words("english"):
+    if low[0] in _STOP_WORDS:
         return False
-    return not all(word in GENERIC or word in stop_words("english") for word in low)
+    return not all(word in GENERIC or word in _STOP_WORDS for word in low)

@@ -22,6 +22,7 @@ _SIGN = re.compile(r"[$@%/~#_.]\S")
 _CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?:[a-rt-z]|s[a-z]))")
 _SHORT_WORD = 2
+_STOP_WORDS = stop_words("english")
 
 
 @lru_cache(maxsize=100_000)
@@ -80,7 +81,7 @@ def is_identifier(text: str) -> bool:
 
 
 def _is_common(word: str) -> bool:
-    return len(word) <= _SHORT_WORD or word.lower() in stop_words("english")
+    return len(word) <= _SHORT_WORD or word.lower() in _STOP_WORDS
 
 
 def _phrase(text: str) -> str:

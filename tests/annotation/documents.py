@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from kbkit.models import Document, DocumentState, DocumentType
+from kbkit.annotation.base import Passage
+from kbkit.models import Chunk, Document, DocumentState, DocumentType
 
 
 def document(content, title="A page", uri="http://docs.invalid/page.html", tags=(), **metadata):
@@ -12,3 +13,8 @@ def document(content, title="A page", uri="http://docs.invalid/page.html", tags=
         "d1", uri, title, content, DocumentType.MANUAL, tuple(tags), metadata,
         DocumentState.CURRENT, datetime(2026, 1, 1, tzinfo=UTC), "hash",
     )  # fmt: skip
+
+
+def passage(text, path=(), **about):
+    chunk = Chunk("c1", "d1", 0, 0, len(text), text, tuple(path), "", None)
+    return Passage(chunk, document("", **about))

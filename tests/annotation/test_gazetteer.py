@@ -45,9 +45,9 @@ def test_phrases_match_in_any_case_and_number():
 
 def test_the_place_is_that_of_the_text_as_it_was():
     names = known(("connection pool", T.TERM), ("__init__", T.SYMBOL))
-    text = "[see](http://x/connection pool) a connection\n\n   pool and \\_\\_init\\_\\_ {#pool}"
+    text = "[see](http://x/connection pool) a connection\n   pool and \\_\\_init\\_\\_ {#pool}"
     first, second = names.find(text)
-    assert text[first.start : first.end] == "connection\n\n   pool"
+    assert text[first.start : first.end] == "connection\n   pool"
     assert text[second.start : second.end] == "_\\_init\\_\\_"
 
 
