@@ -75,7 +75,8 @@ _CUES: dict[Frame, dict[float, str]] = {
         1.0: "run the following|following command|use the following|as shown|you can then"
         "|you need to|you will need|you'll need|to install|to create|to enable|to build|to run"
         "|to start|to set|to add|to use|to configure|to get|to make|to change|to do this"
-        "|let's|we'll|now|then|after|start by|begin by|once you|add the following|it can be used to|proceed as follows",
+        "|let's|we'll|now|then|after|start by|begin by|once you"
+        "|add the following|it can be used to|proceed as follows",
         0.5: "you can|you may|simply|command|first|next|finally|invoke|type|edit|by calling",
     },
 }  # fmt: skip

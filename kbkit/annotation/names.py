@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from kbkit.annotation.name_types import looks_like_code, type_of, type_of_kind_word, type_of_word
@@ -91,6 +92,9 @@ _STOP_WORDS = stop_words("english")
 _NAMELESS = GENERIC | _STOP_WORDS
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
 class _Mark(NamedTuple):
     """A name with how much it is one: 0 for definitions, 1 for marks, 2 for candidates."""
 
@@ -110,9 +114,11 @@ def names_of(document: Document) -> list[Name]:
     """
     best: dict[str, _Mark] = {}
     for mark in _marks(document):
-        text = " ".join(mark.name.name.split())
+        text = " ".join(_CONTROL.sub(" ", mark.name.name).split())
         if not text or len(text) > LONGEST:
             continue
+        if text != mark.name.name:
+            mark = _Mark(mark.rank, replace(mark.name, name=text))  # noqa: PLW2901
         key = subject_key(SubjectKind.ENTITY, text)
         known = best.get(key)
         if key and (known is None or mark.rank < known.rank):

@@ -141,7 +141,8 @@ def test_a_name_of_several_forms_is_given_once():
     assert set(names) == {"open()", "os.open"}
 
 
-@given(st.text(alphabet="#*`-_[](){}|:. \nabAB\0é連", max_size=200))
+@given(st.text(alphabet="#*`-_[](){}|:. \nabAB\0\x1e\x85é連", max_size=200))
 def test_nothing_is_too_strange(text):
     for one in names_of(document(text)):
         assert 0 < len(one.name) <= LONGEST
+        assert one.name.isprintable()
