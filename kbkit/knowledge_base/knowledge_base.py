@@ -286,6 +286,7 @@ class KnowledgeBase(Searches):
         build: bool = True,
         standalone: bool = False,
         pages_only: bool = False,
+        model: bool | None = None,
         on_progress: OnProgress | None = None,
     ) -> ExportReport:
         """Write the knowledge base as a MkDocs project, and build its site.
@@ -297,6 +298,8 @@ class KnowledgeBase(Searches):
             standalone: Add what others need to build the project: requirements, a workflow.
             pages_only: Write only the pages, into a folder of the documentation of a MkDocs site
                 of yours, which needs the plugin ``kbkit``. It has to be named.
+            model: Whether browsers get the model that embeds queries as Python does, 23 MB of
+                files; by default as the recipe says (`site.model`), which is yes.
             on_progress: Called as pages are written.
 
         Raises:
@@ -308,7 +311,7 @@ class KnowledgeBase(Searches):
 
         if self._ingestion.improving.left:  # a site is of what search is to be, not of what it was
             self.improve(on_progress=on_progress)
-        publisher = Publisher(self._stores, self.id, self._handle.fit_query_encoder)
+        publisher = Publisher(self._stores, self.id, self._handle.fit_query_encoder, model)
         if pages_only:
             if folder is None or standalone:
                 raise ConfigError(

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.embedding.fitted import FittedEncoder
+from kbkit.embedding.onnx import minilm_fingerprint
 from kbkit.embedding.words import word_encoder
+from kbkit.errors import EmbedderError
 from kbkit.export.index import IndexContent, IndexedCards, IndexedChunk, IndexedDocument
 from kbkit.markdown.plain_text import plain_text
 from kbkit.models import Chunk, Document, DocumentState
@@ -57,7 +59,14 @@ def to_fit(row: KnowledgeBaseRow) -> list[EncoderTarget]:
     return wanted
 
 
-def index_state(stores: Stores, kb_id: str, pages: Mapping[str, str], title: str) -> str:
+def index_state(
+    stores: Stores,
+    kb_id: str,
+    pages: Mapping[str, str],
+    title: str,
+    *,
+    model: bool | None = None,
+) -> str:
     """Stands for everything that `index_content` would give, and takes a hundredth of its time.
 
     Args:
@@ -65,6 +74,7 @@ def index_state(stores: Stores, kb_id: str, pages: Mapping[str, str], title: str
         kb_id: The knowledge base.
         pages: The page of each document's URI; what has none is left out.
         title: What it is called on the site.
+        model: Whether browsers get the model; by default as the recipe says.
     """
     with stores.database.read() as transaction:
         row = knowledge_bases.get_by_id(transaction, kb_id)
@@ -76,7 +86,7 @@ def index_state(stores: Stores, kb_id: str, pages: Mapping[str, str], title: str
     parts: list[object] = [version("kbkit"), row.id, row.name, row.version, row.embedder]
     parts += [row.card_embedder, row.cards_version]
     parts += [encoder and encoder.fitted_at.isoformat() for encoder in encoders]
-    parts += [row.config, title, sorted(pages.items())]
+    parts += [row.config, title, model, sorted(pages.items())]
     parts += [sorted(totals.chunks.items()), sorted(totals.documents.items()), asked]
     parts += sorted(
         (each.id, each.fetched_at.date().isoformat(), str(each.state)) for each in listed
@@ -85,7 +95,12 @@ def index_state(stores: Stores, kb_id: str, pages: Mapping[str, str], title: str
 
 
 def index_content(
-    stores: Stores, kb_id: str, pages: Mapping[str, str], title: str
+    stores: Stores,
+    kb_id: str,
+    pages: Mapping[str, str],
+    title: str,
+    *,
+    model: bool | None = None,
 ) -> IndexContent | None:
     """Everything about a knowledge base that its search index says.
 
@@ -94,6 +109,7 @@ def index_content(
         kb_id: The knowledge base.
         pages: The page of each document's URI; what has none is left out.
         title: What it is called on the site.
+        model: Whether browsers get the model; by default as the recipe says.
 
     Returns:
         ``None`` where no chunk is left.
@@ -159,7 +175,16 @@ def index_content(
         cards=_cards(snapshot, rows, encoders["cards"]),
         stop_words=sorted(of.stop_words),
         retrieval=config.retrieval,
+        model=_model() if (config.site.model if model is None else model) else "",
     )
+
+
+def _model() -> str:
+    """Fingerprint of the model that browsers can run; nothing where it is not installed."""
+    try:
+        return minilm_fingerprint()
+    except EmbedderError:
+        return ""
 
 
 def _published_questions(

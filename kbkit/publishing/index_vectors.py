@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.export.index.packing import Integers, decode_nibbles, decode_varints
+from kbkit.embedding.base import Vector
+from kbkit.export.index.packing import Integers, decode_bytes, decode_nibbles, decode_varints
 from kbkit.export.index.terms import UNIT
 
 FIRST = 50
@@ -68,6 +69,8 @@ class IndexVectors:
         shard: Callable[[int], Mapping[str, Any]],
     ) -> None:
         self.dimensions: int = about.get("dimensions", 0)
+        self.modelled: bool = about.get("model", False)
+        """Whether the model's vectors of queries can ask them."""
         self._rows, self._read, self._shard = rows, read, shard
         self._scales = np.array(about.get("scales", ()))
         # -1 for what has no vector
@@ -80,6 +83,15 @@ class IndexVectors:
     def there(self) -> NDArray[np.bool_]:
         """Which rows have a vector."""
         return np.asarray(self._clusters >= 0)
+
+    def projected(self, vector: Vector, axes: Mapping[str, Any]) -> NDArray[np.float64]:
+        """A vector of the model as one of the index.
+
+        Args:
+            vector: Of a query.
+            axes: What the shard ``m`` has of these vectors.
+        """
+        return np.asarray(decode_bytes(axes["v"], len(vector)) @ vector * np.array(axes["s"]))
 
     def near(self, query: NDArray[np.float64], best: Integers) -> Near:
         """What a query needs of them.

@@ -11,7 +11,8 @@ at hand:
    nearest to and those that hold the best lexical candidates (`kbkit.publishing.index_vectors`).
    Their chunks give the dense candidates.
 3. Another sum of other rows is the query's vector for cards, whose clusters are read likewise.
-4. What is of a cluster that was not read has the centroid's cosine.
+4. Where the browser has the model, its vector of the query stands in place of the sums of rows.
+5. What is of a cluster that was not read has the centroid's cosine.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kbkit.embedding.base import Vector
 from kbkit.errors import ExportError
 from kbkit.export.index.packing import Integers, decode_nibbles, decode_shard, decode_varints
 from kbkit.export.index.terms import UNIT, utf16_key
@@ -133,20 +135,24 @@ class PublishedIndex:
         """
         return cls(index_folder(folder))
 
-    def search(self, query: str, limit: int = 10) -> list[PublishedHit]:
+    def search(
+        self, query: str, limit: int = 10, *, vector: Vector | None = None
+    ) -> list[PublishedHit]:
         """The chunks that answer a query, best first.
 
         Args:
             query: A question or some words.
             limit: Most hits.
+            vector: What the model makes of the query, as in a browser that has it: MiniLM, which
+                counts where it embedded what is asked.
         """
         return [
             self._hit(int(place.seq), place.parts.total)
-            for place in rank([self.pool(query)], limit, Mode.HYBRID)
+            for place in rank([self.pool(query, vector)], limit, Mode.HYBRID)
         ]
 
-    def pool(self, query: str) -> CandidatePool:
-        """The candidates for a query."""
+    def pool(self, query: str, vector: Vector | None = None) -> CandidatePool:
+        """The candidates for a query; see `search`."""
         columns = self._columns
         asked = tuple(analyzer(columns.language).query_terms(query))
         terms = {name: term for name in asked if (term := self._term(name)) is not None}
@@ -158,11 +164,11 @@ class PublishedIndex:
         matching = np.flatnonzero(scores)
         lexical = matching[top_indices(scores[matching], size)]
         counted = list(terms.values())[:ASKED]
-        near = self._vectors.near(
-            sum((term.vector for term in counted), np.zeros(self._vectors.dimensions)), lexical
-        )
+        asking = self._query("vectors", self._vectors, [t.vector for t in counted], vector)
+        near = self._vectors.near(asking, lexical)
         dense = near.rows[top_indices(near.cosines[near.rows].astype(np.float32), size)]
-        documents = self._documents(terms, counted)
+        asking = self._query("cards", self._cards, [t.card_vector for t in counted], vector)
+        documents = self._documents(terms, asking)
         best = documents.best_rows(columns, lambda rows: near.cosines[rows], scores, None)
         chosen, ranked = merge_legs(dense, lexical, size, best)
         whole = max(1, len(asked))
@@ -221,14 +227,25 @@ class PublishedIndex:
             scores[term.rows] += impacts(term.counts, lengths, columns.average, idf)
         return scores
 
-    def _documents(self, terms: Mapping[str, _Term], counted: Sequence[_Term]) -> DocumentScores:
+    def _query(
+        self,
+        kind: str,
+        vectors: IndexVectors,
+        rows: Sequence[NDArray[np.float64]],
+        vector: Vector | None,
+    ) -> NDArray[np.float64]:
+        """The query's vector for chunks or cards."""
+        if vector is not None and vectors.modelled:
+            return vectors.projected(vector, self._shard("m")[kind])
+        return sum(rows, np.zeros(vectors.dimensions))
+
+    def _documents(self, terms: Mapping[str, _Term], query: NDArray[np.float64]) -> DocumentScores:
         """What each document says as a whole."""
         postings = {name: (term.rows.astype(np.int32), term.counts) for name, term in terms.items()}
         weights = self._columns.retrieval
         scores = DocumentScores.of_words(self._columns, postings if weights.page_weight else {})
         if not weights.card_weight:
             return scores
-        query = sum((t.card_vector for t in counted), np.zeros(self._cards.dimensions))
         matching = np.flatnonzero(scores.page)
         best = matching[np.argsort(-scores.page[matching], kind="stable")]
         card = self._cards.near(query, best).cosines

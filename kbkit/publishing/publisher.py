@@ -34,11 +34,13 @@ class Publisher:
         kb_id: The knowledge base.
         fit: Fits its query encoder for chunks or for cards anew; called where what it holds has
             changed.
+        model: Whether browsers get the model that embeds queries; by default as its recipe says.
     """
 
     stores: Stores
     kb_id: str
     fit: Callable[[EncoderTarget], object]
+    model: bool | None = None
 
     def export(
         self,
@@ -146,9 +148,9 @@ class Publisher:
         start = time.perf_counter()
         manifest = Manifest.read(folder)
         of = (self.stores, self.kb_id, manifest.documents, manifest.title)
-        state = index_state(*of)
+        state = index_state(*of, model=self.model)
         if not is_written(folder, state):
-            content = index_content(*of)
+            content = index_content(*of, model=self.model)
             if content is None:
                 remove_index(folder)
             else:

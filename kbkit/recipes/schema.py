@@ -220,6 +220,9 @@ class SiteSpec(Spec):
     """Address it will be published at (canonical links, sitemap)."""
     directory: str = ""
     """Folder of the exported MkDocs project; by default `export/NAME` in the workspace."""
+    model: bool = True
+    """Whether browsers get MiniLM, where it embedded cards or chunks: 23 MB of files. A browser
+    fetches 11 MB of them behind its first search, and ranks as Python does from the next one on."""
     questions: tuple[Question, ...] = ()
     """Questions that its home page shows with what answers them; by default a recipe's golden
     ones."""

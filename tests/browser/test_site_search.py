@@ -19,11 +19,17 @@ pytestmark = pytest.mark.browser
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 QUERY = "#kb-search [name=query]"
+MODEL = "assets/kbkit/model/"
+LOADED = "() => localStorage.getItem('kbkit-model')"
 
 
 def transferred(tab: Tab, kitchen: Path) -> int:
-    """Bytes of what was asked for the search, as a server that compresses sends them."""
-    paths = {url.partition("?")[0].removeprefix(tab.base) for url in tab.asked}
+    """Bytes of what was asked for the search, as a server that compresses sends them.
+
+    Without the model, which comes behind the first answer.
+    """
+    asked = [url for url in tab.asked if MODEL not in url and not url.endswith("/m.js")]
+    paths = {url.partition("?")[0].removeprefix(tab.base) for url in asked}
     ours = [path for path in paths if re.search(r"assets/kbkit/|(^|/)search/.|workers/", path)]
     return sum(len(gzip.compress((kitchen / "site" / path).read_bytes())) for path in ours)
 
@@ -197,6 +203,8 @@ def test_the_engine_in_chromium_finds_what_python_finds(tab, kitchen):
     text = "\n".join(path.read_text() for path in sorted(GUIDES.glob("*.md")))
     queries = re.findall(r"^#+ (.*)$", text, re.MULTILINE)[::2]
     assert len(queries) > 40
+    gone = {"status": 404, "body": ""}
+    tab.page.context.route(f"**/{MODEL}**", lambda route: route.fulfill(**gone))
     tab.open("search/index.html")
     found = tab.page.evaluate(
         """async (queries) => {
@@ -217,6 +225,7 @@ def test_the_engine_in_chromium_finds_what_python_finds(tab, kitchen):
     pairs = list(zip(expected, found, strict=True))
     assert np.mean([len(set(a) & set(b)) / len(a) for a, b in pairs if a]) >= 0.99
     assert np.mean([a[:1] == b[:1] for a, b in pairs]) >= 0.99
+    tab.trouble = [line for line in tab.trouble if "404" not in line]
 
 
 def test_keywords_are_searched_where_the_engine_cannot_run(tab):
@@ -237,6 +246,50 @@ def test_a_search_that_cannot_be_read_says_so(tab):
     tab.page.context.unroute("**/core.js")
     tab.page.locator(QUERY).fill("quince jelly")
     tab.page.locator(".kb-card").first.wait_for()
+
+
+def test_the_model_comes_behind_the_first_answer_and_nothing_moves(tab):
+    tab.open("search/index.html")
+    tab.page.locator(QUERY).fill("how is fruit kept over the winter")
+    tab.page.locator(".kb-card").first.wait_for()
+    before = tab.titles()
+    assert len(before) == 10
+    tab.page.wait_for_function(LOADED)
+    (folder,) = {url.removeprefix(tab.base).rpartition("/")[0] for url in tab.asked if MODEL in url}
+    assert folder == tab.page.evaluate(LOADED)
+    assert not [url for url in tab.asked if "/words-" in url]
+    tab.page.locator("#kb-more").click()
+    sync_api.expect(tab.page.locator(".kb-card")).to_have_count(20, timeout=15_000)
+    assert tab.titles()[:10] == before
+    assert not [url for url in tab.asked if "/words-" in url]
+    tab.page.locator(QUERY).fill("how does fruit keep over the winter")
+    tab.page.wait_for_function("() => document.querySelectorAll('.kb-card').length === 10")
+    assert [url for url in tab.asked if "/words-" in url]
+
+
+def test_the_model_that_a_browser_keeps_is_there_before_the_first_answer(tab):
+    tab.open("index.html")
+    tab.page.locator("input.md-search__input").click()
+    tab.page.wait_for_timeout(500)
+    assert not [url for url in tab.asked if MODEL in url]
+    tab.type("quince jelly")
+    tab.page.wait_for_function(LOADED)
+    tab.asked.clear()
+    tab.open("404.html")
+    with tab.page.expect_request(f"**/{MODEL}**/layer-5.bin"):
+        tab.page.locator("input.md-search__input").click()
+
+
+@pytest.mark.parametrize("answer", [{"status": 404, "body": "gone"}, {"body": "half"}])
+def test_a_model_that_cannot_be_read_is_done_without(tab, answer):
+    tab.page.context.route(f"**/{MODEL}**", lambda route: route.fulfill(**answer))
+    tab.open("index.html")
+    with tab.page.expect_request(f"**/{MODEL}**"):
+        first = tab.type("how long do quinces simmer?")
+    assert tab.type("medlar jelly")
+    assert tab.type("how long do quinces simmer?") == first
+    assert tab.page.evaluate(LOADED) is None
+    tab.trouble = [line for line in tab.trouble if "404" not in line]
 
 
 def test_the_page_of_what_is_missing_searches_too(tab):

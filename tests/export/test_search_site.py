@@ -52,11 +52,12 @@ def index(tmp_path_factory):
     return PublishedIndex.open(folder), headings
 
 
-def in_node(node, index, tmp_path, queries, *options):
+def in_node(node, index, tmp_path, queries, *options, model=""):
     """What the engine finds for each query, or for one query with each of some options."""
     pairs = [(queries, option) for option in options] or [(query, {}) for query in queries]
     asked, answers = tmp_path / "asked.json", tmp_path / "answers.json"
-    asked.write_text(json.dumps({"folder": str(index.folder), "asked": pairs}))
+    values = {"folder": str(index.folder), "asked": pairs, "model": str(model)}
+    asked.write_text(json.dumps(values))
     command = [node, "--import", JS / "modules.js", JS / "search.js", asked, answers]
     subprocess.run(command, check=True)
     return [answer["hits"] for answer in json.loads(answers.read_text())["found"]]

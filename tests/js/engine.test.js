@@ -188,7 +188,7 @@ test("a word of a hit is suggested for the one that is typed", () => {
 /** An engine of one small index. @param {boolean} directories */
 function engine(directories) {
   const core = {
-    format: 4,
+    format: 5,
     language: "english",
     stop: "the of",
     settings: pool([], []).settings,
@@ -256,6 +256,36 @@ test("a shard that could not be read is asked for again", async () => {
   shards["i/t/0.js"] = kept;
   assert.equal((await found.search("kettle")).length, 2);
   assert.deepEqual(await found.search("kettle", { kbs: ["other"] }), []);
+});
+
+test("the model is fetched behind the first answer, and where it is not there nobody notices", async () => {
+  const { shards } = engine(false);
+  const kbs = [{ name: "k", title: "K", base: "kb/", folder: "i" }];
+  /** What is asked for and told. @param {string} model @param {any} navigator */
+  const asked = async (model, navigator) => {
+    /** @type {any[]} */
+    const told = [];
+    const files = {
+      load: async (/** @type {string} */ path) => shards[path],
+      run: () => undefined,
+      bytes: (/** @type {string} */ path) => (told.push(path), Promise.reject(new Error("404"))),
+    };
+    Object.defineProperty(globalThis, "navigator", { value: navigator, configurable: true });
+    const post = (/** @type {any} */ data) => told.push(data.kbkit ?? data.data.items.length);
+    const service = new Service({ kbs, directories: false, model }, files, post);
+    await service.answer({ kbkit: "warm", id: 0, query: "", options: {}, model: "another" });
+    await service.answer({ type: 2, data: "" });
+    await service.answer({ kbkit: "search", id: 1, query: "kettle", options: {} });
+    await service.answer({ type: 2, data: "kettle" });
+    await new Promise(setImmediate);
+    return told;
+  };
+  assert.deepEqual(await asked("", {}), [0, "hits", 2]);
+  assert.deepEqual(await asked("m", { connection: { saveData: true } }), [0, "hits", 2]);
+  const [nothing, hits, ...files] = await asked("m", {});
+  assert.deepEqual([nothing, hits, files.pop()], [0, "hits", 2]);
+  assert.deepEqual(files.slice(0, 3), ["m/vocabulary.txt", "m/embeddings.bin", "m/layer-0.bin"]);
+  assert.equal(files.length, 8);
 });
 
 test("of what is typed only the last is answered, and nothing is loaded for the rest", async () => {

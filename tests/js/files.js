@@ -5,6 +5,12 @@ import { runInThisContext } from "node:vm";
 
 import { readShard } from "../../kbkit/export/assets/packing.js";
 
+/** What a file holds. @param {string} path */
+export async function diskBytes(path) {
+  const data = readFileSync(path);
+  return data.buffer.slice(data.byteOffset, data.byteOffset + data.length);
+}
+
 /** @param {string} folder */
 export function diskFiles(folder) {
   /** @type {string[]} */

@@ -12,16 +12,34 @@
   /** @param {string | URL} url */
   const isOurs = (url) => new URL(url, location.href).href.startsWith(HERE.href);
 
+  /**
+   * The model that this browser has loaded before, which its cache should have still.
+   *
+   * @param {string} [loaded]  another one
+   */
+  function known(loaded) {
+    try {
+      if (loaded) localStorage.setItem("kbkit-model", loaded);
+      return localStorage.getItem("kbkit-model");
+    } catch {
+      return null; // nothing may be kept
+    }
+  }
+
   /** @param {EventTarget & {postMessage(message: any): void}} worker */
   function watch(worker) {
+    const post = worker.postMessage.bind(worker);
+    worker.postMessage = (/** @type {any} */ message) =>
+      post(message.kbkit === "warm" ? { ...message, model: known() } : message);
     document.addEventListener("focusin", ({ target }) => {
       if (target instanceof Element && target.matches("[data-md-component=search-query]")) {
         worker.postMessage({ kbkit: "warm" });
       }
     });
     worker.addEventListener("message", (event) => {
-      const { kbkit } = /** @type {MessageEvent} */ (event).data;
+      const { kbkit, model } = /** @type {MessageEvent} */ (event).data;
       if (kbkit === "keywords") note();
+      if (kbkit === "model") known(model);
     });
   }
 

@@ -4,6 +4,7 @@ import { Analyzer } from "./analyzer.js";
 import { Index } from "./index.js";
 import { rank } from "./ranking.js";
 import { Matches, ends, marked, snippet } from "./snippet.js";
+import { Transformer } from "./transformer.js";
 
 const LONGEST = 1_000; // characters of a query that are read
 
@@ -20,6 +21,7 @@ const LONGEST = 1_000; // characters of a query that are read
 /**
  * @typedef {object} Site
  * @property {KnowledgeBase[]} kbs
+ * @property {string} [model]  where the model is that embeds queries, if there is one
  * @property {boolean} directories  whether `a/b.md` is found at `a/b/`, and not at `a/b.html`
  */
 
@@ -29,6 +31,8 @@ const LONGEST = 1_000; // characters of a query that are read
  * @typedef {object} Files
  * @property {(path: string) => Promise<any>} load  gives what a shard holds
  * @property {(path: string) => Promise<void> | void} run  runs a script
+ * @property {(path: string) => Promise<ArrayBuffer>} [bytes]  gives a file of the model; not where
+ *   there is no server
  */
 
 /**
@@ -68,6 +72,12 @@ class Engine {
   #site;
   #files;
   #pause;
+  /** @type {Promise<boolean> | null} */
+  #loading = null;
+  /** @type {Transformer | null} */
+  #model = null;
+  /** @type {{text: string, vector: Promise<Float64Array | null>} | null} */
+  #embedded = null;
 
   /**
    * @param {Site} site
@@ -87,6 +97,43 @@ class Engine {
   }
 
   /**
+   * Loads the model, which embeds queries from then on. Those before, and all where it cannot be
+   * had, are embedded by the index: as sums of what it has of their words.
+   *
+   * @returns {Promise<boolean>} whether it is there
+   */
+  loadModel() {
+    this.#loading ??= this.#modelLoaded().catch(() => false);
+    return this.#loading;
+  }
+
+  async #modelLoaded() {
+    const { model } = this.#site;
+    const { bytes } = this.#files;
+    if (!model || !bytes || savesData()) return false;
+    const read = (/** @type {string} */ name) => bytes(`${model}/${name}`);
+    this.#model = await Transformer.opened(read, (name) => this.#pause().then(() => read(name)));
+    return true;
+  }
+
+  /**
+   * What the model makes of a query; null without it. A query that is asked again, with filters
+   * or for more hits, stays as it was embedded, so that what is on show does not change places.
+   *
+   * @param {string} text
+   */
+  #vector(text) {
+    if (this.#embedded?.text !== text) {
+      const vector = this.#model?.vector(text).catch(() => {
+        this.#embedded = null;
+        return null;
+      });
+      this.#embedded = { text, vector: vector ?? Promise.resolve(null) };
+    }
+    return this.#embedded.vector;
+  }
+
+  /**
    * The chunks that answer a query, best first, each place of a page once.
    *
    * @param {string} query
@@ -96,10 +143,11 @@ class Engine {
   async search(query, { kbs = [], filters = {}, limit = 10, typing = false } = {}) {
     const text = query.slice(0, LONGEST);
     const chosen = this.#site.kbs.filter((kb) => !kbs.length || kbs.includes(kb.name));
+    const embed = () => this.#vector(text);
     const pools = await Promise.all(
       chosen.map(async (kb) => {
         const index = await this.#index(kb);
-        return { ...(await index.pool(text, { filters, typing })), kb, index };
+        return { ...(await index.pool(text, { filters, typing }, embed)), kb, index };
       }),
     );
     return Promise.all(
@@ -188,6 +236,11 @@ class Engine {
     const { kbkitStemmers } = /** @type {any} */ (globalThis);
     return { ...kbkitStemmers };
   }
+}
+
+/** Whether the reader has asked for little to be loaded. */
+function savesData() {
+  return Boolean(/** @type {any} */ (globalThis).navigator?.connection?.saveData);
 }
 
 export { Engine };

@@ -2,11 +2,11 @@
 // kbkit/publishing/published_index.py, whose docstring says how candidates are come by.
 
 import { Documents } from "./documents.js";
-import { nibbles, scaled, varints } from "./packing.js";
+import { varints } from "./packing.js";
 import { B, K1, byScore, idf, impact } from "./ranking.js";
-import { UNIT, Vectors } from "./vectors.js";
+import { Vectors, rowOf } from "./vectors.js";
 
-const FORMAT = 4;
+const FORMAT = 5;
 const CHUNK_CLUSTERS = { near: 4, further: 6 };
 const CARD_CLUSTERS = { near: 2, further: 1 };
 const ASKED = 64; // terms of a query that count in its vector
@@ -117,10 +117,13 @@ class Index {
    * @param {string} query
    * @param {{filters?: Filters, typing?: boolean}} [options]  while somebody is typing, the last
    *   word is taken for the beginning of one
+   * @param {() => Promise<Float64Array | null>} [embed]  gives what the model makes of the query;
+   *   null where there is none
    * @returns {Promise<import("./ranking.js").Pool>}
    */
-  async pool(query, { filters = {}, typing = false } = {}) {
+  async pool(query, { filters = {}, typing = false } = {}, embed = async () => null) {
     const asked = this.analyzer.queryTerms(query);
+    const projected = this.#projected(embed).catch(() => ({ vectors: null, cards: null }));
     const terms = await this.#terms(asked, typing && /[^\s"'”“’»`.?!,;:)\]]$/u.test(query));
     const mask = this.#mask(filters);
     const size = Math.min(this.settings.candidates, this.lengths.length);
@@ -136,13 +139,11 @@ class Index {
     const lexical = matching.sort((a, b) => scores[b] - scores[a] || a - b).slice(0, size);
     const counted = [...terms.values()].slice(0, ASKED);
     const whole = this.documents.scores(this.settings.page ? terms : new Map());
+    const { vectors, cards } = await projected;
+    const ofCards = cards ? [cards] : counted.map((term) => term.card);
     const [near, card] = await Promise.all([
-      this.vectors.near(
-        counted.map((term) => term.vector),
-        lexical,
-        allowed,
-      ),
-      this.#card(this.settings.card ? counted : [], whole.page),
+      this.vectors.near(vectors ? [vectors] : counted.map((term) => term.vector), lexical, allowed),
+      this.#card(this.settings.card ? ofCards : [], whole.page),
     ]);
     const cosines = Float32Array.from(near.rows, (row) => near.cosine(row));
     const dense = byScore(cosines)
@@ -280,18 +281,29 @@ class Index {
   }
 
   /**
+   * What the model makes of a query, as vectors for chunks and for cards, where it embedded them.
+   *
+   * @param {() => Promise<Float64Array | null>} embed
+   */
+  async #projected(embed) {
+    const modelled = this.vectors.modelled || this.cards.modelled;
+    const vector = modelled ? await embed() : null;
+    const axes = vector && (await this.#shard("m"));
+    return {
+      vectors: vector && axes.vectors ? this.vectors.projected(vector, axes.vectors) : null,
+      cards: vector && axes.cards ? this.cards.projected(vector, axes.cards) : null,
+    };
+  }
+
+  /**
    * Cosine of the query and the card of each document; the mean of the others for one without.
    *
-   * @param {Term[]} terms
+   * @param {(Float64Array | null)[]} parts  vectors whose sum is the query's
    * @param {Float32Array} page  BM25 of each document
    */
-  async #card(terms, page) {
+  async #card(parts, page) {
     const best = byScore(page).filter((owner) => page[owner]);
-    const near = await this.cards.near(
-      terms.map((term) => term.card),
-      best,
-      null,
-    );
+    const near = await this.cards.near(parts, best, null);
     const scores = Float32Array.from(page, (_, owner) => near.cosine(owner));
     let [sum, count] = [0, 0];
     scores.forEach((score, owner) => {
@@ -379,23 +391,6 @@ function found(term, rows) {
     return term.rows[at] === row ? at : -1;
   });
   return { term, places };
-}
-
-/**
- * The row of a term in a query encoder; null where it has none.
- *
- * @param {any} shard
- * @param {string} kind  of the encoder
- * @param {number} place  of the term
- * @param {number} width
- */
-function rowOf(shard, kind, place, width) {
-  /** @type {number[] | undefined} */
-  const scales = shard[`${kind}s`];
-  if (!scales?.[place]) return null;
-  const steps = (shard[`${kind}steps`] ??= nibbles(shard[`${kind}v`]));
-  const at = width * scales.slice(0, place).filter(Boolean).length;
-  return scaled(steps.subarray(at, at + width), scales[place] / UNIT);
 }
 
 export { Index };

@@ -65,6 +65,15 @@ function nibbles(text) {
 }
 
 /**
+ * Values of -127 to 127, one a byte, as base64.
+ *
+ * @param {string} text
+ */
+function octets(text) {
+  return new Int8Array(bytes(text).buffer);
+}
+
+/**
  * @param {Int8Array} steps
  * @param {number} scale
  */
@@ -72,4 +81,4 @@ function scaled(steps, scale) {
   return Float64Array.from(steps, (step) => step * scale);
 }
 
-export { nibbles, readShard, scaled, varints };
+export { nibbles, octets, readShard, scaled, varints };

@@ -7,10 +7,12 @@ const SHOWN = 10; // hits that the search box shows
 const PAUSE = 220; // milliseconds without a key until something is loaded for what is typed
 
 /**
- * A message of ours. `search` is answered by `hits` or `error` with the same id.
+ * A message of ours. `search` is answered by `hits` or `error` with the same id; once the model is
+ * there, `model` names it, and `warm` loads it when it names that one.
  *
  * @typedef {object} Message
  * @property {"warm" | "search"} kbkit
+ * @property {string} [model]
  * @property {number} id
  * @property {string} query
  * @property {import("./engine.js").Options} options
@@ -21,6 +23,7 @@ class Service {
   #engine;
   #post;
   #running = false;
+  #loads = false;
   /** @type {string | null} */
   #next = null;
   #pause = Promise.resolve();
@@ -49,13 +52,24 @@ class Service {
       await this.#search(message);
     } else if (message.kbkit === "warm") {
       await this.#engine.warm().catch(() => undefined); // a query will say what is wrong
+      if (message.model && message.model === this.#site.model) this.#loadModel();
     }
+  }
+
+  /** Loads the model behind the first answer, or before it where the browser keeps its files. */
+  #loadModel() {
+    if (this.#loads) return;
+    this.#loads = true;
+    this.#engine
+      .loadModel()
+      .then((there) => there && this.#post({ kbkit: "model", model: this.#site.model }));
   }
 
   /** @param {Message} message */
   async #search({ id, query, options }) {
     try {
       this.#post({ kbkit: "hits", id, hits: await this.#engine.search(query, options) });
+      this.#loadModel();
     } catch (error) {
       this.#post({ kbkit: "error", id, message: String(error) });
     }
@@ -100,6 +114,7 @@ class Service {
   async #found(query) {
     try {
       const hits = await this.#engine.search(query, { typing: true, limit: SHOWN });
+      if (query.trim()) this.#loadModel();
       return result(query, hits, this.#site.kbs.length > 1);
     } catch {
       return notice(

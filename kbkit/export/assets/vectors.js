@@ -1,7 +1,7 @@
 // Vectors of chunks or of cards, of which a query reads a few clusters: the twin of
 // kbkit/publishing/index_vectors.py.
 
-import { nibbles, scaled, varints } from "./packing.js";
+import { nibbles, octets, scaled, varints } from "./packing.js";
 import { byScore, dot } from "./ranking.js";
 
 const FIRST = 50; // best rows by words whose clusters are read
@@ -40,15 +40,17 @@ class Vectors {
   constructor(about, read, shard) {
     /** @type {number} */
     this.dimensions = about?.dimensions ?? 0;
+    /** Whether the model's vectors of queries can ask them. */
+    this.modelled = Boolean(about?.model);
     this.#read = read;
     this.#shard = shard;
     this.#scales = /** @type {number[]} */ (about?.scales ?? []);
     this.#clusters = varints(about?.clusters ?? "").map((number) => number - 1); // -1 for none
-    const steps = nibbles(about?.centroids ?? "");
+    const centroids = nibbles(about?.centroids ?? "");
     /** @type {Float64Array[]} */
     this.#centroids = (about?.steps ?? []).map(
       (/** @type {number} */ scale, /** @type {number} */ i) =>
-        scaled(steps.subarray(i * this.dimensions, (i + 1) * this.dimensions), scale / UNIT),
+        scaled(centroids.subarray(i * this.dimensions, (i + 1) * this.dimensions), scale / UNIT),
     );
   }
 
@@ -59,6 +61,20 @@ class Vectors {
    */
   has(row) {
     return this.#clusters[row] >= 0;
+  }
+
+  /**
+   * A vector of the model as one of the index.
+   *
+   * @param {Float64Array} vector
+   * @param {{v: string, s: number[]}} axes
+   */
+  projected(vector, { v, s }) {
+    const values = octets(v);
+    return Float64Array.from(s, (scale, axis) => {
+      const start = axis * vector.length;
+      return scale * vector.reduce((sum, value, i) => sum + value * values[start + i], 0);
+    });
   }
 
   /**
@@ -125,13 +141,13 @@ class Vectors {
   async #cluster(number) {
     const shard = await this.#shard(number);
     if (!shard.cluster) {
-      const steps = nibbles(shard.v);
+      const values = nibbles(shard.v);
       let row = 0;
       const rows = Array.from(varints(shard.r), (step) => (row += step));
       const width = this.dimensions;
       const vectors = rows.map((_, i) =>
         Float64Array.from(
-          steps.subarray(i * width, (i + 1) * width),
+          values.subarray(i * width, (i + 1) * width),
           (x, j) => x * this.#scales[j],
         ),
       );
@@ -148,4 +164,21 @@ function unit(vector) {
   return vector.map((value) => value / length);
 }
 
-export { UNIT, Vectors };
+/**
+ * The row of a term in a query encoder; null where it has none.
+ *
+ * @param {any} shard
+ * @param {string} kind  of the encoder
+ * @param {number} place  of the term
+ * @param {number} width
+ */
+function rowOf(shard, kind, place, width) {
+  /** @type {number[] | undefined} */
+  const scales = shard[`${kind}s`];
+  if (!scales?.[place]) return null;
+  const steps = (shard[`${kind}steps`] ??= nibbles(shard[`${kind}v`]));
+  const at = width * scales.slice(0, place).filter(Boolean).length;
+  return scaled(steps.subarray(at, at + width), scales[place] / UNIT);
+}
+
+export { Vectors, rowOf };

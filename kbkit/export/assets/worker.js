@@ -31,9 +31,20 @@
 
   /** @param {string} path */
   async function load(path) {
-    const response = await fetch(new URL(path, ROOT));
+    return unpacked(await (await got(path)).text());
+  }
+
+  /** @param {string} path */
+  async function bytes(path) {
+    // names say what files hold, so those that a browser keeps are good, however old they are
+    return (await got(path, { cache: "force-cache", priority: "low" })).arrayBuffer();
+  }
+
+  /** @param {string} path @param {RequestInit} [options] */
+  async function got(path, options) {
+    const response = await fetch(new URL(path, ROOT), options);
     if (!response.ok) throw new Error(`${path}: ${response.status}`);
-    return unpacked(await response.text());
+    return response;
   }
 
   /** @param {string} text */
@@ -59,7 +70,7 @@
       self.importScripts(new URL(site.engine, HERE).href);
       const run = (/** @type {string} */ path) => self.importScripts(new URL(path, ROOT).href);
       const post = (/** @type {any} */ message) => self.postMessage(message);
-      const service = new /** @type {any} */ (self).kbkit.Service(site, { load, run }, post);
+      const service = new /** @type {any} */ (self).kbkit.Service(site, { load, run, bytes }, post);
       answer = (message) => service.answer(message);
       for (const message of waiting.splice(0)) answer(message);
     } catch (error) {

@@ -13,6 +13,7 @@ it can be fetched, and where nothing can be fetched (``file://``) be loaded as a
   for cards.
 - ``v/N``: the vectors of one cluster of chunks.
 - ``c/N``: the vectors of one cluster of cards.
+- ``m``: what turns vectors of the model that browsers may run into those of the index.
 - ``x/N``: texts of neighbouring chunks, for what is shown of hits.
 
 Terms and texts fill their shards up to a number of bytes: files cost whoever writes, copies and

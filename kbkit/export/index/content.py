@@ -85,6 +85,8 @@ class IndexContent:
         cards: What the documents are; ``None`` where there is nothing to search them with.
         stop_words: What the analyzer leaves out.
         retrieval: How to rank.
+        model: Fingerprint of the model that browsers can run, ``""`` if they are to have none;
+            vectors of this embedder can be asked with its vectors of queries.
     """
 
     name: str
@@ -99,3 +101,4 @@ class IndexContent:
     cards: IndexedCards | None
     stop_words: Sequence[str]
     retrieval: RetrievalSpec
+    model: str = ""

@@ -93,6 +93,16 @@ def decode_nibbles(text: str, columns: int) -> NDArray[np.int8]:
     return flat.reshape(-1, columns)
 
 
+def encode_bytes(matrix: NDArray[np.int8]) -> str:
+    """A matrix of -127 to 127, a value a byte."""
+    return to_base64(matrix.view(np.uint8).reshape(-1))
+
+
+def decode_bytes(text: str, columns: int) -> NDArray[np.int8]:
+    """What `encode_bytes` was given, shape ``(n, columns)``."""
+    return from_base64(text).view(np.int8).reshape(-1, columns)
+
+
 def to_base64(data: NDArray[np.uint8]) -> str:
     """Bytes as base64."""
     return base64.b64encode(data.tobytes()).decode()

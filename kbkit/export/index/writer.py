@@ -16,18 +16,26 @@ import numpy as np
 from kbkit.errors import ExportError
 from kbkit.export.files import write_file, writing
 from kbkit.export.index.content import IndexContent, IndexedDocument
-from kbkit.export.index.packing import Integers, encode_nibbles, encode_shard, encode_varints
+from kbkit.export.index.packing import (
+    Integers,
+    encode_bytes,
+    encode_nibbles,
+    encode_shard,
+    encode_varints,
+)
 from kbkit.export.index.quantization import CARDS, QuantizedVectors, quantize
 from kbkit.export.index.stemmers import stemmer_source
 from kbkit.export.index.terms import quantize_rows, split_by_size, term_shards
 
-FORMAT = 4
+FORMAT = 5
 FOLDER = "search"
 """Where an export has its index."""
 DESCRIPTOR = "kb.json"
 """Names the folder of the index that is the newest one."""
 TEXT_BYTES = 8_000
 """About what the texts of a shard take; a long one may take more by itself."""
+_AXIS_LEVELS = 127
+"""Values of 8 bits are -127 to 127."""
 _DRAFT = ".draft"
 """Folder of an index that is being written; MkDocs does not publish names that begin with a dot."""
 
@@ -151,6 +159,9 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     for number, (first, values) in enumerate(term_shards(content, chunks, cards)):
         firsts.append(first)
         yield f"t/{number}", encode_shard(values)
+    modelled = _modelled(content, chunks, cards)
+    if modelled:
+        yield "m", encode_shard({kind: _projection(each) for kind, each in modelled.items()})
     yield from _vector_shards("v", chunks, np.arange(len(content.rows)))
     yield from _vector_shards("c", cards, carded)
     texts = np.array([len(chunk.text) for chunk in content.chunks], np.int64)
@@ -160,6 +171,27 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     shown = (f"{chunk.heading}\n{chunk.text}" for chunk in content.chunks)
     titles = (document.title for document in content.documents)
     yield "stem", stemmer_source(content.language, chain(titles, shown)).encode()
+
+
+def _modelled(
+    content: IndexContent, chunks: QuantizedVectors | None, cards: QuantizedVectors | None
+) -> dict[str, QuantizedVectors]:
+    """The vectors that can be asked with those of a model, by what the core calls them."""
+    embedders = (content.snapshot.embedder, content.cards.embedder if content.cards else "")
+    vectors = {"vectors": (chunks, embedders[0]), "cards": (cards, embedders[1])}
+    return {
+        kind: each
+        for kind, (each, embedder) in vectors.items()
+        if each is not None and embedder == content.model != ""
+    }
+
+
+def _projection(vectors: QuantizedVectors) -> dict[str, Any]:
+    """What turns a vector of the model into one of the index: its axes, in steps."""
+    axes = vectors.projection.T
+    steps = np.abs(axes).max(axis=1) / _AXIS_LEVELS
+    values = np.round(axes / np.where(steps > 0, steps, 1)[:, None]).astype(np.int8)
+    return {"v": encode_bytes(values), "s": [round(float(step), 7) for step in steps]}
 
 
 def _vector_shards(
@@ -192,7 +224,7 @@ def _core(
     numbers = {tag: number for number, tag in enumerate(tags)}
     rated = np.flatnonzero(content.prior)
     lengths = snapshot.lengths[content.rows]
-    values = {
+    values: dict[str, Any] = {
         "format": FORMAT,
         "name": content.name,
         "title": content.title,
@@ -234,6 +266,8 @@ def _core(
         clusters = np.zeros(len(documents), np.int64)
         clusters[content.cards.vectors.any(axis=1)] = cards.clusters + 1
         values["cards"] = _about_vectors(cards, clusters) | {"embedder": content.cards.embedder}
+    for kind in _modelled(content, chunks, cards):
+        values[kind]["model"] = True
     return values
 
 

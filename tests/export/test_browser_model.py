@@ -1,0 +1,141 @@
+"""MiniLM in the browser: the site's JavaScript in Node gives what onnxruntime gives in Python."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+
+import numpy as np
+import pytest
+
+import kbkit
+from kbkit.embedding.onnx import OnnxEmbedder
+from kbkit.export.index import write_index
+from kbkit.export.index.writer import index_folder
+from kbkit.export.mkdocs.browser_model import write_browser_model
+from kbkit.publishing.index_content import index_content
+from kbkit.publishing.published_index import PublishedIndex
+from kbkit.recipes import OnnxEmbedding
+from tests.export.test_search_site import JS, ROOT, in_node
+
+ODD = [
+    "Ünïcödé ÇA naïve ﬁle İstanbul ΣΊΣΥΦΟΣ", "日本語のテキスト hello 漢字", "안녕하세요 세계",
+    "привет мир, как дела?", "مرحبا بالعالم", "שלום עולם", "हिन्दी में लिखना", "ภาษาไทย",
+    "a\0b\ufffdc\u200bd\u00ade\tf\ng", "[SEP] what [MASK] x [cls] [UNK]", "x" * 101 + " y" * 2,
+    "$ % & + <= >= ^ ` | ~ ¡ ¿ — “q”", "😀 emoji 👩‍👩‍👧 ok", "ŉ ǰ ẞ ß ŒŸ",
+    "a\u0301e\u0300 𝒜𝓁𝑔 ℌ ①②",
+    "\ue000private \ud7ff", "\u0085x\u00a0y\u3000z\u2028w", "os.path.join(a, b) __init__ don't",
+    "how " * 2_500, "日本" * 5_000,
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """The files of the model, and what is the same in Python."""
+    folder = tmp_path_factory.mktemp("model")
+    return folder / write_browser_model(folder), OnnxEmbedder(OnnxEmbedding(preset="minilm"))
+
+
+def guide_lines(pattern: str) -> list[str]:
+    """What the guides have of a kind of line."""
+    text = "\n".join(path.read_text("utf-8") for path in sorted((ROOT / "site").glob("*.md")))
+    return re.findall(pattern, text, re.MULTILINE)
+
+
+def headings() -> list[str]:
+    return guide_lines(r"^#+ (.*)$")
+
+
+def embedded(node, folder, tmp_path, texts):
+    """The vectors of texts, made in Node."""
+    asked, answers = tmp_path / "asked.json", tmp_path / "answers.json"
+    asked.write_text(json.dumps({"folder": str(folder), "texts": texts}))
+    command = [node, "--import", JS / "modules.js", JS / "embed.js", asked, answers]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise OSError(done.stderr)
+    return np.array([each["vector"] for each in json.loads(answers.read_text())])
+
+
+def test_vectors_are_those_of_python(node, model, tmp_path):
+    folder, embedder = model
+    texts = [*headings(), *guide_lines("^[A-Z].{30,300}$")[::4], *ODD]
+    assert len(texts) >= 300
+    found = embedded(node, folder, tmp_path, texts)
+    expected = np.array([embedder.embed_query(text) for text in texts])
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, atol=1e-6)
+    cosines = (found * expected).sum(axis=1)
+    assert cosines.min() >= 0.9999, texts[int(cosines.argmin())]
+
+
+def test_files_say_whose_they_are_and_are_named_by_what_they_hold(model, tmp_path):
+    folder, _ = model
+    assert write_browser_model(tmp_path) == folder.name
+    assert "Apache License\n" in (folder / "LICENSE.txt").read_text("utf-8")
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 23_100_000
+    first = [path for path in folder.iterdir() if not path.name.startswith(("words-", "LICENSE"))]
+    assert sum(path.stat().st_size for path in first) < 11_200_000
+
+
+@pytest.mark.parametrize(
+    "name", ["vocabulary.txt", "embeddings.bin", "layer-3.bin", "words-31.bin"]
+)
+def test_a_file_that_is_not_whole_is_no_model(node, model, tmp_path, name):
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    for path in model[0].iterdir():
+        (folder / path.name).symlink_to(path)
+    data = (folder / name).read_bytes()
+    (folder / name).unlink()
+    (folder / name).write_bytes(data[: len(data) // 2])
+    with pytest.raises(OSError, match="not whole"):
+        embedded(node, folder, tmp_path, ["the"])
+
+
+@pytest.fixture(scope="module")
+def guides(tmp_path_factory):
+    """The guides' index, and the same without a model."""
+    folder = tmp_path_factory.mktemp("guides")
+    with kbkit.open(folder / "kb") as workspace:
+        kb = workspace.create("guides")
+        kb.ingest(kbkit.FilesSource(path=str(ROOT / "site" / "*.md")))
+        kb.improve()
+        kb.chunks.fit_query_encoder()
+        kb._handle.fit_query_encoder("cards")
+        pages = {document.uri: document.uri for document in kb.documents}
+        of = (kb._stores, kb.id, pages, "Guides")
+        write_index(index_content(*of), folder / "with")
+        write_index(index_content(*of, model=False), folder / "without")
+    return folder / "with", folder / "without"
+
+
+def test_the_engine_ranks_by_the_model_as_python_does(node, model, guides, tmp_path):
+    folder, embedder = model
+    published = PublishedIndex.open(guides[0])
+    queries = headings()[::3]
+    assert len(queries) > 60
+    found = in_node(node, published, tmp_path, queries, model=folder)
+    before = in_node(node, published, tmp_path, queries)
+    same, moved = 0, 0
+    for query, hits, others in zip(queries, found, before, strict=True):
+        expected = published.search(query, vector=embedder.embed_query(query))
+        same += [hit["row"] for hit in hits] == [hit.chunk for hit in expected]
+        moved += [hit["row"] for hit in others] != [hit.chunk for hit in expected]
+        assert [hit["score"] for hit in hits] == pytest.approx(
+            [hit.score for hit in expected], abs=2e-3
+        )
+    assert same >= 0.97 * len(queries)
+    assert moved > len(queries) / 3
+
+
+def test_an_index_may_be_without_a_model(node, model, guides, tmp_path):
+    assert not (index_folder(guides[1]) / "m.js").exists()
+    published, other = (PublishedIndex.open(folder) for folder in guides)
+    (query,) = ["where do my files go"]
+    vector = model[1].embed_query(query)
+    assert published.search(query, vector=vector) != published.search(query)
+    assert other.search(query, vector=vector) == other.search(query) == published.search(query)
+    assert "m" in published.read
+    with_model = in_node(node, other, tmp_path, [query], model=model[0])
+    assert with_model == in_node(node, other, tmp_path, [query])
