@@ -67,7 +67,7 @@ def anew(workspace, kb) -> dict[str, object]:
         )
         chunk_annotations.remove(transaction, [seq for seq, _ in annotated])
     assert other.annotations.waiting == len(other.chunks)
-    assert other.annotations.make() == len(other.chunks)
+    assert other.annotations.make().annotated == len(other.chunks)
     found = stored(other)
     workspace.delete("anew", forever=True)
     return found
@@ -120,7 +120,8 @@ def test_names_of_the_recipe_are_known(workspace):
 def test_nothing_is_annotated_where_the_recipe_says_so(workspace):
     kb = workspace.create("bare", spec=KnowledgeBaseSpec(annotation="none"))
     kb.add("Pool", POOL, source="pool")
-    assert len(kb.annotations) == 0 == kb.annotations.make() == kb.info().annotations_waiting
+    assert len(kb.annotations) == kb.annotations.make().annotated == 0
+    assert kb.info().annotations_waiting == 0
 
 
 def test_annotating_goes_on_where_it_was_stopped(kb, monkeypatch):
@@ -131,9 +132,9 @@ def test_annotating_goes_on_where_it_was_stopped(kb, monkeypatch):
         chunk_annotations.remove(transaction, [seq for seq, _ in texts])
     left = kb.annotations.waiting
     assert left == len(kb.chunks) > 1
-    monkeypatch.setattr("kbkit.annotation.maker._CHUNKS", 1)
+    monkeypatch.setattr("kbkit.knowledge_base.annotations.CHUNKS", 1)
     asked = iter([False, False, True])
-    assert kb.annotations.make(stop=lambda: next(asked, True)) == 1
+    assert kb.annotations.make(stop=lambda: next(asked, True)).annotated == 1
     assert kb.annotations.waiting == left - 1
     assert not kb.improve()
     assert kb.annotations.waiting == 0

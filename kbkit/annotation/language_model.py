@@ -31,7 +31,7 @@ from kbkit.language_models import (
     model_name,
     open_llm,
 )
-from kbkit.models import Annotation, AnnotationCost, Problem
+from kbkit.models import Annotation, AnnotationReport, Problem
 from kbkit.recipes import LlmAnnotation
 from kbkit.stores.catalog import annotator_answers
 from kbkit.stores.catalog.database import Database
@@ -111,16 +111,21 @@ class LlmAnnotator:
             for passage in passages
         ]
 
-    def cost(self, passages: Sequence[Passage] = ()) -> AnnotationCost:
+    def report(self, passages: Sequence[Passage] = (), annotated: int = 0) -> AnnotationReport:
         """What passages are to cost that it was not asked about yet, and what it has cost so far.
 
         Nothing is sent.
+
+        Args:
+            passages: Those that have to be annotated.
+            annotated: How many chunks were annotated so far.
         """
         known = self._known(passages)
         left = [passage for passage in passages if self._key(passage) not in known]
         batches = list(_batches(left, self._spec.batch_size))
         characters = sum(len(TASK) + len(quoted(batch)) for batch in batches)
-        return AnnotationCost(
+        return AnnotationReport(
+            annotated,
             model_name(self._llm),
             len(left),
             characters,

@@ -21,8 +21,10 @@ from kbkit.stores.catalog import chunk_annotations, knowledge_bases, names, read
 from kbkit.stores.catalog.database import Database
 from kbkit.text.subject_keys import subject_key
 
+CHUNKS = 500
+"""Chunks that are annotated at once where what annotates is quick."""
+
 _DOCUMENTS = 64
-_CHUNKS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +36,14 @@ class AnnotationMaker:
         kb_id: The knowledge base.
         annotator: What annotates.
         curated: Names that its recipe gives.
+        at_once: Chunks that are annotated, and kept, at once.
     """
 
     database: Database
     kb_id: str
     annotator: Annotator
     curated: Sequence[NameSpec] = ()
+    at_once: int = CHUNKS
 
     def left(self) -> int:
         """How many chunks have no annotation by the annotator."""
@@ -47,6 +51,14 @@ class AnnotationMaker:
             return chunk_annotations.count_lacking(
                 transaction, self.kb_id, self.annotator.fingerprint
             )
+
+    def passages(self) -> list[Passage]:
+        """The chunks that have no annotation by the annotator."""
+        with self.database.read() as transaction:
+            find = (transaction, self.kb_id, self.annotator.fingerprint)
+            lacking = chunk_annotations.lacking(*find, chunk_annotations.count_lacking(*find))
+            found = reading.get_chunks(transaction, lacking)
+        return [Passage(chunk, document) for chunk, document in found.values()]
 
     def make(
         self,
@@ -115,12 +127,12 @@ class AnnotationMaker:
 
     def _parts(self, stale: Sequence[int]) -> Iterable[Sequence[int]]:
         """Chunks to be annotated, some at a time: those that are stale, then those without."""
-        for start in range(0, len(stale), _CHUNKS):
-            yield stale[start : start + _CHUNKS]
+        for start in range(0, len(stale), self.at_once):
+            yield stale[start : start + self.at_once]
         while True:
             with self.database.read() as transaction:
                 found = chunk_annotations.lacking(
-                    transaction, self.kb_id, self.annotator.fingerprint, _CHUNKS
+                    transaction, self.kb_id, self.annotator.fingerprint, self.at_once
                 )
             if not found:
                 return

@@ -249,6 +249,48 @@ def expand(
         print_json(report.to_dict())
 
 
+@app.command()
+def annotate(
+    context: typer.Context,
+    name: Name,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say what a language model would be sent.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    input_price: Annotated[
+        float, typer.Option(min=0, help="Price of a million tokens sent, for the estimate.")
+    ] = 0.0,
+    output_price: Annotated[
+        float, typer.Option(min=0, help="Price of a million tokens answered, likewise.")
+    ] = 0.0,
+    as_json: AsJson = False,
+) -> None:
+    """Annotate what has not been, as the recipe says; what a model costs is told first."""
+    with open_workspace(context) as workspace:
+        annotations = workspace[name].annotations
+        report = annotations.make(estimate=True)
+        if report.chunks:
+            price = report.price(input_price, output_price)
+            say(f"to be sent: {report}" + (f"; costs about {price:,.2f}" if price else ""))
+        if not estimate:
+            if report.chunks and not yes:
+                typer.confirm("Send them?", abort=True, err=True)
+            with resumable(f"kbkit annotate {name}"), progress() as on_progress:
+                report = annotations.make(on_progress=on_progress)
+            say(f"annotated {report.annotated:,} chunks")
+            if report.requests:
+                say(
+                    f"{report.model}: {report.requests:,} requests, {report.used_input_tokens:,} "
+                    f"tokens in and {report.used_output_tokens:,} out"
+                )
+            for problem in report.failed:
+                say(f"failed: {problem.uri}: {problem.reason}")
+        elif not report.chunks:
+            say("nothing is to be sent")
+    if as_json:
+        print_json(report.to_dict())
+
+
 @contextmanager
 def _new_workspace(context: typer.Context) -> Iterator[Workspace]:
     """The workspace; its folder goes again if it was made for this and nothing came of it."""

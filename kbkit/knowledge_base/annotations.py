@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from kbkit.annotation.maker import AnnotationMaker
+from kbkit.annotation.language_model import LlmAnnotator
+from kbkit.annotation.maker import CHUNKS, AnnotationMaker
 from kbkit.annotation.opening import annotator_of
 from kbkit.arguments import explained
 from kbkit.frames import annotations_frame, rows_html
 from kbkit.knowledge_base.handle import Handle
-from kbkit.models import Annotation, Frame, TargetKind
+from kbkit.models import Annotation, AnnotationReport, Frame, TargetKind
 from kbkit.progress import OnProgress, progress_bar
+from kbkit.recipes import LlmAnnotation
 from kbkit.stores.catalog import chunk_annotations, corpus, reading
 
 if TYPE_CHECKING:
@@ -71,15 +73,25 @@ class Annotations:
         maker = self._maker()
         return 0 if maker is None else maker.left()
 
-    def make(self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False) -> int:
+    def make(
+        self,
+        *,
+        estimate: bool = False,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> AnnotationReport:
         """Annotate what has not been, here and now; `KnowledgeBase.improve` does it too.
 
+        A language model is asked about all of it, however much its recipe lets an ingest send. What
+        it answers is kept: each chunk is paid for once.
+
         Args:
+            estimate: Do nothing but say what a language model would be sent.
             on_progress: Called as the work goes on; by default notebooks show a bar.
             stop: Asked often; true ends the work cleanly. What was annotated is kept.
 
         Returns:
-            How many chunks were annotated.
+            How many chunks were annotated, and what a model was paid for and has still to be sent.
 
         Raises:
             ConfigError: The recipe names a plugin that is missing or is no annotator.
@@ -88,9 +100,14 @@ class Annotations:
         """
         maker = self._maker()
         if maker is None:
-            return 0
-        with progress_bar(on_progress) as tell:
-            return maker.make(on_progress=tell, stop=stop)
+            return AnnotationReport(0, "none")
+        made, annotator = 0, maker.annotator
+        if not estimate:
+            with progress_bar(on_progress) as tell:
+                made = maker.make(on_progress=tell, stop=stop)
+        if isinstance(annotator, LlmAnnotator):
+            return annotator.report(maker.passages(), made)
+        return AnnotationReport(made, annotator.fingerprint)
 
     def _maker(self) -> AnnotationMaker | None:
         return maker_of(self._handle)
@@ -120,6 +137,7 @@ def maker_of(handle: Handle) -> AnnotationMaker | None:
     """
     spec, database = handle.spec.annotation, handle.stores.database
     annotator = annotator_of(spec, database, handle.id)
-    return (
-        None if annotator is None else AnnotationMaker(database, handle.id, annotator, spec.names)
-    )
+    if annotator is None:
+        return None
+    at_once = spec.batch_size if isinstance(spec, LlmAnnotation) else CHUNKS
+    return AnnotationMaker(database, handle.id, annotator, spec.names, at_once)

@@ -32,7 +32,7 @@ from kbkit.models.graph import Entity, Gap, GapKind, MergeSuggestion, Relation, 
 from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
 from kbkit.models.licenses import License
 from kbkit.models.reports import (
-    AnnotationCost,
+    AnnotationReport,
     Compaction,
     DeletedDocument,
     DeletedKnowledgeBase,
@@ -51,7 +51,7 @@ from kbkit.models.values import Value, schema, to_json
 __all__ = [
     "About",
     "Annotation",
-    "AnnotationCost",
+    "AnnotationReport",
     "Answer",
     "Chunk",
     "ChunkSpan",

@@ -91,12 +91,15 @@ class Expansion(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class AnnotationCost(Value):
-    """What a language model has still to annotate, and what it was paid for now.
+class AnnotationReport(Value):
+    """What was annotated now, and what a language model has still to be asked about.
+
+    All but the first two are of a language model, and 0 where rules annotate.
 
     Attributes:
-        model: Which one.
-        chunks: Those that it has still to be asked about.
+        annotated: Chunks that were annotated now.
+        model: What annotates.
+        chunks: Those that a model has still to be asked about.
         characters: What it is to be sent, instructions included.
         input_tokens: The same in tokens, about: a fourth of the characters, as in English.
         output_tokens: What it is to answer, about.
@@ -106,6 +109,7 @@ class AnnotationCost(Value):
         failed: Chunks that it failed at now, with the reason: what is kept of them is their text.
     """
 
+    annotated: int
     model: str
     chunks: int = 0
     characters: int = 0

@@ -11,14 +11,16 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 import kbkit
+from kbkit import cli
 from kbkit.annotation.base import Passage
 from kbkit.annotation.gazetteer import NameGazetteer
 from kbkit.annotation.language_model import LlmAnnotator
 from kbkit.annotation.opening import annotator_of
 from kbkit.errors import LanguageModelError, NotFoundError
-from kbkit.models import AnnotationCost, Frame
+from kbkit.models import AnnotationReport, Frame
 from kbkit.recipes import LlmAnnotation
 from tests.ingest.scripted_llm import ScriptedLLM, serve
 
@@ -92,13 +94,13 @@ def test_a_recipe_names_a_model_and_each_chunk_is_paid_for_once(workspace):
     with serve(obedient) as service:
         spec = LlmAnnotation(llm=PATH, arguments={"api_base": service.address})
         made = annotator_of(spec, kb._stores.database, kb.id)
-        before = made.cost(passages(kb))
+        before = made.report(passages(kb))
         assert (before.chunks, before.requests, service.asked) == (20, 0, [])
         found = made.annotate(passages(kb), GAZETTEER)
         assert [len(body["messages"]) for body in service.asked] == [2, 2, 2]  # 8, 8 and 4 chunks
         sent = sum(len(each["content"]) for body in service.asked for each in body["messages"])
         assert sent == before.characters  # what was said beforehand is what was sent
-        after = made.cost(passages(kb))
+        after = made.report(passages(kb))
         assert (after.chunks, after.requests, after.failed) == (0, 3, ())
         assert after.used_input_tokens == pytest.approx(before.input_tokens, abs=3)
         assert after.used_output_tokens > 0
@@ -115,7 +117,7 @@ def test_a_recipe_names_a_model_and_each_chunk_is_paid_for_once(workspace):
         newer = LlmAnnotation(llm=PATH, arguments={"api_base": service.address, "model": "newer"})
         other = annotator_of(newer, kb._stores.database, kb.id)
         assert other.fingerprint != made.fingerprint
-        assert other.cost(passages(kb)).chunks == 20
+        assert other.report(passages(kb)).chunks == 20
     [first] = found[3]
     number = re.search(r"The text (\d+)", first.text)[1]
     assert first.normalized_text == f"Of {number}."
@@ -125,7 +127,7 @@ def test_a_recipe_names_a_model_and_each_chunk_is_paid_for_once(workspace):
     assert isinstance(json.loads(json.dumps(before.to_dict()))["characters"], int)
     assert before.price(1e6, 0) == before.input_tokens
     assert str(before).startswith("20 chunks for scripted:")
-    assert str(AnnotationCost("scripted")) == "nothing is left for scripted"
+    assert str(AnnotationReport(0, "scripted")) == "nothing is left for scripted"
 
 
 def test_a_chunk_may_have_several_statements_and_names_have_to_stand_there(workspace):
@@ -183,7 +185,7 @@ def test_what_a_model_answers_becomes_plain_lines_within_bounds(workspace, said)
     kb = filled(workspace, 1)
     with serve(lambda given: answer(p1=[said])) as service:
         [[made]], used = annotate(kb, service)
-    assert used.cost().failed == ()
+    assert used.report().failed == ()
     assert "Water" in made.normalized_text
     assert "boils" in made.normalized_text
     assert len(made.normalized_text) <= 500
@@ -220,7 +222,7 @@ def test_a_wrong_answer_is_told_once_and_mended(workspace, said):
     with serve(lambda given: next(answers)) as service:
         [[made]], used = annotate(kb, service)
     assert made.normalized_text == "Mended."
-    assert used.cost().failed == ()
+    assert used.report().failed == ()
     asked = service.asked[1]["messages"]
     assert [each["role"] for each in asked] == ["system", "user", "assistant", "user"]
     assert asked[3]["content"].startswith("That was not as asked:\n")
@@ -238,7 +240,7 @@ def test_an_answer_that_stays_wrong_leaves_the_text_alone(workspace, said):
     assert (made.text, made.normalized_text) == (text, text.strip())
     assert (made.frame, made.confidence) == (None, 0.0)
     assert made.entities == ("Water kettle", "tea_pot")
-    [problem] = used.cost().failed
+    [problem] = used.report().failed
     assert problem.uri == "text:0"
     assert len(problem.reason) < 500
     with serve(obedient) as service:  # what failed is no answer, and may be asked again
@@ -270,7 +272,7 @@ def test_one_passage_that_a_model_fails_at_costs_no_other_its_annotation(workspa
         f"Of {n}." for n in range(8) if n != 5
     ]
     assert texts[5].startswith("The text 5 says")
-    [problem] = used.cost().failed
+    [problem] = used.report().failed
     assert problem.uri == "text:5"
     assert "500" in problem.reason
 
@@ -284,7 +286,7 @@ def test_a_service_that_is_down_ends_the_work_with_one_error_and_nothing_is_lost
         assert len(service.asked) == 3 + 5 * 3  # each is tried three times
         service.answer = obedient
         _, used = annotate(kb, service, batch_size=2)
-        assert used.cost().requests == 7
+        assert used.report().requests == 7
     # one that answers nonsense is not paid for long, either
     kb.documents.delete("text:0")
     other = workspace.create("other")
@@ -301,7 +303,7 @@ def test_a_service_that_was_busy_is_asked_again(workspace):
     with serve(lambda given: obedient(given) if len(service.asked) == 3 else None) as service:
         [[made]], used = annotate(kb, service)
     assert made.normalized_text == "Of 0."
-    assert used.cost().failed == ()
+    assert used.report().failed == ()
 
 
 def test_a_model_that_never_answers_is_waited_for_no_longer_than_its_time(workspace):
@@ -313,7 +315,7 @@ def test_a_model_that_never_answers_is_waited_for_no_longer_than_its_time(worksp
         finally:
             done.set()
     assert made.normalized_text.startswith("The text 0")
-    assert used.cost().failed[0].reason.endswith("gave no answer in 0.3 s")
+    assert used.report().failed[0].reason.endswith("gave no answer in 0.3 s")
 
 
 def test_what_was_answered_is_kept_when_the_process_is_killed(workspace):
@@ -326,7 +328,7 @@ def test_what_was_answered_is_kept_when_the_process_is_killed(workspace):
         return obedient(given)
 
     def kept():
-        return 8 - annotator(kb, service.address).cost(passages(kb)).chunks
+        return 8 - annotator(kb, service.address).report(passages(kb)).chunks
 
     with serve(slowly) as service:
         root = str(Path(__file__).parents[2])
@@ -353,14 +355,14 @@ def test_answers_go_with_their_chunks_once_the_trash_is_emptied(workspace):
         before = passages(kb)
         made = annotator(kb, service.address)
         kb.documents.delete("text:1")
-        assert made.cost(before).chunks == 0
+        assert made.report(before).chunks == 0
         kb.documents.restore("text:1")
-        assert made.cost(passages(kb)).chunks == 0
+        assert made.report(passages(kb)).chunks == 0
         kb.documents.delete("text:1")
         workspace.compact()
-        assert made.cost(before).chunks == 1
+        assert made.report(before).chunks == 1
         workspace.delete("drinks", forever=True)
-        assert made.cost(before).chunks == 3
+        assert made.report(before).chunks == 3
         with pytest.raises(NotFoundError):
             made.annotate(before, GAZETTEER)
 
@@ -380,3 +382,64 @@ def test_a_model_that_cannot_be_opened_is_one_clear_error(workspace, spec, probl
     with pytest.raises(LanguageModelError, match=re.escape(problem)) as raised:
         annotator_of(LlmAnnotation(**spec), kb._stores.database, kb.id)
     assert "very-secret" not in str(raised.value)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Runs the command line in this process; gives exit code, output and what it told."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["kbkit", "--workspace", str(tmp_path / "kb"), *arguments])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+        captured = capsys.readouterr()
+        assert "very-secret" not in captured.out + captured.err
+        assert "Traceback" not in captured.err
+        return caught.value.code, captured.out, " ".join(captured.err.split())
+
+    return call
+
+
+def test_an_ingest_asks_within_its_limit_and_the_command_tells_the_cost_first(tmp_path, run):
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    for n in range(6):
+        (pages / f"{n}.md").write_text(f"The text {n} says: put the kettle on.\n")
+    path = tmp_path / "drinks.yaml"
+
+    def recipe(address, **options):
+        path.write_text(yaml.safe_dump({
+            "name": "drinks",
+            "sources": [{"type": "files", "path": "pages/*.md"}],
+            "annotation": {"type": "llm", "llm": PATH, "names": ["kettle"], **options,
+                           "arguments": {"api_base": address, "api_key": KEY}},
+        }))  # fmt: skip
+
+    with serve(obedient) as service:
+        recipe(service.address, limit=5)
+        assert run("build", str(path), "--no-site")[0] == 0
+        assert service.asked == []
+        prices = ["--input-price", "1000", "--output-price", "0"]
+        code, _, told = run("annotate", "drinks", "--estimate", *prices)
+        assert code == 0
+        assert "to be sent: 6 chunks for scripted:" in told
+        assert re.search(r"costs about \d", told)
+        assert run("annotate", "drinks")[0] == 1  # nobody says yes
+        assert service.asked == []
+        code, out, told = run("annotate", "drinks", "--yes", "--json")
+        assert code == 0
+        assert "annotated 6 chunks scripted: 1 requests," in told
+        assert json.loads(out)["annotated"] == 6
+        assert json.loads(run("annotate", "drinks", "--estimate", "--json")[1])["chunks"] == 0
+        assert run("annotate", "drinks")[0] == 0
+        assert len(service.asked) == 1
+        (pages / "1.md").write_text("The text 11 says: put the kettle on.\n")
+        assert run("build", str(path), "--no-site")[0] == 0
+        assert len(service.asked) == 2
+    with kbkit.open(tmp_path / "kb") as opened:
+        kb = opened["drinks"]
+        said = sorted(each.normalized_text for each in kb.annotations)
+        assert said == [f"Of {n}." for n in (0, 11, 2, 3, 4, 5)]
+        assert {each.entities for each in kb.annotations} == {("kettle",)}
+        assert len(kb.annotations.make(estimate=True).to_dict()) > 5
