@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -97,7 +98,7 @@ class Workspace:
         """Its folder."""
         return self._stores.folder
 
-    @property
+    @cached_property
     def graph(self) -> Graph:
         """Entities of its knowledge bases and the relations between them; see `Graph`."""
         from kbkit.graph.graph import Graph

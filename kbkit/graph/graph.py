@@ -2,24 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
+from kbkit.errors import ConfigError, WorkspaceError
+from kbkit.graph import gaps
+from kbkit.graph.building import build_waiting
 from kbkit.graph.editing import Editing, Named
+from kbkit.graph.exporting import as_frame, as_json, as_networkx
+from kbkit.graph.suggestions import suggestions
 from kbkit.graph.walking import shortest_path, widened
-from kbkit.models import Entity, Relation, Step, Target
-from kbkit.stores.catalog import entities, knowledge_bases, relations
+from kbkit.models import (
+    Entity,
+    Gap,
+    GapKind,
+    MergeSuggestion,
+    Relation,
+    Step,
+    Target,
+    TargetKind,
+)
+from kbkit.stores.catalog import entities, knowledge_bases, merges, relations
+from kbkit.stores.catalog import gaps as gap_rows
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.stores import Stores
 from kbkit.validation import check_integer, check_text
 
 if TYPE_CHECKING:
+    import networkx as nx
+    import pandas as pd
+
+    from kbkit.stores.catalog.gaps import NamedEntity
     from kbkit.stores.catalog.relations import Edge
+
+_BADLY = 2
+"""Best rating of a question that counts as answered badly."""
 
 
 @explained
 class Graph(Editing):
-    """Entities of a workspace and the relations between them; ``workspace.graph``."""
+    """Entities of a workspace and the relations between them; ``workspace.graph``.
+
+    It follows from the documents: whatever looks at it first reads what changed since.
+    """
+
+    def __init__(self, stores: Stores, rater: str) -> None:
+        super().__init__(stores, rater)
+        self._stores = stores
+        self._looked_at = -1
 
     def entities(
         self,
@@ -43,7 +78,7 @@ class Graph(Editing):
         """
         check_integer("limit", limit, 1)
         types = (type,) if isinstance(type, str) else tuple(type)
-        with self._database.read() as transaction:
+        with self._read() as transaction:
             ids = self._kb_ids(transaction, kbs)
             return entities.listed(
                 transaction,
@@ -59,7 +94,7 @@ class Graph(Editing):
         Raises:
             NotFoundError: There is none; the message names those that are written alike.
         """
-        with self._database.read() as transaction:
+        with self._read() as transaction:
             return entities.get(transaction, self._entity_id(transaction, entity))
 
     def relations(
@@ -82,7 +117,7 @@ class Graph(Editing):
             NotFoundError: There is no such target.
         """
         check_integer("limit", limit, 1)
-        with self._database.read() as transaction:
+        with self._read() as transaction:
             end = None if target is None else self._target(transaction, target)
             return relations.listed(transaction, target=end, name=name, made_by=by, limit=limit)
 
@@ -109,7 +144,7 @@ class Graph(Editing):
         check_integer("depth", depth, 1, 5)
         check_integer("limit", limit, 1)
         names = (relation,) if isinstance(relation, str) else tuple(relation)
-        with self._database.read() as transaction:
+        with self._read() as transaction:
             start = self._target(transaction, target)
             found = widened(
                 lambda ends: relations.edges(transaction, at=ends, names=names),
@@ -128,10 +163,160 @@ class Graph(Editing):
         Raises:
             NotFoundError: One of them is not there.
         """
-        with self._database.read() as transaction:
+        with self._read() as transaction:
             ends = self._target(transaction, source), self._target(transaction, target)
             found = shortest_path(relations.edges(transaction), *ends)
             return self._steps(transaction, found)
+
+    def gaps(
+        self,
+        *,
+        kind: str | GapKind | None = None,
+        kbs: Sequence[str] | None = None,
+        limit: int = 10,
+    ) -> list[Gap]:
+        """What the documentation lacks, what matters most first; of each kind in turn.
+
+        Args:
+            kind: Only of this kind: ``undescribed`` (named by several documents, described by
+                none), ``unlinked`` (described, and no other document speaks of it),
+                ``unanswered`` (questions about it were rated badly), ``unreached`` (a document
+                that names nothing), ``orphan`` (nothing relates to it).
+            kbs: Only of these knowledge bases; by default of all.
+            limit: Most gaps of each kind.
+
+        Raises:
+            ConfigError: There is no such kind, or the limit is no number above 0.
+            NotFoundError: There is no such knowledge base.
+        """
+        check_integer("limit", limit, 1)
+        try:
+            kinds = tuple(GapKind) if kind is None else (GapKind(kind),)
+        except ValueError:
+            known = ", ".join(GapKind)
+            raise ConfigError(f"kind={kind!r}: give one of {known}") from None
+        with self._read() as transaction:
+            ids = self._kb_ids(transaction, kbs)
+            if ids is None:
+                ids = [knowledge_bases.get(transaction, name).id
+                       for name in knowledge_bases.names(transaction)]  # fmt: skip
+            named = gap_rows.named_entities(transaction, ids)
+            found: list[Gap] = []
+            for each in kinds:
+                ranked = sorted(
+                    self._gaps_of(transaction, each, ids, named),
+                    key=lambda gap: (-gap.weight, gap.name),
+                )
+                for gap in ranked[:limit]:
+                    start = gap.start or tuple(
+                        gap_rows.first_chunks(transaction, gap.target.kind, gap.target.id, 3)
+                    )
+                    found.append(replace(gap, start=start))
+            return found
+
+    def _gaps_of(
+        self,
+        transaction: Transaction,
+        kind: GapKind,
+        kb_ids: Sequence[str],
+        named: Sequence[NamedEntity],
+    ) -> Iterator[Gap]:
+        """The gaps of a kind, in any order."""
+        aliases = entities.aliases_of(transaction)
+        if kind is GapKind.UNREACHED:
+            return gaps.unreached(gap_rows.nameless_documents(transaction, kb_ids))
+        if kind is GapKind.UNANSWERED:
+            by_id = {each.id: each for each in named}
+            by_id |= {name: by_id[own] for name, own in aliases.items() if own in by_id}
+            return gaps.unanswered(gap_rows.bad_queries(transaction, kb_ids, _BADLY), by_id)
+        if kind is GapKind.ORPHAN:
+            edges = relations.edges(transaction)
+            ends = (end.id for edge in edges for end in (edge.source, edge.target))
+            return gaps.orphans(named, Counter(ends))
+        defined: dict[str, set[str]] = {}
+        for known, documents in gap_rows.defining_documents(transaction).items():
+            defined.setdefault(aliases.get(known, known), set()).update(documents)
+        labels = entities.names_of(transaction, list(defined))
+        if kind is GapKind.UNDESCRIBED:
+            inside = {name.partition("(")[0].rpartition(".")[2] for name in labels.values()}
+            return gaps.undescribed(named, defined, inside)
+        edges = relations.edges(transaction, names=["contains"])
+        contained = {edge.target.id for edge in edges}
+        naming: dict[str, set[str]] = {}
+        wanted = [*defined, *(name for name, own in aliases.items() if own in defined)]
+        for known, documents in gap_rows.naming_documents(transaction, wanted).items():
+            naming.setdefault(aliases.get(known, known), set()).update(documents)
+        return gaps.unlinked(named, defined, naming, contained)
+
+    def suggestions(self, *, limit: int = 20) -> list[MergeSuggestion]:
+        """Pairs of entities that may be one, the surest first; `merge` or `refuse` them.
+
+        Args:
+            limit: Most pairs.
+
+        Raises:
+            ConfigError: The limit is no number above 0.
+        """
+        check_integer("limit", limit, 1)
+        with self._read() as transaction:
+            ids = [knowledge_bases.get(transaction, name).id
+                   for name in knowledge_bases.names(transaction)]  # fmt: skip
+            named = gap_rows.named_entities(transaction, ids)
+            decided = merges.decided(transaction)
+        return suggestions(named, decided)[:limit]
+
+    def to_json(self) -> dict[str, Any]:
+        """All relations and what they are between, as JSON values (``nodes`` and ``edges``)."""
+        return as_json(*self._whole())
+
+    def to_networkx(self) -> nx.MultiDiGraph:
+        """All relations as a directed graph of networkx; its nodes are named by kind and id."""
+        return as_networkx(*self._whole())
+
+    def to_graphml(self, path: str | Path) -> Path:
+        """Write all relations as GraphML, which Gephi, yEd and others read.
+
+        Args:
+            path: The file, written anew.
+
+        Raises:
+            WorkspaceError: It cannot be written.
+        """
+        from networkx import write_graphml
+
+        file = Path(path)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_graphml(self.to_networkx(), file)
+        except OSError as error:
+            raise WorkspaceError(
+                f"{file}: {error.strerror}; name a file that you may write"
+            ) from error
+        return file
+
+    def to_frame(self) -> pd.DataFrame:
+        """All relations as a DataFrame, the strongest first, indexed by their numbers."""
+        return as_frame(*self._whole())
+
+    def _whole(self) -> tuple[list[Relation], dict[Target, tuple[str, str]]]:
+        """All relations, and what their ends are called."""
+        with self._read() as transaction:
+            found = relations.listed(transaction)
+            made = [Target(TargetKind.ENTITY, each.id) for each in entities.by_hand(transaction)]
+            ends = dict.fromkeys(
+                [*(end for each in found for end in (each.source, each.target)), *made]
+            )
+            return found, relations.labels(transaction, list(ends))
+
+    @contextmanager
+    def _read(self) -> Iterator[Transaction]:
+        """A transaction that reads the graph as the documents are now."""
+        changes = self._database.changes()
+        if changes != self._looked_at:
+            build_waiting(self._stores)
+            self._looked_at = changes
+        with self._database.read() as transaction:
+            yield transaction
 
     def _kb_ids(self, transaction: Transaction, kbs: Sequence[str] | None) -> list[str] | None:
         if kbs is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kbkit.embedding.base import Embedder
 from kbkit.errors import ConfigError, ConflictError, EmbedderError, LanguageModelError
+from kbkit.graph.building import build_waiting
 from kbkit.ingest.card_vectors import CardsLeft
 from kbkit.ingest.chunking import embedded_text
 from kbkit.ingest.document_writer import Destination
@@ -199,6 +200,7 @@ class Improving:
             left = self._handle.cards.make(on_progress=on_progress, stop=stop)
         self._handle.embed_questions()
         self._annotate(on_progress, stop)
+        build_waiting(self._stores, stop)
         self._embed_chunks(on_progress, stop)
 
     def _annotate(self, on_progress: OnProgress | None, stop: Stop) -> None:

@@ -85,9 +85,9 @@ def put(
 
 
 def remove(transaction: Transaction, seqs: Collection[int]) -> None:
-    """Forget the annotations of some chunks."""
+    """Forget the annotations of some chunks, and that their relations were read."""
     for part in in_parts(list(seqs)):
-        for table in (annotation_subjects, _rows):
+        for table in (annotation_subjects, _rows, knowledge_schema.related_chunks):
             transaction.execute(table.delete().where(table.c.chunk_seq.in_(part)))
 
 

@@ -22,7 +22,7 @@ from kbkit.stores.catalog.knowledge_schema import (
     subjects,
 )
 from kbkit.stores.catalog.packing import in_parts
-from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
+from kbkit.stores.catalog.schema import chunks, knowledge_bases
 from kbkit.stores.catalog.subjects import SubjectName
 
 _KIND = SubjectKind.ENTITY.value
@@ -117,8 +117,8 @@ def listed(
         mentioned = mentioned.where(chunks.c.kb_id.in_(list(kb_ids)))
     counted = mentioned.subquery()
     query = _LISTED.join(counted, counted.c.canonical == subjects.c.id, isouter=kb_ids is None)
-    if kb_ids is None:  # what nothing names is there if a person made it
-        query = query.where(counted.c.n.is_not(None) | entities.c.by_hand)
+    if kb_ids is None:  # what no chunk names is there if a document defines it or a person made it
+        query = query.where(counted.c.n.is_not(None) | entities.c.subject_id.is_not(None))
     if like:
         said = sa.func.lower(own.c.name).contains(like.lower(), autoescape=True)
         query = query.where(subjects.c.id.in_(sa.select(canonical).where(said)))
@@ -126,6 +126,21 @@ def listed(
         query = query.where(entities.c.type.in_(list(types)))
     order = (sa.func.coalesce(counted.c.n, 0).desc(), subjects.c.name, subjects.c.id)
     return _with_counts(transaction, transaction.execute(query.order_by(*order).limit(limit)).all())
+
+
+def by_hand(transaction: Transaction) -> list[Entity]:
+    """The entities that a person made or changed."""
+    rows = transaction.execute(_LISTED.where(entities.c.by_hand).order_by(subjects.c.name)).all()
+    return _with_counts(transaction, rows)
+
+
+def names_of(transaction: Transaction, ids: Sequence[str]) -> dict[str, str]:
+    """What some entities are called."""
+    found: dict[str, str] = {}
+    for part in in_parts(ids):
+        query = sa.select(subjects.c.id, subjects.c.name).where(subjects.c.id.in_(part))
+        found |= {row.id: row.name for row in transaction.execute(query)}
+    return found
 
 
 def create(
@@ -379,22 +394,3 @@ def _set_aliases(transaction: Transaction, entity_id: str, aliases: Iterable[Sub
     for known, named in wanted.items():
         if known not in there:
             _add_subject(transaction, named, entity_id)
-
-
-def mentioning(transaction: Transaction, ids: Collection[str], limit: int) -> list[str]:
-    """Ids of chunks in which an entity stands, in order of their documents.
-
-    Args:
-        transaction: Reads.
-        ids: Of the entity and its other names.
-        limit: Most chunks.
-    """
-    query = (
-        sa.select(chunks.c.id)
-        .join(documents, documents.c.id == chunks.c.document_id)
-        .join(annotation_subjects, annotation_subjects.c.chunk_seq == chunks.c.seq)
-        .where(transaction.is_in(annotation_subjects.c.subject_id, list(ids)))
-        .group_by(chunks.c.id)
-        .order_by(documents.c.uri, chunks.c.position)
-    )
-    return list(transaction.execute(query.limit(limit)).scalars())

@@ -22,6 +22,7 @@ __all__ = [
     "annotation_subjects",
     "annotations",
     "annotator_answers",
+    "built_graphs",
     "document_names",
     "entities",
     "gazetteers",
@@ -185,6 +186,14 @@ related_chunks = Table(
     # of the names in the chunk, of what it defines, and of the reader's revision
     Column("digest", String, nullable=False),
     Index("related_chunks_by_kb", "kb_id"),
+)
+
+built_graphs = Table(
+    "built_graphs",
+    metadata,
+    # knowledge_bases.version when the relations of a knowledge base were last read
+    _reference("kb_id", "knowledge_bases.id", primary_key=True),
+    Column("version", Integer, nullable=False),
 )
 
 merges = Table(

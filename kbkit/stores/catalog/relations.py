@@ -7,7 +7,7 @@ row, so that no rebuild brings it back.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -137,7 +137,10 @@ def get(transaction: Transaction, relation_id: int) -> Relation:
 
 
 def of(transaction: Transaction, ids: Sequence[int], evidence: int = 5) -> list[Relation]:
-    """Some relations by number, in that order, each with its best evidence."""
+    """Some relations by number, in that order, each with its best evidence.
+
+    Ends that were merged into an entity stand as that entity.
+    """
     rows: dict[int, Any] = {}
     for part in in_parts(ids):
         query = sa.select(*relations.c).where(
@@ -156,7 +159,10 @@ def of(transaction: Transaction, ids: Sequence[int], evidence: int = 5) -> list[
             listed_ = support.setdefault(relation_id, [])
             if len(listed_) < evidence:
                 listed_.append(chunk_id)
-    return [_relation(rows[known], support.get(known, ())) for known in ids if known in rows]
+    aliases = entities.aliases_of(transaction)
+    return [
+        _relation(rows[known], aliases, support.get(known, ())) for known in ids if known in rows
+    ]
 
 
 def listed(
@@ -300,12 +306,18 @@ def _at(transaction: Transaction, targets: Collection[Target]) -> sa.ColumnEleme
     )
 
 
-def _relation(row: Any, evidence: Sequence[str]) -> Relation:
+def _relation(row: Any, aliases: Mapping[str, str], evidence: Sequence[str]) -> Relation:
+    """The relation of a row; ends that are other names of an entity are that entity."""
+
+    def end(kind: str, known: str) -> Target:
+        of = TargetKind(kind)
+        return Target(of, aliases.get(known, known) if of is TargetKind.ENTITY else known)
+
     return Relation(
         id=row.id,
-        source=Target(TargetKind(row.source_kind), row.source_id),
+        source=end(row.source_kind, row.source_id),
         name=row.name,
-        target=Target(TargetKind(row.target_kind), row.target_id),
+        target=end(row.target_kind, row.target_id),
         weight=row.weight,
         evidence=tuple(evidence),
         made_by=row.made_by,

@@ -130,6 +130,11 @@ def _graph() -> None:
     )
     op.create_index("related_chunks_by_kb", "related_chunks", ["kb_id"])
     op.create_table(
+        "built_graphs",
+        _reference("kb_id", "knowledge_bases.id", primary_key=True),
+        sa.Column("version", sa.Integer(), nullable=False),
+    )
+    op.create_table(
         "merges",
         _reference("kept_id", "subjects.id", primary_key=True),
         _reference("merged_id", "subjects.id", primary_key=True),

@@ -1,0 +1,226 @@
+"""Builds the graph of a knowledge base, and builds it on after a refresh.
+
+A chunk is read again when the names in it, or those that its document defines, are others than
+when it was read: so a refresh reads what changed, and what is stored is what reading all anew would
+give. Which names stand together is counted anew each time, since any change may change it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from kbkit.errors import ConflictError, NotFoundError
+from kbkit.graph.cooccurrence import co_occurrence
+from kbkit.graph.extraction import REVISION, DocumentNames, Section, facts_of
+from kbkit.graph.keys import entity_id, named
+from kbkit.ingest.ids import document_id
+from kbkit.markdown.plain_text import plain_text
+from kbkit.models import EntityType
+from kbkit.stores.catalog import graph, knowledge_bases, subjects
+from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.graph import ChunkPlace, DefinedName, Fact
+from kbkit.stores.stores import Stores
+
+_CHUNKS = 1_000
+_END = re.compile(r"[.!?](?= )")
+_SHORTEST_SENTENCE = 20
+_LONGEST_DESCRIPTION = 300
+_BOILERPLATE = 4  # documents that have a heading which is no definition, then
+_DEFINES = 1_000  # a definition says more of a type than mentions do
+
+
+@dataclass(slots=True)
+class _State:
+    """What a rebuild knows before it reads texts."""
+
+    places: list[ChunkPlace]
+    mentions: dict[int, list[str]]
+    names: dict[str, str]
+    given: list[tuple[str, DefinedName]]
+    documents: Mapping[str, graph.DocumentFacts]
+    digests: Mapping[int, str]
+    version: int
+    defined: dict[str, list[tuple[str, DefinedName]]] = field(default_factory=dict)
+    wanted: dict[int, str] = field(default_factory=dict)
+
+
+def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: False) -> int:
+    """Have the relations and entities of a knowledge base follow from its annotated documents.
+
+    It goes on where it was stopped or killed.
+
+    Args:
+        database: The catalog.
+        kb_id: The knowledge base.
+        stop: Asked often; true ends the work cleanly.
+
+    Returns:
+        How many chunks were read.
+
+    Raises:
+        NotFoundError: The knowledge base was deleted.
+    """
+    state = _look(database, kb_id)
+    stale = [place for place in state.places
+             if state.digests.get(place.seq) != state.wanted[place.seq]]  # fmt: skip
+    described = {
+        document.id: DocumentNames(
+            document.id, document.uri, document.metadata, state.defined.get(document.id, ())
+        )
+        for document in state.documents.values()
+    }
+    uris = {document.uri: document.id for document in state.documents.values()}
+    for start in range(0, len(stale), _CHUNKS):
+        if stop():
+            return start
+        part = stale[start : start + _CHUNKS]
+        with database.read() as transaction:
+            texts = graph.texts(transaction, [place.seq for place in part])
+        facts: list[Fact] = []
+        for place in part:
+            if place.seq in texts:
+                section = Section(
+                    place.seq, texts[place.seq], place.anchor, place.heading_path,
+                    {known: state.names[known] for known in state.mentions.get(place.seq, ())},
+                )  # fmt: skip
+                document = described[place.document_id]
+                facts += facts_of(section, document, uris, partial(document_id, kb_id))
+        with database.write() as transaction:
+            knowledge_bases.get_by_id(transaction, kb_id)
+            graph.put(
+                transaction, kb_id, {place.seq: state.wanted[place.seq] for place in part}, facts
+            )
+    together = co_occurrence(_sections(state.places), state.mentions, state.names)
+    entities = _described(database, state, described)
+    with database.write() as transaction:
+        knowledge_bases.get_by_id(transaction, kb_id)
+        graph.put_co_occurrence(transaction, kb_id, together)
+        graph.settle(transaction)
+        graph.put_entities(transaction, kb_id, entities)
+        graph.note_built(transaction, kb_id, state.version)
+    return len(stale)
+
+
+def build_waiting(stores: Stores, stop: Callable[[], bool] = lambda: False) -> int:
+    """Build the graphs of the annotated knowledge bases of a workspace that changed.
+
+    What another process builds right now is left to it.
+
+    Args:
+        stores: Of the workspace.
+        stop: Asked often; true ends the work cleanly.
+
+    Returns:
+        How many chunks were read.
+    """
+    with stores.database.read() as transaction:
+        names = knowledge_bases.names(transaction)
+        ids = [knowledge_bases.get(transaction, name).id for name in names]
+        waiting = [kb_id for kb_id in ids if graph.waits(transaction, kb_id)]
+    read = 0
+    for kb_id in waiting:
+        with suppress(ConflictError, NotFoundError), stores.locks.hold(f"graph-{kb_id}", wait=0):
+            read += build(stores.database, kb_id, stop=stop)
+    return read
+
+
+def _look(database: Database, kb_id: str) -> _State:
+    with database.read() as transaction:
+        state = _State(
+            graph.places(transaction, kb_id),
+            graph.mentions(transaction, kb_id),
+            graph.entity_names(transaction),
+            [(entity_id(name.name), name) for name in graph.given_names(transaction, kb_id)],
+            graph.document_facts(transaction, kb_id),
+            graph.digests(transaction, kb_id),
+            graph.version(transaction, kb_id),
+        )
+    _define(state)
+    missing = {
+        known: name.name
+        for names in state.defined.values()
+        for known, name in names
+        if known not in state.names
+    }
+    if missing:
+        with database.write() as transaction:
+            subjects.add(transaction, map(named, missing.values()))
+        state.names |= missing
+    of_documents = {
+        document: "\n".join(f"{known} {name.anchor} {name.type}" for known, name in names)
+        for document, names in state.defined.items()
+    }
+    for place in state.places:
+        text = "\n".join(state.mentions.get(place.seq, ()))
+        hashed = hashlib.blake2b(digest_size=12)
+        hashed.update(f"{REVISION}\n{text}\n\n{of_documents.get(place.document_id, '')}".encode())
+        state.wanted[place.seq] = hashed.hexdigest()
+    return state
+
+
+def _define(state: _State) -> None:
+    """Note what each document defines.
+
+    A heading that several documents have (*See also*) defines nothing, and one that no gazetteer
+    took for a name does not either.
+    """
+    mentioned = {known for found in state.mentions.values() for known in found}
+    defining = [
+        (known, name)
+        for known, name in state.given
+        if name.defines and (name.confirmed or known in mentioned)
+    ]
+    counts = Counter(known for known, name in defining if name.type is EntityType.TERM)
+    for known, name in defining:
+        if counts[known] < _BOILERPLATE:
+            state.defined.setdefault(name.document_id, []).append((known, name))
+
+
+def _sections(places: Sequence[ChunkPlace]) -> list[list[int]]:
+    """The chunks of each section, in order."""
+    sections: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+    for place in places:
+        sections.setdefault((place.document_id, place.heading_path), []).append(place.seq)
+    return list(sections.values())
+
+
+def _described(
+    database: Database, state: _State, documents: Mapping[str, DocumentNames]
+) -> dict[str, tuple[str, str]]:
+    """What each entity is: its type as most say, and how the section begins that defines it."""
+    types: dict[str, Counter[EntityType]] = {}
+    for known, name in state.given:
+        types.setdefault(known, Counter())[name.type] += _DEFINES if name.defines else 1
+    defining: dict[str, int] = {}
+    for place in state.places:
+        for owner in documents[place.document_id].owners(place.anchor, place.heading_path):
+            defining.setdefault(owner, place.seq)
+    there = {known for found in state.mentions.values() for known in found} | defining.keys()
+    with database.read() as transaction:
+        texts = graph.texts(transaction, sorted(defining.values()))
+    found: dict[str, tuple[str, str]] = {}
+    for known in sorted(there):
+        counts = types.get(known) or Counter({EntityType.NAME: 1})
+        most = max(counts, key=lambda each: (counts[each], each.value))
+        found[known] = (most.value, _first_sentence(texts.get(defining.get(known, -1), "")))
+    return found
+
+
+def _first_sentence(markdown: str) -> str:
+    """How a section begins, without its heading."""
+    lines = [line for line in markdown.splitlines() if line.strip()]
+    while lines and lines[0].lstrip().startswith("#"):
+        lines.pop(0)
+    text = plain_text("\n".join(lines[:6]))
+    end = next(
+        (at + 1 for at in range(20, len(text) - 1) if text[at] in ".!?" and text[at + 1] == " "),
+        None,
+    )
+    text = text[:end] if end else text
+    return text if len(text) <= _LONGEST_DESCRIPTION else text[: _LONGEST_DESCRIPTION - 1] + "…"

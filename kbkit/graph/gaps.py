@@ -1,0 +1,185 @@
+"""What documentation lacks: entities without description, questions without answer. Pure functions.
+
+Ranking, so that noise does not stand above: a gap weighs what it touches (documents that name an
+entity, people who asked), and what cannot be one (literals, single letters, words of one chunk) is
+left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import log1p
+
+from kbkit.graph.keys import entity_id
+from kbkit.models import EntityType, Gap, GapKind, Target, TargetKind
+from kbkit.stores.catalog.gaps import BadQuery, NamedEntity, NamelessDocument
+from kbkit.text.stopwords import stop_words
+
+MIN_DOCUMENTS = 3
+"""Documents that name what is described nowhere."""
+MIN_CHUNKS = 3
+"""Chunks that name what no relation reaches, or no other document speaks of."""
+MIN_LENGTH = 3
+"""Chunks of a document that names nothing, for that to matter."""
+
+_PLACEHOLDERS = frozenset(
+    str.split("""
+        foo bar baz spam eggs ham qux true false none null nil self cls this example name value key
+        args kwargs obj object item file filename path type string str int list dict data text
+    """)
+)
+_API = {
+    EntityType.SYMBOL, EntityType.FLAG, EntityType.COMMAND, EntityType.VARIABLE,
+    EntityType.SETTING, EntityType.ERROR, EntityType.ENDPOINT, EntityType.SCHEMA,
+}  # fmt: skip
+
+
+def undescribed(
+    entities: Sequence[NamedEntity], defined: Collection[str], inside: Collection[str]
+) -> Iterator[Gap]:
+    """What several documents name and none describes.
+
+    Args:
+        entities: With their counts.
+        defined: Ids of those that a document defines.
+        inside: Last parts of the names that are defined: ``glob`` of ``pathlib.Path.glob``.
+    """
+    for entity in entities:
+        if (
+            entity.id in defined
+            or entity.description
+            or entity.documents < MIN_DOCUMENTS
+            or not _is_telling(entity)
+            or _last(entity.name) in inside
+        ):
+            continue
+        yield _gap(
+            GapKind.UNDESCRIBED,
+            entity,
+            f"{entity.documents} documents name it ({entity.chunks} passages), and none says what "
+            "it is",
+            entity.documents * (1.0 if entity.type in _API else 0.5) + log1p(entity.chunks),
+        )
+
+
+def unlinked(
+    entities: Sequence[NamedEntity],
+    defined: Mapping[str, Collection[str]],
+    naming: Mapping[str, Collection[str]],
+    contained: Collection[str],
+) -> Iterator[Gap]:
+    """What a document describes and no other one names.
+
+    Args:
+        entities: With their counts.
+        defined: The documents that define each.
+        naming: The documents that name each.
+        contained: Ids of those that are parts of others, which are spoken of as wholes.
+    """
+    for entity in entities:
+        own = defined.get(entity.id)
+        if (
+            not own
+            or entity.id in contained
+            or entity.type == EntityType.TERM
+            or entity.chunks < MIN_CHUNKS
+            or set(naming.get(entity.id, ())) - set(own)
+        ):
+            continue
+        yield _gap(
+            GapKind.UNLINKED,
+            entity,
+            f"described, and named in {entity.chunks} passages of its own document, but no other "
+            "document speaks of it",
+            log1p(entity.chunks),
+        )
+
+
+def unanswered(queries: Sequence[BadQuery], entities: Mapping[str, NamedEntity]) -> Iterator[Gap]:
+    """Entities of questions for which nothing good was found.
+
+    Args:
+        queries: Questions whose best rating is bad.
+        entities: By id, and by the ids of their other names.
+    """
+    asked: dict[str, list[BadQuery]] = {}
+    for query in queries:
+        for known in sorted(named_in(query.query, entities)):
+            asked.setdefault(known, []).append(query)
+    for known, about in asked.items():
+        entity = entities[known]
+        several = f"{len(about)} questions about it were" if len(about) > 1 else "a question was"
+        example = max(about, key=lambda query: (query.raters, -query.best, query.query))
+        yield Gap(
+            GapKind.UNANSWERED,
+            Target(TargetKind.ENTITY, entity.id),
+            entity.name,
+            f"{several} answered badly (rated {example.best} at best): {example.query!r}",
+            sum(query.raters * (3 - query.best) for query in about),
+            tuple(dict.fromkeys(query.chunk for query in about if query.chunk)),
+        )
+
+
+def unreached(documents: Sequence[NamelessDocument]) -> Iterator[Gap]:
+    """Documents that name no entity."""
+    for document in documents:
+        if document.chunks >= MIN_LENGTH:
+            yield Gap(
+                GapKind.UNREACHED,
+                Target(TargetKind.DOCUMENT, document.id),
+                document.title,
+                f"{document.chunks} passages, and none names anything that is known",
+                log1p(document.chunks),
+            )
+
+
+def orphans(entities: Sequence[NamedEntity], degree: Counter[str]) -> Iterator[Gap]:
+    """Entities that no relation reaches."""
+    for entity in entities:
+        if degree[entity.id] or not (entity.by_hand or entity.chunks >= MIN_CHUNKS):
+            continue
+        if entity.by_hand or _is_telling(entity):
+            where = f"named in {entity.chunks} passages" if entity.chunks else "made by a person"
+            yield _gap(
+                GapKind.ORPHAN,
+                entity,
+                f"{where}, and nothing relates to it",
+                entity.documents + log1p(entity.chunks) + 10 * entity.by_hand,
+            )
+
+
+def named_in(query: str, entities: Collection[str]) -> set[str]:
+    """Ids of the entities that a query names; of names within one another the longest."""
+    words = query.replace("?", " ").replace(",", " ").split()
+    found: set[str] = set()
+    taken: set[int] = set()
+    for length in range(min(5, len(words)), 0, -1):
+        for start in range(len(words) - length + 1):
+            part = words[start : start + length]
+            if taken & set(range(start, start + length)):
+                continue
+            if length == 1 and (part[0].lower() in stop_words("english") and part[0].islower()):
+                continue
+            known = entity_id(" ".join(part).strip(".:;!\"'`()"))
+            if known in entities:
+                found.add(known)
+                taken |= set(range(start, start + length))
+    return found
+
+
+def _gap(kind: GapKind, entity: NamedEntity, reason: str, weight: float) -> Gap:
+    return Gap(kind, Target(TargetKind.ENTITY, entity.id), entity.name, reason, weight)
+
+
+def _is_telling(entity: NamedEntity) -> bool:
+    """Whether a name can be one that a reader looks for: no placeholder and no common word."""
+    bare = entity.name.partition("(")[0].strip("`").lower()
+    if len(bare) < 3 or bare in _PLACEHOLDERS or bare in stop_words("english"):
+        return False
+    plain = bare.isalpha() and entity.name.islower()
+    return not plain or entity.type in {EntityType.TERM, EntityType.NAME, EntityType.COMMAND}
+
+
+def _last(name: str) -> str:
+    return name.partition("(")[0].rpartition(".")[2]

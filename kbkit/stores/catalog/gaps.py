@@ -1,0 +1,212 @@
+"""What gaps are found by: how often entities are named, and where. Functions of a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from kbkit.models import DocumentState, SubjectKind, TargetKind
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_schema import (
+    annotation_subjects,
+    entities,
+    relation_evidence,
+    relations,
+    subjects,
+)
+from kbkit.stores.catalog.packing import in_parts
+from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases, ratings
+
+
+class NamedEntity(NamedTuple):
+    """An entity with how often it is named."""
+
+    id: str
+    name: str
+    type: str
+    description: str
+    by_hand: bool
+    chunks: int
+    documents: int
+
+
+class NamelessDocument(NamedTuple):
+    """A document in which no entity stands."""
+
+    id: str
+    title: str
+    chunks: int
+
+
+class BadQuery(NamedTuple):
+    """A query whose best answer was rated badly.
+
+    Attributes:
+        query: As it was asked.
+        best: The best rating.
+        raters: How many people rated.
+        chunk: A chunk that was rated for it.
+    """
+
+    query: str
+    best: int
+    raters: int
+    chunk: str
+
+
+def named_entities(transaction: Transaction, kb_ids: Collection[str]) -> list[NamedEntity]:
+    """The entities of some knowledge bases, and those that people made, with their counts."""
+    own = subjects.alias("own")
+    canonical = sa.func.coalesce(own.c.alias_of, own.c.id).label("canonical")
+    counted = (
+        sa.select(
+            canonical,
+            sa.func.count(sa.distinct(annotation_subjects.c.chunk_seq)).label("chunks"),
+            sa.func.count(sa.distinct(chunks.c.document_id)).label("documents"),
+        )
+        .join(annotation_subjects, annotation_subjects.c.subject_id == own.c.id)
+        .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
+        .join(documents, documents.c.id == chunks.c.document_id)
+        .where(
+            own.c.kind == SubjectKind.ENTITY.value,
+            chunks.c.kb_id.in_(list(kb_ids)),
+            sa.func.coalesce(documents.c.is_index, sa.false()).is_(sa.false()),
+        )
+        .group_by(canonical)
+        .subquery()
+    )
+    query = (
+        sa.select(
+            subjects.c.id,
+            subjects.c.name,
+            entities.c.type,
+            entities.c.description,
+            entities.c.by_hand,
+            counted.c.chunks,
+            counted.c.documents,
+        )
+        .outerjoin(counted, counted.c.canonical == subjects.c.id)
+        .outerjoin(entities, entities.c.subject_id == subjects.c.id)
+        .where(
+            subjects.c.kind == SubjectKind.ENTITY.value,
+            subjects.c.alias_of.is_(None),
+            entities.c.deleted_at.is_(None),
+            counted.c.chunks.is_not(None) | entities.c.by_hand,
+        )
+    )
+    return [
+        NamedEntity(
+            row.id, row.name, row.type or "", row.description or "", bool(row.by_hand),
+            row.chunks or 0, row.documents or 0,
+        )
+        for row in transaction.execute(query)
+    ]  # fmt: skip
+
+
+def defining_documents(transaction: Transaction) -> dict[str, set[str]]:
+    """The documents that say what an entity is, by its id."""
+    query = (
+        sa.select(relations.c.source_id, relations.c.target_id)
+        .where(relations.c.name == "defined_in", relations.c.deleted_at.is_(None))
+        .where(
+            relations.c.by_hand
+            | sa.exists().where(relation_evidence.c.relation_id == relations.c.id)
+        )
+    )
+    found: dict[str, set[str]] = {}
+    for known, document_id in transaction.execute(query):
+        found.setdefault(known, set()).add(document_id)
+    return found
+
+
+def naming_documents(transaction: Transaction, ids: Sequence[str]) -> dict[str, set[str]]:
+    """The documents in which entities, given with their other names, stand."""
+    found: dict[str, set[str]] = {}
+    for part in in_parts(ids):
+        query = (
+            sa.select(annotation_subjects.c.subject_id, chunks.c.document_id)
+            .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
+            .join(documents, documents.c.id == chunks.c.document_id)
+            .where(
+                annotation_subjects.c.subject_id.in_(part),
+                documents.c.state != DocumentState.GONE.value,
+                sa.func.coalesce(documents.c.is_index, sa.false()).is_(sa.false()),
+            )
+            .distinct()
+        )
+        for known, document_id in transaction.execute(query):
+            found.setdefault(known, set()).add(document_id)
+    return found
+
+
+def nameless_documents(transaction: Transaction, kb_ids: Collection[str]) -> list[NamelessDocument]:
+    """The documents, not gone and no lists of links, in which no entity stands."""
+    named = (
+        sa.exists()
+        .where(annotation_subjects.c.chunk_seq == chunks.c.seq)
+        .where(subjects.c.id == annotation_subjects.c.subject_id)
+        .where(subjects.c.kind == SubjectKind.ENTITY.value)
+    )
+    with_names = sa.select(chunks.c.document_id).where(chunks.c.kb_id.in_(list(kb_ids)), named)
+    query = (
+        sa.select(documents.c.id, documents.c.title, sa.func.count(chunks.c.seq))
+        .join(chunks, chunks.c.document_id == documents.c.id)
+        .where(
+            documents.c.kb_id.in_(list(kb_ids)),
+            documents.c.state != DocumentState.GONE.value,
+            sa.func.coalesce(documents.c.is_index, sa.false()).is_(sa.false()),
+            documents.c.id.not_in(with_names),
+        )
+        .group_by(documents.c.id, documents.c.title)
+    )
+    return [NamelessDocument(*row) for row in transaction.execute(query)]
+
+
+def bad_queries(transaction: Transaction, kb_ids: Collection[str], most: int) -> list[BadQuery]:
+    """The queries for which nothing was rated above a score, as people last rated."""
+    last = (
+        sa.select(sa.func.max(ratings.c.id))
+        .where(ratings.c.kb_id.in_(list(kb_ids)), ratings.c.query != "")
+        .group_by(ratings.c.target, ratings.c.query, ratings.c.rater)
+    )
+    query = sa.select(ratings.c.query, ratings.c.score, ratings.c.rater, ratings.c.target,
+                      ratings.c.target_type).where(ratings.c.id.in_(last))  # fmt: skip
+    found: dict[str, list[tuple[int, str, str]]] = {}
+    for row in transaction.execute(query.order_by(ratings.c.id)):
+        chunk = row.target if row.target_type == TargetKind.CHUNK.value else ""
+        found.setdefault(row.query, []).append((row.score, row.rater, chunk))
+    return [
+        BadQuery(
+            query_,
+            max(score for score, _, _ in rated),
+            len({rater for _, rater, _ in rated}),
+            next((chunk for _, _, chunk in rated if chunk), ""),
+        )
+        for query_, rated in found.items()
+        if max(score for score, _, _ in rated) <= most
+    ]
+
+
+def first_chunks(transaction: Transaction, kind: TargetKind, known: str, limit: int) -> list[str]:
+    """Where to start: ids of chunks that name an entity most plainly, or begin a document."""
+    query = sa.select(chunks.c.id).join(
+        knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id
+    ).where(knowledge_bases.c.deleted_at.is_(None))  # fmt: skip
+    if kind is TargetKind.DOCUMENT:
+        query = query.where(chunks.c.document_id == known).order_by(chunks.c.position)
+    else:
+        own = subjects.alias("own")
+        ids = sa.select(own.c.id).where((own.c.id == known) | (own.c.alias_of == known))
+        said = sa.select(annotation_subjects.c.chunk_seq).where(
+            annotation_subjects.c.subject_id.in_(ids)
+        )
+        # fewest other names first: what speaks of it alone says most of it
+        others = (
+            sa.select(sa.func.count(sa.distinct(annotation_subjects.c.subject_id)))
+            .where(annotation_subjects.c.chunk_seq == chunks.c.seq)
+            .scalar_subquery()
+        )
+        query = query.where(chunks.c.seq.in_(said)).order_by(others, chunks.c.id)
+    return list(transaction.execute(query.limit(limit)).scalars())

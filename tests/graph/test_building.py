@@ -1,0 +1,321 @@
+"""Relations out of documents: which, with which evidence, and the same however they came about."""
+
+import itertools
+
+import pytest
+
+import kbkit
+from kbkit.graph import building
+from kbkit.knowledge_base import handle_of
+from kbkit.models import Target, TargetKind
+
+
+def built(kb):
+    """Have the graph of a knowledge base built; how many chunks were read for it."""
+    stores = handle_of(kb).stores
+    return building.build_waiting(stores)
+
+
+POOL = """# shelf.Pool {#shelf.Pool}
+
+`shelf.Pool` keeps connections open. It is described in [the guide](http://x.org/guide.html).
+
+## shelf.Pool.get(timeout) {#shelf.Pool.get}
+
+Take a connection. Raises `shelf.PoolError` if there is none, and never raises `shelf.OtherError`.
+Returns `None` if it was closed.
+
+## shelf.Pool.put(connection) {#shelf.Pool.put}
+
+Give it back. `shelf.Pool.put()` calls `shelf.Pool.get()` first.
+"""
+ERRORS = """# Errors
+
+## shelf.PoolError {#shelf.PoolError}
+
+A subclass of `shelf.OtherError`. See [`shelf.Pool`](http://x.org/pool.html#shelf.Pool).
+
+## shelf.OtherError {#shelf.OtherError}
+
+`shelf.OtherError` is an alias for `shelf.BaseError`.
+
+## shelf.BaseError {#shelf.BaseError}
+
+The base of all.
+"""
+GUIDE = """# Guide
+
+Use [`shelf.Pool`](http://x.org/pool.html#shelf.Pool), see [errors](errors.html).
+`shelf.BaseError` is deprecated in favour of `shelf.PoolError`.
+
+```python
+# shelf.Pool.get raises shelf.BaseError
+```
+"""
+
+
+def fill(kb, **more):
+    for name, text in ({"pool": POOL, "errors": ERRORS, "guide": GUIDE} | more).items():
+        kb.add(name, text, source=f"http://x.org/{name}.html")
+
+
+def edges(workspace, *names):
+    """The relations of a graph, by the names of their ends."""
+    graph = workspace.graph
+    labels = {each.id: each.name for each in graph.entities(limit=10_000)}
+    labels |= {each.id: each.title for kb in workspace for each in workspace[kb].documents}
+    return {
+        (labels[each.source.id], each.name, labels[each.target.id])
+        for each in graph.relations(limit=10_000)
+        if not names or each.name in names
+    }
+
+
+def stored(workspace):
+    """All that a graph has, but for when it came to be."""
+    graph = workspace.graph
+    return (
+        {(each.source, each.name, each.target, round(each.weight, 9), each.evidence)
+         for each in graph.relations(limit=100_000)},
+        {(each.id, each.name, each.type, each.description, each.aliases, each.chunks)
+         for each in graph.entities(limit=100_000)},
+    )  # fmt: skip
+
+
+def test_verbs_containment_definitions_and_links_become_relations(workspace, kb):
+    fill(kb)
+    built(kb)
+    names = ("raises", "extends", "calls", "alias_of", "deprecated_by", "returns")
+    assert edges(workspace, *names) == {
+        ("shelf.Pool.get", "raises", "shelf.PoolError"),
+        ("shelf.PoolError", "extends", "shelf.OtherError"),
+        ("shelf.Pool.put", "calls", "shelf.Pool.get"),
+        ("shelf.OtherError", "alias_of", "shelf.BaseError"),
+        ("shelf.BaseError", "deprecated_by", "shelf.PoolError"),
+    }  # fmt: skip
+    assert edges(workspace, "contains") == {
+        ("shelf.Pool", "contains", "shelf.Pool.get"), ("shelf.Pool", "contains", "shelf.Pool.put"),
+    }  # fmt: skip
+    assert edges(workspace, "links_to") == {
+        ("pool", "links_to", "guide"), ("errors", "links_to", "pool"),
+        ("guide", "links_to", "pool"), ("guide", "links_to", "errors"),
+    }  # fmt: skip
+    assert ("shelf.PoolError", "refers_to", "shelf.Pool") in edges(workspace)
+    assert ("shelf.Pool", "defined_in", "pool") in edges(workspace)
+
+
+def test_each_relation_has_the_chunk_that_says_so(workspace, kb):
+    fill(kb)
+    built(kb)
+    by_id = {chunk.id: chunk.text for chunk in kb.chunks}
+    relations = workspace.graph.relations(limit=1_000)
+    assert all(each.evidence and set(each.evidence) <= set(by_id) for each in relations)
+    (raises,) = workspace.graph.relations("shelf.Pool.get", name="raises")
+    assert ["Raises `shelf.PoolError`" in by_id[each] for each in raises.evidence] == [True]
+    assert raises.made_by == "kbkit"
+    assert not raises.by_hand
+
+
+def test_entities_have_type_and_description(workspace, kb):
+    fill(kb)
+    built(kb)
+    found = workspace.graph.entity("shelf.BaseError")
+    assert (found.type, found.description) == ("error", "The base of all.")
+    assert workspace.graph.entity("shelf.Pool").type == "symbol"
+
+
+def test_a_rebuild_reads_what_changed_and_stores_what_a_full_one_would(workspace, kb, tmp_path):
+    fill(kb)
+    assert built(kb) == len(kb.chunks)
+    assert built(kb) == 0
+    changed = POOL.replace("shelf.PoolError", "shelf.BaseError")
+    kb.add("pool", changed, source="http://x.org/pool.html")
+    kb.add(
+        "new", "# New\n\n`shelf.Pool.put()` requires `shelf.Pool`.", source="http://x.org/n.html"
+    )
+    assert 0 < built(kb) < len(kb.chunks)
+    kb.documents.delete("http://x.org/guide.html")
+    built(kb)
+    with kbkit.open(tmp_path / "other") as other:
+        anew = other.create("manual")
+        fill(anew, pool=changed)
+        anew.documents.delete("http://x.org/guide.html")
+        anew.add("new", "# New\n\n`shelf.Pool.put()` requires `shelf.Pool`.",
+                 source="http://x.org/n.html")  # fmt: skip
+        built(anew)
+        assert edges(other) == edges(workspace)
+        weights = [
+            sorted((each.name, round(each.weight, 9)) for each in ws.graph.relations(limit=1_000))
+            for ws in (workspace, other)
+        ]
+        assert weights[0] == weights[1]
+    assert ("shelf.Pool.put", "requires", "shelf.Pool") in edges(workspace)
+    assert ("shelf.Pool.get", "raises", "shelf.PoolError") not in edges(workspace)
+    assert not {each for each in edges(workspace) if "guide" in each}
+
+
+def test_gone_evidence_lowers_weights_until_the_relation_goes(workspace, kb):
+    for number in range(3):
+        kb.add(f"d{number}", f"# Part {number}\n\n`shelf.get()` raises `shelf.Error` ({number}).",
+               source=f"http://x.org/{number}")  # fmt: skip
+    weights = []
+    for number in range(3):
+        built(kb)
+        (found,) = workspace.graph.relations(name="raises")
+        assert len(found.evidence) == 3 - number
+        weights.append(found.weight)
+        kb.documents.delete(f"http://x.org/{number}")
+    built(kb)
+    assert workspace.graph.relations(name="raises") == []
+    assert weights == pytest.approx([3 / 4, 2 / 3, 1 / 2])
+
+
+def test_what_a_person_said_outlives_rebuilds(workspace, kb):
+    graph = workspace.graph
+    fill(kb)
+    built(kb)
+    graph.update("shelf.Pool", description="Ours.", type="term", name="The Pool")
+    (raises,) = graph.relations("shelf.Pool.get", name="raises")
+    graph.delete(raises)
+    graph.delete("shelf.OtherError")
+    graph.relate("shelf.PoolError", "extends", "shelf.BaseError", weight=0.25, note="as read")
+    kb.add("pool", POOL + "\nMore.\n", source="http://x.org/pool.html")
+    built(kb)
+    found = graph.entity("shelf.Pool")
+    assert (found.name, found.type, found.description) == ("The Pool", "term", "Ours.")
+    assert graph.relations("shelf.Pool.get", name="raises") == []
+    assert not {each for each in edges(workspace) if "shelf.OtherError" in each}
+    (made,) = graph.relations("shelf.PoolError", name="extends")
+    assert (made.weight, made.note, made.by_hand) == (0.25, "as read", True)
+
+
+def test_a_merge_shows_the_relations_of_both_and_rebuilds_leave_it(workspace, kb):
+    graph = workspace.graph
+    fill(kb)
+    built(kb)
+    before = stored(workspace)
+    graph.merge("shelf.BaseError", "shelf.OtherError")
+    built(kb)
+    assert {step.name for step in graph.neighbors("shelf.OtherError")} >= {"shelf.PoolError"}
+    graph.undo()
+    assert built(kb) == 0
+    assert stored(workspace) == before
+
+
+def test_names_that_stand_together_are_related_within_bounds(workspace, kb):
+    words = [f"shelf.{word}Thing" for word in ("Red", "Green", "Blue", "Grey")]
+    for number in range(12):
+        pair = words[:2] if number % 2 else words[2:]
+        kb.add(f"d{number}", f"# Page {number}\n\nHere `{pair[0]}` meets `{pair[1]}` ({number}).",
+               source=f"http://x.org/{number}")  # fmt: skip
+    built(kb)
+    (found,) = (e for e in workspace.graph.relations(words[0]) if e.name == "co_occurs")
+    assert {workspace.graph.entity(end.id).name for end in (found.source, found.target)} == set(
+        words[:2]
+    )
+    assert 0.5 < found.weight < 1
+    assert len(found.evidence) == 3
+
+
+def test_relations_of_api_descriptions(workspace, kb, tmp_path):
+    (tmp_path / "api.yaml").write_text("""
+openapi: 3.0.0
+info: {title: Pets, version: "1"}
+security: [{keyAuth: []}]
+paths:
+  /pets:
+    get:
+      operationId: listPets
+      responses:
+        "200":
+          description: ok
+          content:
+            application/json:
+              schema: {type: array, items: {$ref: "#/components/schemas/PetItem"}}
+components:
+  schemas:
+    PetItem:
+      type: object
+      properties: {name: {type: string}, owner: {$ref: "#/components/schemas/PetOwner"}}
+    PetOwner: {type: object, properties: {name: {type: string}}}
+  securitySchemes:
+    keyAuth: {type: apiKey, in: header, name: X-Key}
+""")
+    kb.ingest({"type": "openapi", "path": str(tmp_path / "api.yaml")})
+    built(kb)
+    assert edges(workspace, "uses", "requires") == {
+        ("GET /pets", "uses", "PetItem"), ("GET /pets", "uses", "PetOwner"),
+        ("PetItem", "uses", "PetOwner"), ("GET /pets", "requires", "keyAuth"),
+    }  # fmt: skip
+
+
+def test_relations_of_packages(workspace, kb):
+    kb.ingest({"type": "package", "name": "json"})
+    built(kb)
+    found = edges(workspace)
+    assert ("json.JSONDecodeError", "inherits", "ValueError") in found
+    assert {name for _, name, _ in found} >= {"contains", "inherits", "defined_in"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "```python\nx raises y\n```", "| a | b |\n| --- | --- |\n| `c` | raises `d` |",
+     "](((" * 500, "[" * 2_000, "`" * 2_000, "مثال `shelf.Pool` raises `shelf.Error` שלום",
+     "\ue0005\ue001 raises `shelf.Error`, calls \ue0007\ue001"],
+)  # fmt: skip
+def test_odd_texts_are_read_without_harm(workspace, kb, text):
+    kb.add("odd", f"# Odd\n\n{text or 'nothing'}\n", source="http://x.org/odd.html")
+    assert built(kb) == len(kb.chunks)
+
+
+def test_links_to_a_document_that_comes_later_are_there_when_it_comes(workspace, kb):
+    kb.add("guide", GUIDE, source="http://x.org/guide.html")
+    built(kb)
+    assert edges(workspace, "links_to") == set()
+    kb.add("errors", ERRORS, source="http://x.org/errors.html")
+    built(kb)
+    assert edges(workspace, "links_to") == {("guide", "links_to", "errors")}
+
+
+def test_two_knowledge_bases_support_one_relation(workspace, kb):
+    other = workspace.create("other")
+    for number, each in enumerate((kb, other)):
+        each.add(
+            "d", f"# Part\n\n`shelf.get()` raises `shelf.Error` ({number}).", source="http://x.org"
+        )
+        built(each)
+    (found,) = workspace.graph.relations(name="raises")
+    assert found.weight == pytest.approx(2 / 3)
+    workspace.delete("other", forever=True)
+    built(kb)
+    (found,) = workspace.graph.relations(name="raises")
+    assert found.weight == pytest.approx(1 / 2)
+
+
+def test_a_build_that_is_stopped_goes_on(workspace, kb, monkeypatch):
+    monkeypatch.setattr(building, "_CHUNKS", 2)
+    fill(kb)
+    built(kb)
+    whole = stored(workspace)
+    kb.add("pool", POOL + "\nMore.\n", source="http://x.org/pool.html")
+    asked = itertools.count()
+    handle = handle_of(kb)
+    building.build(handle.stores.database, handle.id, stop=lambda: next(asked) > 0)
+    kb.add("pool", POOL, source="http://x.org/pool.html")
+    built(kb)
+    assert stored(workspace) == whole
+
+
+def test_entities_of_a_graph_are_searched_by_type_and_knowledge_base(workspace, kb):
+    fill(kb)
+    built(kb)
+    other = workspace.create("other")
+    other.add("d", "# Other\n\n`shelf.Pool` and `shelf.BaseError`.", source="http://x.org/o")
+    built(other)
+    graph = workspace.graph
+    assert {each.type for each in graph.entities(type="error")} == {"error"}
+    assert {each.name for each in graph.entities("shelf.", kbs=["other"])} == {
+        "shelf.Pool", "shelf.BaseError",
+    }  # fmt: skip
+    assert graph.entities("base", type=["term"]) == []
+    assert Target(TargetKind.ENTITY, graph.entity("shelf.Pool").id)
