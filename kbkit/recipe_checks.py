@@ -13,6 +13,7 @@ from urllib.parse import urljoin, urlsplit
 
 from kbkit.config import Settings
 from kbkit.errors import KbkitError, RecipeError
+from kbkit.feedback.evaluation_set import is_page
 from kbkit.globs import admits, matches, split_glob
 from kbkit.models import Progress
 from kbkit.models.values import Value
@@ -206,9 +207,9 @@ def _page_problem(page: str, recipe: Recipe, known: set[str], *, complete: bool)
         return (
             "" if origin(page) in places or not complete else f"{page}: on no site of the sources"
         )
-    bare = page.lstrip("/")
-    if any(uri == bare or uri.endswith(("/" + bare, ":" + bare)) for uri in known):
+    if any(is_page(uri, page) for uri in known):
         return ""
+    bare = page.lstrip("/")
     crawls = [source for source in recipe.sources if isinstance(source, CrawlSource)]
     left_out = [source for source in crawls if not _may_hold(source, bare)]
     if complete:

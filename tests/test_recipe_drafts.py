@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pexpect
 import pytest
 
 import kbkit
@@ -235,3 +240,90 @@ def test_a_wrong_name_writes_nothing(tmp_path):
     with pytest.raises(RecipeError, match="slug"):
         write_draft(draft, tmp_path / "x.yaml")
     assert not (tmp_path / "x.yaml").exists()
+
+
+@contextmanager
+def dialogue(folder: Path, *arguments: str) -> Iterator[pexpect.spawn]:
+    """`kbkit init` on a terminal of its own, in a folder, of a site on loopback."""
+    names = ("install", "use", "clean")
+    pages = {f"{top}{name}/index.html": page(name) for top in ("", "de/", "fr/") for name in names}
+    made = folder / "site"
+    made.mkdir()
+    start = page("Vats", links=tuple(pages))
+    with serve_folder(site(made, start, pages)) as address:
+        mapped(made, address)
+        child = pexpect.spawn(
+            sys.executable,
+            ["-m", "kbkit.cli", "init", address, "--allow-private", *arguments],
+            cwd=str(folder),
+            env={**os.environ, "NO_COLOR": "1", "COLUMNS": "200"},
+            encoding="utf-8",
+            timeout=60,
+        )
+        try:
+            yield child
+        finally:
+            child.close(force=True)
+
+
+def test_a_dialogue_writes_a_recipe_and_asks_again_what_cannot_be(tmp_path):
+    (tmp_path / "taken.yaml").write_text("name: taken\n")
+    with dialogue(tmp_path) as child:
+        child.expect("Name of the knowledge base")
+        child.sendline("Not A Slug!")
+        child.expect("'Not A Slug!' is not a slug")
+        child.expect("Name of the knowledge base")
+        child.sendline("taken")
+        child.expect(r"taken\.yaml: exists")
+        child.expect("Name of the knowledge base")
+        child.sendline("  vats ")
+        child.expect("What is it about")
+        child.sendline('Of "vats": what they\u2019re # for')
+        child.expect("Its license")
+        child.sendline("CC-BY-4.0")
+        child.expect(r"Leave out /de/\*\* \(a translation, 3 pages\)")
+        child.sendline("")
+        child.expect(r"Leave out /fr/\*\* \(a translation, 3 pages\)")
+        child.sendline("perhaps")
+        child.expect("[Ee]rror: invalid input")
+        child.expect("Leave out")
+        child.sendline("n")
+        child.expect("A golden question")
+        child.sendline("how do I fill it")
+        child.expect("the end of the address")
+        child.sendline("use/")
+        child.expect("A golden question")
+        child.sendline("")
+        child.expect(r"wrote vats\.yaml")
+        child.expect(pexpect.EOF)
+        child.wait()
+        assert child.exitstatus == 0
+    recipe = load_recipe(tmp_path / "vats.yaml")
+    assert (recipe.name, recipe.license) == ("vats", "CC-BY-4.0")
+    assert recipe.description == 'Of "vats": what they\u2019re # for'
+    assert [one.question for one in recipe.questions] == ["how do I fill it"]
+    assert recipe.sources[0].exclude == ("/de/**",)
+
+
+@pytest.mark.parametrize("end", ["\x03", "\x04"], ids=["interrupt", "end of input"])
+def test_a_dialogue_that_is_broken_off_writes_nothing(tmp_path, end):
+    with dialogue(tmp_path) as child:
+        child.expect("Name of the knowledge base")
+        child.sendline("vats")
+        child.expect("What is it about")
+        child.send(end)
+        said = child.read()
+        child.wait()
+        assert child.exitstatus == (130 if end == "\x03" else 1)
+    assert "Traceback" not in said
+    assert [path.name for path in tmp_path.glob("*.yaml")] == []
+
+
+def test_a_file_that_is_taken_is_known_before_anything_is_asked(tmp_path):
+    (tmp_path / "mine.yaml").write_text("name: mine\n")
+    with dialogue(tmp_path, "--output", "mine.yaml") as child:
+        said = child.read()
+        child.wait()
+    assert (child.exitstatus, "mine.yaml: exists" in said) == (1, True)
+    assert "Name of the knowledge base" not in said
+    assert (tmp_path / "mine.yaml").read_text() == "name: mine\n"

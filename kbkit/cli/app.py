@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
-from typer.core import TyperArgument
+from typer.core import TyperArgument, TyperGroup
 from typer.models import ArgumentInfo, OptionInfo
 
 from kbkit.terminal import complain, print_ingest, set_verbosity
@@ -21,7 +21,20 @@ EXIT_ERROR = 1
 EXIT_NOTHING_READ = 3
 EXIT_BELOW_FLOOR = 4
 
+
+class _Commands(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; who interrupts a question interrupts the command, like anywhere else."""
+        try:
+            return super().invoke(ctx)
+        except typer.Abort as aborted:
+            if isinstance(aborted.__context__, KeyboardInterrupt):
+                raise KeyboardInterrupt from aborted
+            raise
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="Turn documentation into knowledge bases that answer, and publish them.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

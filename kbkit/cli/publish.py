@@ -29,6 +29,21 @@ if TYPE_CHECKING:
     from kbkit.workspace import Workspace
 
 
+Target = Annotated[
+    str,
+    typer.Argument(
+        help="A knowledge base, or a recipe file, whose knowledge base is built first where "
+        "it is not there.",
+        show_default=False,
+    ),
+]
+Folder = Annotated[
+    Path | None,
+    typer.Option(help="Folder to write to (default: as the recipe says).", show_default=False),
+]
+Build = Annotated[bool, typer.Option(help="Also run MkDocs, so that the site is ready.")]
+
+
 @app.command()
 def build(
     context: typer.Context,
@@ -92,18 +107,8 @@ def notebook(
 @app.command()
 def export(
     context: typer.Context,
-    target: Annotated[
-        str,
-        typer.Argument(
-            help="A knowledge base, or a recipe file, whose knowledge base is built first where "
-            "it is not there.",
-            show_default=False,
-        ),
-    ],
-    folder: Annotated[
-        Path | None,
-        typer.Option(help="Folder to write to (default: as the recipe says).", show_default=False),
-    ] = None,
+    target: Target,
+    folder: Folder = None,
     standalone: Annotated[
         bool,
         typer.Option(
@@ -118,7 +123,7 @@ def export(
             help="Write only the pages, into a folder of the documentation of a site you have.",
         ),
     ] = False,
-    build: Annotated[bool, typer.Option(help="Also run MkDocs, so that the site is ready.")] = True,
+    build: Build = True,
     model: Annotated[
         bool | None,
         typer.Option(
@@ -185,19 +190,9 @@ def serve_site(
 @app.command()
 def watch(
     context: typer.Context,
-    target: Annotated[
-        str,
-        typer.Argument(
-            help="A knowledge base, or a recipe file, whose knowledge base is built first where "
-            "it is not there.",
-            show_default=False,
-        ),
-    ],
-    folder: Annotated[
-        Path | None,
-        typer.Option(help="Folder to write to (default: as the recipe says).", show_default=False),
-    ] = None,
-    build: Annotated[bool, typer.Option(help="Also run MkDocs, so that the site is ready.")] = True,
+    target: Target,
+    folder: Folder = None,
+    build: Build = True,
     port: Annotated[
         int | None,
         typer.Option(min=0, max=65535, help="Also serve the site, at this port on loopback."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kbkit.cli.app import EXIT_ERROR, AllowPrivate, AsJson, app
+from kbkit.errors import ConflictError
 from kbkit.terminal import complain, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
@@ -112,8 +114,10 @@ def init(
     allow_private: AllowPrivate = False,
 ) -> None:  # fmt: skip
     """Write a commented recipe by looking at a place; on a terminal, ask what cannot be seen."""
-    from kbkit.recipe_drafts import draft_recipe, write_draft
+    from kbkit.recipe_drafts import check_free, draft_recipe, write_draft
 
+    if output is not None and not force:
+        check_free(output)  # before anything is looked at or asked
     base = output.parent if output is not None else Path()
     with progress() as on_progress:
         draft = draft_recipe(place, base=base, allow_private=allow_private, on_progress=on_progress)
@@ -125,7 +129,7 @@ def init(
         questions=tuple(_question(text) for text in question or ()),
     )
     if not yes and sys.stdin.isatty():
-        draft = _asked(draft, told=bool(name))
+        draft = _asked(draft, named=bool(name), free=force or output is not None)
     path = write_draft(draft, output, force=force)
     for line in draft.seen:
         say(line)
@@ -141,17 +145,39 @@ def _question(text: str) -> tuple[str, str]:
     return asked.strip(), page.strip()
 
 
-def _asked(draft: Draft, *, told: bool) -> Draft:
-    """The draft with what somebody at the terminal says."""
+def _asked(draft: Draft, *, named: bool, free: bool) -> Draft:
+    """The draft with what somebody at the terminal says; an answer that cannot be is asked again.
+
+    Args:
+        draft: What was seen.
+        named: Its name is said already.
+        free: Any name will do; else not one whose file exists.
+    """
+    from kbkit.recipe_drafts import check_free
+    from kbkit.recipes import check_name
+
+    def usable(text: str) -> str:
+        try:
+            name = check_name(text.strip())
+            if not free:
+                check_free(Path(f"{name}.yaml"))
+        except (ValueError, ConflictError) as error:
+            raise typer.BadParameter(str(error)) from None
+        return name
+
     for line in draft.seen:
         say(line)
     changes: dict[str, object] = {}
-    if not told:
-        changes["name"] = typer.prompt("Name of the knowledge base", draft.name, err=True)
+    if not named:
+        changes["name"] = typer.prompt(
+            "Name of the knowledge base", draft.name, value_proc=usable, err=True
+        )
     source = dict(draft.source)
     if "example.org" in str(source.get("base_url", "")):
+        asked = "Where are these pages published? (https://...; Enter: not known)"
         source["base_url"] = (
-            _prompt("Where are these pages published? (https://...)") or (source["base_url"])
+            typer.prompt(asked, default="", show_default=False, value_proc=_web_address, err=True)
+            or source["base_url"]
         )
         changes["source"] = source
     if not draft.description:
@@ -171,6 +197,13 @@ def _asked(draft: Draft, *, told: bool) -> Draft:
         if page:
             questions.append((text, page))
     return replace(draft, **changes, excluded=tuple(kept), questions=tuple(questions))  # type: ignore[arg-type]
+
+
+def _web_address(text: str) -> str:
+    text = text.strip()
+    if text and not re.match(r"https?://[^\s/]", text):
+        raise typer.BadParameter(f"{text!r} is no address of the web: https://docs.example.com/")
+    return text
 
 
 def _prompt(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -16,6 +17,7 @@ from kbkit.stores.catalog import corpus
 Unit = Literal["page", "chunk"]
 
 _POINTER = "#/"
+_HOST = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#]*", re.IGNORECASE)
 """Begins a place in a file of data, of which a document is made."""
 
 
@@ -186,13 +188,16 @@ def matching_page(uri: str, query: EvaluationQuery, taken: Sequence[str | None] 
 
 
 def is_page(uri: str, suffix: str) -> bool:
-    """Whether a URI ends with a page's path, beginning at a boundary of the path.
+    """Whether a URI ends with a page's path, that begins at a boundary of the URI's path.
 
-    A place in a page stands for the page, but where the place is a document of its own: an
-    operation of an API (``api.yaml#/paths/~1books/get``).
+    A path that begins with a slash is all of it, from the top of the site: ``/guide/`` is not
+    ``/api/guide/``. A place in a page stands for the page, but where the place is a document of its
+    own: an operation of an API (``api.yaml#/paths/~1books/get``).
     """
     if not (_POINTER in uri and _POINTER in suffix):
         uri = uri.split("#", 1)[0]
         suffix = suffix.split("#", 1)[0]
-    suffix = suffix.lstrip("/")
+    if suffix.startswith("/"):
+        host = _HOST.match(uri)
+        return (uri[host.end() :] if host else f"/{uri}") == suffix
     return uri == suffix or uri.endswith("/" + suffix) or uri.endswith(":" + suffix)

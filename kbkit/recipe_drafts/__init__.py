@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kbkit.recipe_drafts.draft import Draft, Exclusion, write_draft
+from kbkit.recipe_drafts.draft import Draft, Exclusion, check_free, write_draft
 from kbkit.recipe_drafts.looking import draft_recipe
 
-__all__ = ["Draft", "Exclusion", "draft_recipe", "write_draft"]
+__all__ = ["Draft", "Exclusion", "check_free", "draft_recipe", "write_draft"]

@@ -105,6 +105,16 @@ class Draft:
         ]
 
 
+def check_free(path: Path) -> None:
+    """Whether a recipe can be written to a file.
+
+    Raises:
+        ConflictError: The file exists.
+    """
+    if path.exists():
+        raise ConflictError(f"{path}: exists; name another file with --output, or add --force")
+
+
 def write_draft(draft: Draft, path: str | Path | None = None, *, force: bool = False) -> Path:
     """Write a draft to a file, after it was read as the recipe that it is to be.
 
@@ -118,8 +128,8 @@ def write_draft(draft: Draft, path: str | Path | None = None, *, force: bool = F
         RecipeError: What somebody chose makes no recipe; nothing is written.
     """
     target = Path(path) if path is not None else Path(f"{draft.name}.yaml")
-    if target.exists() and not force:
-        raise ConflictError(f"{target}: exists; name another file with --output, or add --force")
+    if not force:
+        check_free(target)
     text = draft.to_yaml()
     parse_recipe(text, target)
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -208,7 +208,8 @@ class Question(Spec):
     question: str = Field(min_length=1)
     """The question."""
     relevant: tuple[str, ...] = Field(min_length=1)
-    """URI suffixes of pages that answer it; the first is the best."""
+    """URI suffixes of pages that answer it; the first is the best. With a slash in front it is the
+    whole path, from the top of the site: `/guide/` is not `/api/guide/`."""
 
 
 class SiteSpec(Spec):

@@ -9,6 +9,7 @@ import pytest
 
 import kbkit
 from kbkit import Question, cli
+from kbkit.feedback.evaluation_set import is_page
 from kbkit.feedback.judgements import Judgements
 from kbkit.feedback.missing_pages import missing_notes
 
@@ -109,3 +110,21 @@ def test_the_command_line_and_builds_say_so(kb, folder, monkeypatch, capsys):
     report = kbkit.build(recipe, folder / "kb", site=False)
     assert ("note", report.evaluation.notes[0]) in report.lines()
     assert "b.md" in report.evaluation.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("uri", "page", "is_it"),
+    [
+        ("https://h/recipes/", "/recipes/", True),
+        ("https://h/api/recipes/", "/recipes/", False),
+        ("https://h/api/recipes/", "recipes/", True),
+        ("https://h:80/recipes/#part", "/recipes/#other", True),
+        ("docs/a.md", "/docs/a.md", True),
+        ("more/docs/a.md", "/docs/a.md", False),
+        ("more/docs/a.md", "docs/a.md", True),
+        ("moredocs/a.md", "docs/a.md", False),
+        ("python:json.loads", "json.loads", True),
+    ],
+)
+def test_a_page_is_named_by_segments_and_with_a_slash_from_the_top(uri, page, is_it):
+    assert is_page(uri, page) is is_it
