@@ -175,6 +175,8 @@ def latex2html(maker: Maker) -> None:
     text = (out / "manual.tex").read_text("utf-8")
     _, begin, body = text.partition("\\begin{document}")
     head = "\\documentclass{article}\n\\usepackage{html,hyperref,longtable}\n"
+    body = body.replace("\\texorpdfstring", "\\firstof")  # else it writes both its arguments
+    head += "\\newcommand{\\firstof}[2]{#1}\n"
     body = re.sub(r"\\tightlist|\\(?:toprule|midrule|bottomrule)(?:\\noalign\{\})?", "", body)
     body = re.sub(r"\\(?:begin|end)\{(?:Shaded|Highlighting)\}(?:\[\])?", "", body)
     (out / "manual.tex").write_text(head + begin + body, "utf-8")

@@ -32,6 +32,7 @@ _SIGNS = frozenset(
         byline author entry-author post-author p-author
         """)
 )
+_FIELDS = frozenset({"dt", "dd", "th", "td", "tr"})
 _PREFORMATTED = ("pre", "listing", "xmp")
 
 
@@ -56,7 +57,8 @@ def is_stated(root: Element) -> bool:
         or not _SIGNS.isdisjoint((element.get("class") or "").lower().split())
         or (element.get("id") or "").lower() in _SIGNS
         for element in root.iter()
-        if isinstance(element.tag, str)
+        # a field of a list or a table says who wrote a manual
+        if isinstance(element.tag, str) and element.tag not in _FIELDS
     )
 
 

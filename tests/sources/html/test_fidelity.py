@@ -280,3 +280,40 @@ def test_terms_in_items_of_items_are_seen() -> None:
         "<ul><li><dl><dt>hot</dt><dd>It boils</dd></dl></li></ul>", "-   -   **hot**: It boils\n"
     )
     assert (result.kept["terms"], result.wanted["terms"]) == (1, 1)
+
+
+def test_links_that_pages_share_may_be_written_in_the_main_part_and_where_nothing_else_is() -> None:
+    names = ("Pot", "Cup", "Jug", "Pan", "Urn")
+    menu = "".join(f"<li><a href='/{name}'>{name}</a></li>" for name in names)
+    bases = "<ul><li><a href='/Thing'>Thing</a></li></ul>"
+    pages = [
+        f"<main><h1>{name}</h1><p>A {name} is made of clay.</p><h3>Bases</h3>{bases}"
+        f"<p>A {name} breaks.</p></main><div class='side'>{menu}</div>"
+        for name in names
+    ]
+    template = recurring([survey(page) for page in pages])
+    text = "# Pot\n\nA Pot is made of clay.\n\n### Bases\n\n-   [Thing](https://docs.example/Thing)\n\n"
+    result = Fidelity()
+    result.add(pages[0], f"{text}A Pot breaks.\n", url="https://docs.example/p", template=template)
+    assert (result.lost["surplus"], result.lost["words"]) == ([], [])
+    result.add(pages[0], f"{text}Cup Jug\n", url="https://docs.example/p", template=template)
+    assert result.lost["surplus"] == ["cup", "jug"]
+    index = Fidelity()
+    written = "".join(f"-   [{name}](https://docs.example/{name})\n" for name in names)
+    index.add(f"<h1>All</h1><ul>{menu}</ul>", f"# All\n\n{written}", template=template)
+    assert index.lost["surplus"] == []
+
+
+def test_verses_are_no_code_and_contents_may_name_their_own_page() -> None:
+    verses = "<div class='line-block'><div class='line'>One</div><div class='line'>Two</div></div>"
+    contents = "".join(f"<li><a href='p.html#{name}'>{name}</a></li>" for name in "abc")
+    parts = "".join(f"<h2 id='{name}'>{name}</h2><p>Text.</p>" for name in "abc")
+    result = Fidelity()
+    written = "# Pot\n\nOne\n\nTwo\n" + "".join(
+        f"\n## {name} {{#{name}}}\n\nText.\n" for name in "abc"
+    )
+    result.add(
+        f"<h1>Pot</h1>{verses}<ul>{contents}</ul>{parts}", written,
+        url="https://docs.example/p.html",
+    )  # fmt: skip
+    assert {kind: result.lost[kind] for kind in KINDS if result.lost.get(kind)} == {}

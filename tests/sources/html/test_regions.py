@@ -75,6 +75,15 @@ def test_a_page_of_a_site_is_an_article_where_it_says_or_shows_so(head: str, foo
     assert not extract(silent, URL, alone=False).article
 
 
+def test_who_wrote_a_manual_in_a_list_of_fields_makes_no_article_of_it() -> None:
+    text = "".join(f"<p>{number}. {TEXT}</p>" for number in range(8))
+    fields = '<dl><dt class="author">Author:</dt><dd class="author">Ann</dd></dl>'
+    html = f"<title>Tea</title><body><article><h1>Tea</h1>{fields}{text}</article></body>"
+    assert not extract(html, URL, alone=False).article
+    byline = html.replace("<dl>", '<p class="author">Ann</p><dl>')
+    assert extract(byline, URL, alone=False).article
+
+
 def test_what_says_that_it_is_an_article_is_none_if_its_sections_would_be_lost() -> None:
     body = PAGES["articles that are manuals"].html
     head = "<title>Kettle</title><meta property='og:type' content='article'>"

@@ -156,6 +156,7 @@ class _Reading:
         same = [run.size if old else 0 for run, old in zip(self._runs, self._same, strict=True)]
         self._sums = [list(accumulate(part, initial=0)) for part in (sizes, linked, same)]
         self._fences = set(found.codes)
+        self._main = (0, 0)
         self._classify()
 
     # -- what is content ---------------------------------------------------------------------
@@ -163,6 +164,7 @@ class _Reading:
     def _classify(self) -> None:
         main = self._landmark()
         if main is not None:
+            self._main = self._found.spans[main]
             self._leave(main)
         fragments = self._fragments()
         for element, (first, last) in self._found.spans.items():
@@ -233,7 +235,8 @@ class _Reading:
             href = link.get("href") or ""
             if not href or link.get("data-aside"):
                 continue
-            if not href.startswith("#") or href[1:] not in fragments:
+            page, _, place = href.partition("#")
+            if place not in fragments or (page and urljoin(self._base, page) != self._own):
                 return False
             count += 1
             inside += len(words("".join(link.itertext())))
@@ -273,7 +276,9 @@ class _Reading:
                  and self._states[place] is _State.CONTENT]  # fmt: skip
         low = min([*heads[:1], *(place for place in own if not self._is_linked(place))][:2],
                   default=0)  # fmt: skip
-        high = own[-1] if own else -1
+        texts = [place for place in own if place not in heads]
+        # of a page that says nothing else, such as a list of all others, it cannot be told
+        high = texts[-1] if texts else len(self._runs)
         led = next((place for place in heads if place > high), len(self._runs))
         furniture = set()
         for place, run in enumerate(self._runs):
@@ -284,9 +289,10 @@ class _Reading:
                 self._states[place] = _State.FURNITURE
             elif self._same[place]:
                 outside = place < low or high < place < led
-                # a paragraph of links amid the page's own text says something of its subject
-                linked = self._is_linked(place) and run.holder.tag != "p"
-                foreign = outside or linked
+                # links amid the page's own text, in a paragraph or what the page calls its main
+                # part, say something of its subject
+                amid = run.holder.tag == "p" or self._main[0] <= place < self._main[1] or not texts
+                foreign = outside or (self._is_linked(place) and not amid)
                 self._states[place] = _State.FURNITURE if foreign else _State.NEITHER
         for place in heads:
             if self._same[place] and not self._leads_content(place):

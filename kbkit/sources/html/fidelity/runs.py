@@ -256,6 +256,8 @@ def _holds_lines(element: Element) -> bool:
     """Whether an element is code whose lines are elements of their own."""
     if element.tag not in ("div", "code", "figure") or len(element) < _LINES:
         return False
+    if "line-block" in _classes(element):
+        return False  # verses and addresses
     lines = [one for one in element if not _LINE_NAMES.isdisjoint(_classes(one))]
     return len(lines) >= _LINES and len(lines) >= 0.8 * len(element)
 
