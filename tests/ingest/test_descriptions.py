@@ -1,9 +1,13 @@
 """Descriptions: what a document is in a line, and which documents are indexes."""
 
+import json
+
 import pytest
 
 import kbkit
+from kbkit.ingest import document_writer
 from kbkit.ingest.descriptions import LENGTH, describe, is_index
+from kbkit.markdown.structure import outline
 
 PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to."
 
@@ -49,6 +53,34 @@ def test_a_long_line_ends_where_a_sentence_does(stated):
     assert line == " ".join([PROSE] * 4)
     assert len(line) <= LENGTH
     assert describe("Tea", "leaves of tea " * 200, {}).endswith(("leaves", "of", "tea"))
+
+
+@pytest.mark.parametrize("lines", [9_900, 9_970, 9_999, 10_050])
+def test_an_outline_that_is_known_tells_the_same_line(lines):
+    content = "```\n" + "x\n" * lines + f"```\n\n{PROSE * 3}\n\n## NAME\n\ntea - make tea\n"
+    line = describe("Tea", content, {})
+    assert describe("Tea", content, {}, structure=outline(content)) == line
+    assert bool(line) is (lines < 9_990)
+
+
+def test_only_documents_that_changed_are_scanned_and_each_once(workspace, tmp_path, monkeypatch):
+    scanned = []
+
+    def counted(content):
+        scanned.append(content)
+        return outline(content)
+
+    monkeypatch.setattr(document_writer, "outline", counted)
+    first = [f"# Tea {number}\n\n{PROSE}\n" for number in range(3)]
+    then = [f"{first[0]}And more.\n", *first[1:]]
+    lines = tmp_path / "tea.jsonl"
+    kb = workspace.create("tea")
+    for texts in (first, first, then):
+        rows = [{"uri": f"http://tea.invalid/{n}", "text": text} for n, text in enumerate(texts)]
+        lines.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        kb.ingest(kbkit.JsonlSource(path=str(lines)))
+    assert scanned == [*first, then[0]]
+    assert {found.description for found in kb.documents} == {PROSE, f"{PROSE} And more."}
 
 
 LINKS = "".join(f"- [leaf number {n}](http://a.invalid/{n})\n" for n in range(20))
