@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from kbkit.markdown import definition_lists, disarming, rendering
+from kbkit.markdown import definition_lists, disarming, highlighting, page_parts, rendering
 from kbkit.markdown.rendering import Picture, Rendered, ResolvePage, render
 
 _DATABASE = "pages.sqlite"
@@ -136,7 +136,7 @@ class RenderCache:
 
 def _renderer_version() -> str:
     """Stands for all that makes HTML of Markdown: versions, and the code while it is worked on."""
-    modules = (rendering, disarming, definition_lists)
+    modules = (rendering, highlighting, page_parts, disarming, definition_lists)
     code = b"".join(Path(str(module.__file__)).read_bytes() for module in modules)
     versions = " ".join(map(version, _LIBRARIES))
     return f"{versions} {hashlib.blake2b(code, digest_size=16).hexdigest()}"

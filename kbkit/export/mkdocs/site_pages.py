@@ -18,7 +18,7 @@ from kbkit.export.mkdocs.render_cache import RenderCache
 from kbkit.export.mkdocs.search_box import SiteSearch
 from kbkit.export.pages.about_page import DOCUMENTS, FULL_TEXT
 from kbkit.export.pages.outline import HOME
-from kbkit.markdown.rendering import dated
+from kbkit.markdown.page_parts import dated
 
 _LEAD = re.compile(r"</h1>(?:\s*<p>.*?</p>)?", re.DOTALL)
 _FOR_PROGRAMS = {Path(name).stem for name in (DOCUMENTS, FULL_TEXT)}

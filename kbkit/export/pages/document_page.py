@@ -18,7 +18,7 @@ from kbkit.export.pages.elements import (
 from kbkit.export.pages.links import LinkMap, in_page, relative
 from kbkit.export.pages.outline import Entry, Outline
 from kbkit.markdown.disarming import escape, prepare
-from kbkit.markdown.rendering import NEXT, PREVIOUS
+from kbkit.markdown.page_parts import NEXT, PREVIOUS
 from kbkit.models import Document, DocumentType
 from kbkit.models.plain import plain
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from itertools import islice
+
+from kbkit.sources.html.code import code_text
+from kbkit.sources.html.dom import HEADINGS, Element
 
 _MOST_COLUMNS = 200
 _MOST_CELLS = 50_000
-
-Element = Any  # lxml ships no types
 
 
 def grid(table: Element) -> list[list[Element | None]] | None:
@@ -85,3 +87,65 @@ def _span(value: str | None, most: int) -> int:
     if not text.isdigit():
         return 1
     return max(1, min(int(text[:6]), most))
+
+
+def table_cells(table: Element) -> list[Element]:
+    """Cells of this table and not of tables inside it, in reading order."""
+    found = []
+    for cell in table.iter("td", "th"):
+        holder = cell.getparent()
+        while holder is not None and holder.tag != "table":
+            holder = holder.getparent()
+        if holder is table:
+            found.append(cell)
+    return found
+
+
+def is_layout(table: Element, rows: list[list[Element | None]]) -> bool:
+    """Whether a table arranges blocks that cannot stand in the cells of a Markdown table."""
+    if len(rows) == 1 and len(rows[0]) == 1:
+        return True
+    if table.get("role") in ("presentation", "none"):
+        return True
+    if next(table.iter("th"), None) is None and all(map(_stands_alone, rows)):
+        return True  # a list that is drawn as a table, or what an empty cell indents
+    filled = [row for row in rows if not is_section_title(row)]
+    arranging = sum(any(cell is not None and _arranges(cell) for cell in row) for row in filled)
+    return 2 * arranging > len(filled)
+
+
+def is_section_title(row: list[Element | None]) -> bool:
+    """Whether a row is the heading of those behind it: one cell across the table, with one."""
+    cell = row[0]
+    return (
+        cell is not None
+        and all(other is cell for other in row)
+        and next(cell.iterdescendants(*HEADINGS), None) is not None
+    )
+
+
+def _stands_alone(row: list[Element | None]) -> bool:
+    """Whether at most one cell of a row shows something."""
+    shown = (cell for cell in dict.fromkeys(row) if cell is not None and _shows(cell))
+    return len(list(islice(shown, 2))) < 2
+
+
+def _shows(cell: Element) -> bool:
+    return bool("".join(cell.itertext()).strip()) or next(cell.iter("img"), None) is not None
+
+
+def _arranges(cell: Element) -> bool:
+    """Whether a cell holds what is laid out rather than tabulated."""
+    inner = cell.iterdescendants("table", "h1", "h2", "h3", "dl", "blockquote")
+    if next(inner, None) is not None:
+        return True
+    return any("\n" in code_text(pre).strip() for pre in cell.iterdescendants("pre"))
+
+
+def needs_lines(block: str, code: list[str] | None) -> bool:
+    """Whether a block is lost in one line: code of several, a table, a heading, a quotation."""
+    if code is not None:
+        return len(code) > 1
+    if re.search(r"^#{1,6} |^ *`{3}", block, re.MULTILINE):
+        return True
+    return "\n" in block and block[0] in "|>"

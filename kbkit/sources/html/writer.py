@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import islice
 
 from kbkit.markdown.blocks import without_text_anchor
 from kbkit.markdown.writing import (
@@ -35,7 +34,14 @@ from kbkit.sources.html.dom import (
     normalized_text,
 )
 from kbkit.sources.html.inline import InlineWriter
-from kbkit.sources.html.tables import grid, pipe_table
+from kbkit.sources.html.tables import (
+    grid,
+    is_layout,
+    is_section_title,
+    needs_lines,
+    pipe_table,
+    table_cells,
+)
 
 _NO_PARAGRAPH = re.compile(r"`{3}|[|>]|#{1,6} |-   |\d+\. |\$\$|---$|.*\}$", re.DOTALL)
 _NOTE_LISTS = frozenset({"footnote", "citation"})
@@ -281,8 +287,8 @@ class MarkdownWriter:
         if caption is not None and (text := self._spans.line(caption, links=True)):
             out.append(f"**{text}**")
         rows = grid(element)
-        if rows is None or _is_layout(element, rows):
-            for cell in _cells(element):
+        if rows is None or is_layout(element, rows):
+            for cell in table_cells(element):
                 out += self._laid_out(cell)
             return out
         lines: list[list[str]] = []
@@ -290,7 +296,7 @@ class MarkdownWriter:
         for row in rows:
             line: list[str] = []
             behind: list[str] = []
-            if row[0] is not None and _is_section_title(row):
+            if row[0] is not None and is_section_title(row):
                 if any(any(line) for line in lines):
                     out.append(pipe_table(lines))
                 out += self._laid_out(row[0])
@@ -324,7 +330,7 @@ class MarkdownWriter:
         behind: list[str] = []
         for block in self._blocks(cell):
             code = block.split("\n")[1:-1] if block.startswith("```") else None
-            if behind or _needs_lines(block, code):
+            if behind or needs_lines(block, code):
                 behind.append(block)
             elif code is not None:
                 pieces.append(" ".join(code_span(line) for line in code if line.strip()))
@@ -345,7 +351,7 @@ class MarkdownWriter:
             return self._definitions(element) if element.tag == "dl" else self._blocks(element)
         table = only_child(element, "table")
         if table is not None:  # it stands there for its frame
-            inner = [block for cell in _cells(table) for block in self._laid_out(cell)]
+            inner = [block for cell in table_cells(table) for block in self._laid_out(cell)]
         else:
             inner = self._blocks(element)
         return [quote("\n\n".join(title + inner))] if title + inner else []
@@ -364,65 +370,3 @@ def _definition_parts(element: Element) -> list[Element]:
         elif isinstance(child.tag, str):
             parts.append(child)
     return parts
-
-
-def _cells(table: Element) -> list[Element]:
-    """Cells of this table and not of tables inside it, in reading order."""
-    found = []
-    for cell in table.iter("td", "th"):
-        holder = cell.getparent()
-        while holder is not None and holder.tag != "table":
-            holder = holder.getparent()
-        if holder is table:
-            found.append(cell)
-    return found
-
-
-def _is_layout(table: Element, rows: list[list[Element | None]]) -> bool:
-    """Whether a table arranges blocks that cannot stand in the cells of a Markdown table."""
-    if len(rows) == 1 and len(rows[0]) == 1:
-        return True
-    if table.get("role") in ("presentation", "none"):
-        return True
-    if next(table.iter("th"), None) is None and all(map(_stands_alone, rows)):
-        return True  # a list that is drawn as a table, or what an empty cell indents
-    filled = [row for row in rows if not _is_section_title(row)]
-    arranging = sum(any(cell is not None and _arranges(cell) for cell in row) for row in filled)
-    return 2 * arranging > len(filled)
-
-
-def _is_section_title(row: list[Element | None]) -> bool:
-    """Whether a row is the heading of those behind it: one cell across the table, with one."""
-    cell = row[0]
-    return (
-        cell is not None
-        and all(other is cell for other in row)
-        and next(cell.iterdescendants(*HEADINGS), None) is not None
-    )
-
-
-def _stands_alone(row: list[Element | None]) -> bool:
-    """Whether at most one cell of a row shows something."""
-    shown = (cell for cell in dict.fromkeys(row) if cell is not None and _shows(cell))
-    return len(list(islice(shown, 2))) < 2
-
-
-def _shows(cell: Element) -> bool:
-    return bool("".join(cell.itertext()).strip()) or next(cell.iter("img"), None) is not None
-
-
-def _arranges(cell: Element) -> bool:
-    """Whether a cell holds what is laid out rather than tabulated."""
-    inner = cell.iterdescendants("table", "h1", "h2", "h3", "dl", "blockquote")
-    if next(inner, None) is not None:
-        return True
-    return any("\n" in code_text(pre).strip() for pre in cell.iterdescendants("pre"))
-
-
-def _needs_lines(block: str, code: list[str] | None) -> bool:
-    """Whether a block is lost in one line: code of several, a table, a heading, a quotation."""
-    if code is not None:
-        return len(code) > 1
-    if re.search(r"^#{1,6} |^ *`{3}", block, re.MULTILINE):
-        return True
-    return "\n" in block and block[0] in "|>"

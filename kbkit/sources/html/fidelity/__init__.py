@@ -2,8 +2,8 @@
 
 Written apart from the extractor on purpose, down to the reading of the tree and of Markdown: a
 mistake of one does not hide behind the other. What is content is found by what the pages of a site
-have in common, by landmarks, links and headings; `runs` and `page` read pages so, `markdown` reads
-what was written, `measure` compares them.
+have in common, by landmarks, links and headings; `runs`, `states` and `page` read pages so,
+`markdown` reads what was written, `measure` compares them.
 """
 
 from __future__ import annotations

@@ -1,0 +1,260 @@
+"""Which texts of a page are its content: by landmarks, by links, by what other pages have too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from enum import IntEnum
+from itertools import accumulate
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from kbkit.sources.html.fidelity.runs import HEADINGS, Run, Runs, classes, squashed, words
+
+Element = Any  # lxml ships no types
+
+_LANDMARK = 0.25  # share of a page's own words that its landmark has to hold to be believed
+_LINKED, _SAME = 0.6, 0.8  # shares of words that are links, or stand on other pages
+_STEPS = 40  # most words of a line that leads to the neighbours of a page
+_NAVIGATION_ROLES = frozenset({"navigation", "search", "menu", "menubar", "toolbar", "directory"})
+# names count only where nearly all is links, or the same on other pages
+_NAVIGATION_NAMES = frozenset(
+    str.split("""
+        bottomnav breadcrumb breadcrumbs footer global-nav globaltoc localtoc mainmenu menu nav
+        navbar nav-bar navigation navfooter navheader nav-path navpath page-footer page-nav pager
+        pagination
+        prev-next prevnext sidebar sidenav site-footer site-header submenu subnav tablist tabs tabs2
+        toc tocnav topbar topnav toptoolbar
+        """)
+)
+_STEP_KEYS = frozenset("nphu")  # that DocBook and Texinfo give to next, previous, home and up
+_STEP = re.compile(
+    r"\b(?:next|prev|previous|up|top|home|contents|index|back|forward)\b|[«»←→‹›]", re.IGNORECASE
+)
+_TOC_LINKS = 3
+_LISTS = frozenset({"ul", "ol", "div", "table", "details"})
+
+
+class State(IntEnum):
+    """What a text is; the higher counts where two are found."""
+
+    CONTENT = 0
+    NEITHER = 1
+    FURNITURE = 2
+
+
+class PageStates:
+    """The runs of one page and what each is.
+
+    Args:
+        found: The page.
+        base: Address that its links start from.
+        template: Keys of texts that many pages of its site have.
+
+    Attributes:
+        states: What each run is.
+    """
+
+    def __init__(self, found: Runs, base: str, template: Collection[int]) -> None:
+        self._found = found
+        self._runs = found.runs
+        self._base = base
+        self._own = urlsplit(self._base)._replace(fragment="").geturl()
+        self.states = [State.CONTENT] * len(self._runs)
+        self._same = [run.key in template for run in self._runs]
+        sizes = [run.size for run in self._runs]
+        linked = [run.linked for run in self._runs]
+        same = [run.size if old else 0 for run, old in zip(self._runs, self._same, strict=True)]
+        self._sums = [list(accumulate(part, initial=0)) for part in (sizes, linked, same)]
+        self._main = (0, 0)
+        self._classify()
+
+    def _classify(self) -> None:
+        main = self._landmark()
+        if main is not None:
+            self._main = self._found.spans[main]
+            self._leave(main)
+        fragments = self._fragments()
+        for element, (first, last) in self._found.spans.items():
+            if first == last or self.states[first] is State.FURNITURE:
+                continue
+            state = self._verdict(element, first, last, fragments)
+            if state is not State.CONTENT:
+                self._mark(first, last, state)
+        self._repeated()
+
+    def _verdict(self, element: Element, first: int, last: int, fragments: set[str]) -> State:
+        tag, role = element.tag, element.get("role") or ""
+        size, linked, same = self._figures(first, last)
+        if tag == "nav" or role in _NAVIGATION_ROLES:
+            return State.FURNITURE
+        if tag in HEADINGS or tag in ("html", "body", "main", "td", "th", "dt", "dd", "tr", "pre"):
+            return State.CONTENT
+        named = not _NAVIGATION_NAMES.isdisjoint(classes(element))
+        headed = next(element.iter("h1"), None) is not None
+        if headed:
+            return State.CONTENT
+        if tag == "footer" or role == "contentinfo" or (tag == "header" and linked):
+            foreign = same >= _SAME * size or linked >= _LINKED * size
+            if foreign or role == "contentinfo":
+                return State.FURNITURE
+        if named and (linked >= _LINKED * size or same >= _SAME * size):
+            return State.FURNITURE
+        least = 1 if _ends_named(element) else _TOC_LINKS
+        if tag in _LISTS and self._is_contents(element, fragments, least):
+            return State.FURNITURE if named else State.NEITHER
+        if size <= _STEPS and self._leads_on(element, first, last):
+            return State.FURNITURE
+        return State.CONTENT
+
+    def _landmark(self) -> Element | None:
+        root = self._found.root
+        size, _, same = self._figures(0, len(self._runs))
+        for xpath in ("//main | //*[@role='main']", "//article"):
+            found = [one for one in root.xpath(xpath) if one in self._found.spans]
+            outer = [one for one in found if not any(up in found for up in one.iterancestors())]
+            if len(outer) != 1:
+                continue
+            inside, _, again = self._figures(*self._found.spans[outer[0]])
+            if inside - again >= _LANDMARK * (size - same):
+                return outer[0]
+        return None
+
+    def _leave(self, main: Element) -> None:
+        """Tell what stands outside of a landmark: the template, or what cannot be told."""
+        first, last = self._found.spans[main]
+        title = squashed(self._found.title)
+        headed = next(main.iter("h1"), None) is not None
+        for place, run in enumerate(self._runs):
+            if first <= place < last:
+                continue
+            names = run.holder.tag == "h1" and not headed and squashed(run.text) in title
+            if names:
+                continue
+            foreign = self._same[place] or run.linked >= _LINKED * run.size
+            self.states[place] = State.FURNITURE if foreign else State.NEITHER
+
+    def _is_contents(self, element: Element, fragments: set[str], least: int) -> bool:
+        """Whether an element is, its heading aside, nothing but links to places of the page."""
+        count = inside = 0
+        first, last = self._found.spans[element]
+        size = sum(run.size for run in self._runs[first:last] if not _level(run))
+        for link in element.iter("a"):
+            href = link.get("href") or ""
+            if not href or link.get("data-aside"):
+                continue
+            page, _, place = href.partition("#")
+            if place not in fragments or (page and urljoin(self._base, page) != self._own):
+                return False
+            count += 1
+            inside += len(words("".join(link.itertext())))
+        return count >= least and inside >= 0.75 * size
+
+    def _fragments(self) -> set[str]:
+        found = {one.get("id") for one in self._found.root.iter() if one.get("id")}
+        return found | {one.get("name") for one in self._found.root.iter("a") if one.get("name")}
+
+    def _leads_on(self, element: Element, first: int, last: int) -> bool:
+        """Whether an element is a line of steps to the neighbours of a page."""
+        links = [one for one in element.iter("a") if one.get("href")]
+        if len(links) < 2 or any(run.code for run in self._runs[first:last]):
+            return False
+        rest = linked = steps = 0
+        for run in self._runs[first:last]:
+            bare = _STEP.sub(" ", run.text)
+            steps += bare != run.text
+            rest += len(words(bare))
+            linked += run.linked
+        by_relation = (
+            sum(
+                one.get("rel") in ("next", "prev", "up", "start")
+                or one.get("accesskey") in _STEP_KEYS
+                for one in links
+            )
+            > 1
+        )
+        marked = len(_STEP.findall(" ".join(run.text for run in self._runs[first:last])))
+        return by_relation or (marked >= 2 and linked >= 0.9 * rest and steps > 0)
+
+    def _repeated(self) -> None:
+        """Tell the texts of the template, and the links that stand before all content."""
+        own = [place for place, state in enumerate(self.states)
+               if state is State.CONTENT and not self._same[place]]  # fmt: skip
+        heads = [place for place, run in enumerate(self._runs) if _level(run)
+                 and self.states[place] is State.CONTENT]  # fmt: skip
+        low = min([*heads[:1], *(place for place in own if not self._is_linked(place))][:2],
+                  default=0)  # fmt: skip
+        texts = [place for place in own if place not in heads]
+        # of a page that says nothing else, such as a list of all others, it cannot be told
+        high = texts[-1] if texts else len(self._runs)
+        led = next((place for place in heads if place > high), len(self._runs))
+        furniture = set()
+        for place, run in enumerate(self._runs):
+            if self.states[place] is not State.CONTENT or run.code or place in heads:
+                continue
+            if self._is_linked(place) and (place < low or run.key in furniture):
+                furniture.add(run.key)
+                self.states[place] = State.FURNITURE
+            elif self._same[place]:
+                outside = place < low or high < place < led
+                # links amid the page's own text, in a paragraph or what the page calls its main
+                # part, say something of its subject
+                amid = run.holder.tag == "p" or self._main[0] <= place < self._main[1] or not texts
+                foreign = outside or (self._is_linked(place) and not amid)
+                self.states[place] = State.FURNITURE if foreign else State.NEITHER
+        for place in heads:
+            if self._same[place] and not self._leads_content(place):
+                self.states[place] = State.NEITHER
+
+    def _is_linked(self, place: int) -> bool:
+        return self._runs[place].linked >= _LINKED * self._runs[place].size
+
+    def _leads_content(self, place: int) -> bool:
+        """Whether something of the page's own stands under a heading."""
+        level = _level(self._runs[place])
+        after = self.states[place + 1 : place + 2]
+        if after and after[0] is not State.CONTENT and self._is_linked(place + 1):
+            return False  # it names a menu
+        if level == 1 and after == [State.FURNITURE]:
+            return False  # the name of the site above its menu
+        for other in range(place + 1, len(self._runs)):
+            if 0 < _level(self._runs[other]) <= level:
+                return False
+            if self.states[other] is State.CONTENT and not self._same[other]:
+                return True
+        return False
+
+    def _mark(self, first: int, last: int, state: State) -> None:
+        for place in range(first, last):
+            self.states[place] = max(state, self.states[place])
+
+    def _figures(self, first: int, last: int) -> tuple[int, int, int]:
+        """Words, words of links, and words of the template from one run to another."""
+        size, linked, same = (part[last] - part[first] for part in self._sums)
+        return size, linked, same
+
+    def is_content(self, element: Element) -> bool:
+        """Whether a block is content, by the first of its texts."""
+        first, last = self._found.spans.get(element, (0, 0))
+        return first < last and self.states[first] is State.CONTENT
+
+    def is_furniture(self, element: Element) -> bool:
+        """Whether a block is nothing but furniture."""
+        first, last = self._found.spans.get(element, (0, 0))
+        return first < last and set(self.states[first:last]) == {State.FURNITURE}
+
+
+def _ends_named(element: Element) -> bool:
+    """Whether a class or the id of an element is a name of navigation, or ends with one."""
+    ends = {name.rpartition("-")[2] for name in classes(element)}
+    return not _NAVIGATION_NAMES.isdisjoint(ends)
+
+
+def _level(run: Run) -> int:
+    """The level of the heading that a text stands in, 0 where it stands in none."""
+    element = run.holder
+    for _ in range(3):
+        if element is None or element.tag in HEADINGS:
+            break
+        element = element.getparent()
+    return HEADINGS.get(element.tag, 0) if element is not None else 0
