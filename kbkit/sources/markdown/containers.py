@@ -49,6 +49,13 @@ _ADMONITIONS = frozenset(
         cite help faq security admonition annotate secondary
         """)
 )
+_TOLD = frozenset(
+    str.split("""
+        warning tip hint caution important danger error attention success question failure bug
+        example
+        """)
+)
+"""Kinds that a page draws in a way of their own, which a title alone would not tell."""
 _NAMES = {"seealso": "See also", "tldr": "TL;DR", "faq": "FAQ", "todo": "To do"}
 _FOLDED = frozenset({"details", "dropdown", "spoiler", "collapse", "toggle"})
 _UNNAMED = frozenset({"html", "code-group", "div", "grid", "container", "tab-set", "figure"})
@@ -108,7 +115,7 @@ class _Unfolding:
                 if block and at < len(lines) and lines[at].strip():
                     out.append("")
             elif found := _ALERT.match(line):
-                title = found["title"] or _named(found["kind"])
+                title = _titled(found["kind"], found["title"] or None)
                 out += [f"{found['lead']}**{title}**", found["lead"].rstrip()]
                 at += 1
             elif found := _TARGET.match(line):
@@ -129,9 +136,7 @@ class _Unfolding:
             return self._fence(found, lines, at, depth)
         if found := _ADMONITION.match(line):
             title = found["title"]
-            return self._indented(
-                found, lines, at, depth, _named(found["kind"]) if title is None else title
-            )
+            return self._indented(found, lines, at, depth, _titled(found["kind"], title))
         if found := _TAB.match(line):
             lead = found["lead"]
             body, after = _body(lines, at + 1, _width(lead) + 4)
@@ -239,7 +244,7 @@ class _Unfolding:
             said = f"{_VERSIONS[kind]} {title}".strip()
             return _quoted(said, inner)
         if kind in _ADMONITIONS or kind in _FOLDED:
-            return _quoted(title or _named(options.get("type", kind)), inner)
+            return _quoted(_titled(options.get("type", kind), title or None), inner)
         if title and kind not in _UNNAMED:
             return [f"**{title}**", "", *inner]
         return inner
@@ -308,6 +313,19 @@ def _quoted(title: str, inner: list[str]) -> list[str]:
 
 def _indented(block: list[str], lead: str) -> list[str]:
     return indent("\n".join(block), lead).split("\n") if block else []
+
+
+def _titled(kind: str, title: str | None) -> str:
+    """What names an admonition; a title of its own follows what kind it is, which pages draw.
+
+    Args:
+        kind: As it is written.
+        title: Its own one; ``""`` for none at all in dialects that say so, ``None`` for its kind's.
+    """
+    first = (title or "").split(" ", maxsplit=1)[0].lower().rstrip(":!.,")
+    if title and kind.split(" ", maxsplit=1)[0].lower() in _TOLD and first not in _ADMONITIONS:
+        return f"{_named(kind)}: {title}"
+    return _named(kind) if title is None else title
 
 
 def _named(kind: str) -> str:

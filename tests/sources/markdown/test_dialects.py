@@ -24,13 +24,14 @@ CASES = {
     ),
     "admonition with a title": ('!!! note "Own title"\n    Text', "> **Own title**\n>\n> Text"),
     "admonition without a title": ('!!! note ""\n    Text', "> Text"),
-    "folded admonition": ('??? tip "Open"\n    In', "> **Open**\n>\n> In"),
+    "folded admonition": ('??? tip "Open"\n    In', "> **Tip: Open**\n>\n> In"),
+    "admonition whose title says what it is": ('!!! danger "Warning!"\n    In', "> **Warning!**\n>\n> In"),
     "admonition in a list": (
         "- one\n\n    !!! tip inline end\n        In",
         "- one\n\n    > **Tip**\n    >\n    > In",
     ),
     "github alert": ("> [!NOTE]\n> Text", "> **Note**\n>\n> Text"),
-    "obsidian alert": ("> [!tip]- Own\n> Text", "> **Own**\n>\n> Text"),
+    "obsidian alert": ("> [!tip]- Own\n> Text", "> **Tip: Own**\n>\n> Text"),
     "nested alert": ("> > [!tip]\n> > Text", "> > **Tip**\n> >\n> > Text"),
     "myst admonition": (
         "```{seealso}\n:class: wide\nThe {doc}`guide <a/b>`\n```",
@@ -39,7 +40,7 @@ CASES = {
     "myst colons": (":::{admonition} Own\nText\n:::", "> **Own**\n>\n> Text"),
     "docusaurus": (
         ":::tip[Own]\nA\n\n:::note\nB\n:::\n\n:::",
-        "> **Own**\n>\n> A\n>\n> > **Note**\n> >\n> > B",
+        "> **Tip: Own**\n>\n> A\n>\n> > **Note**\n> >\n> > B",
     ),
     "vitepress": ("::: details Click\nHidden\n:::", "> **Click**\n>\n> Hidden"),
     "mkdocs tabs": (
