@@ -40,8 +40,8 @@ _ANY_WORD = re.compile(r"\w+")
 _WIDE = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _SENTENCE = re.compile(r"[.!?](?=\s)|[\u3002\uff01\uff1f]")
 _ASIDE = re.compile(
-    r"(?:deprecated|(?:new|added|changed) in|note|warning|see also|source code|last updated"
-    r"|availability|copyright)\b",
+    r"source:\s|(?:deprecated|(?:new|added|changed) in|note|warning|see also|source code"
+    r"|last updated|availability|copyright)\b",
     re.IGNORECASE,
 )
 """How paragraphs begin that say something beside what a document is about."""

@@ -89,6 +89,15 @@ def test_a_result_leads_to_its_passage_far_from_any_heading(tab, scheme, width):
     assert violations(tab.page, "article") == []
 
 
+def test_the_box_keeps_lines_of_lists_and_code(tab):
+    tab.open("kb/odd/index.html")
+    tab.type("kiwi lemon mango jam at its own speed")
+    item = tab.page.locator(".md-search-result__item a", has_text="lid stays shut").first
+    assert item.locator("article").evaluate("one => getComputedStyle(one).whiteSpace") == "pre-line"
+    lines = item.inner_text().split("\n")
+    assert len([line for line in lines if "gauge says" in line]) > 1, lines
+
+
 def test_a_passage_in_the_box_and_in_a_page_that_people_wrote_is_marked(tab):
     tab.open("index.html")
     tab.type("the damson gauge says when it is done")

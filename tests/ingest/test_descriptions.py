@@ -29,6 +29,7 @@ PROSE = "Brews leaves in water that is nearly boiling, as long as you like it to
          PROSE),
         ("Tea", "# Tea\n\nIn other languages: [German](d.html) | [French](f.html) | [Dutch](n.html)"
          f" [Old Norse](o.html) | [High Valyrian](v.html)\n\n{PROSE}\n", "", PROSE),
+        ("p.T", "```python\nclass p.T()\n```\n\nSource: `p/tea.py`, line 14, in p 0.2\n", "", ""),
         ("Tea", "Deprecated since version 3.2, and for many good reasons too.", "", ""),
         ("Tea", "# Tea\n\nHow to *brew* [it](http://a.invalid).\n", "", "How to brew it."),
         ("Tea", "tea", "", ""),

@@ -25,7 +25,10 @@ CASES = {
     "admonition with a title": ('!!! note "Own title"\n    Text', "> **Own title**\n>\n> Text"),
     "admonition without a title": ('!!! note ""\n    Text', "> Text"),
     "folded admonition": ('??? tip "Open"\n    In', "> **Tip: Open**\n>\n> In"),
-    "admonition whose title says what it is": ('!!! danger "Warning!"\n    In', "> **Warning!**\n>\n> In"),
+    "admonition whose title says what it is": (
+        '!!! danger "Warning!"\n    In',
+        "> **Warning!**\n>\n> In",
+    ),
     "admonition in a list": (
         "- one\n\n    !!! tip inline end\n        In",
         "- one\n\n    > **Tip**\n    >\n    > In",
