@@ -18,6 +18,7 @@ from kbkit.sources.html.extract import NOINDEX, ExtractedPage
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.web import page_events
 from kbkit.sources.web.browser_fetcher import SHOWN_ALREADY, open_page_fetcher
+from kbkit.sources.web.canonicals import Canonicals
 from kbkit.sources.web.downloads import Downloads, PageRequest, RateLimiter
 from kbkit.sources.web.fetch import Response
 from kbkit.sources.web.page_events import Validators
@@ -67,14 +68,11 @@ class CrawlRun:
         self._seen: set[str] = set()
         self._linked: set[str] = set()  # pages whose links have been taken
         self._unlinked: Counter[int] = Counter()  # pages asked for, not yet linked, by depth
-        self._copies: dict[str, str] = {}  # what pages call their own address
-        self._named_by: dict[str, list[PageRequest]] = {}  # pages that call an address theirs
-        self._empty: set[str] = set()  # addresses that became no document
+        self._canonicals = Canonicals(context.memory)
         self._responses: dict[str, Response] = {}  # of pages that are being read
         self._active = 0  # pages asked for that count against the limit
         self._made = 0  # documents
-        self._asked = 0
-        self._silent = 0
+        self._asked = self._silent = 0
         self._started = False  # the start page has been dealt with
         self._dead = ""
 
@@ -124,7 +122,7 @@ class CrawlRun:
         for record in earlier:
             if record.canonical and not record.document_uri:
                 task = self._task(record.url, record.depth - 1, "")
-                self._named_by.setdefault(record.canonical, []).append(task)
+                self._canonicals.wait_for(record.canonical, task)
             self._follow(_all_links(record), record.url, record.depth)
         for record in earlier:
             if not record.document_uri:
@@ -243,17 +241,12 @@ class CrawlRun:
             )
         )
         own = self._scope.link(page.canonical, uri) if page.canonical else ""
-        if own in (uri, index_alias(uri), self._start) or (own and self._names(own) == uri):
-            own = ""  # every page names the home page, or two pages name each other
-        if own in self._empty or own.rstrip("/") == uri.rstrip("/"):
-            own = ""  # what it names is not there, or leads back
+        own = self._canonicals.believed(own, uri, self._start)
         self._take_links(task, (*links, own) if own else links)
         if not final:
             self._start_done()
             return None
-        self._copies[uri] = own
-        if own:
-            self._named_by.setdefault(own, []).append(task)
+        self._canonicals.add(task, uri, own)
         del self._responses[task.url]
         # what could not be read this time is to be read the next time, changed or not
         validator = "" if page.failed else response.etag
@@ -262,13 +255,6 @@ class CrawlRun:
         noindex = bool(asked & {"noindex", "none"})
         page = replace(page, license=page.license.or_else(response.license))
         return self._finish(task, self._page_event(record, page, uri, own, noindex))
-
-    def _names(self, url: str) -> str:
-        """The page that one calls its own address, in this run or in an earlier one."""
-        if url not in self._copies:
-            known = self._context.memory.page(url)
-            self._copies[url] = known.canonical if known else ""
-        return self._copies[url]
 
     def _take_links(self, task: PageRequest, links: tuple[str, ...]) -> None:
         if task.url not in self._linked:
@@ -320,12 +306,7 @@ class CrawlRun:
 
     def _settle_copies(self, url: str, own: str) -> None:
         """An address became no document: what do the pages come to that call it their own?"""
-        waiting = self._named_by.pop(url, [])
-        if own and own not in self._empty:
-            self._named_by.setdefault(own, []).extend(waiting)  # it is a copy as well
-            return
-        self._empty.add(url)
-        for task in waiting:
+        for task in self._canonicals.settle(url, own):
             self._linked.discard(task.url)
             self._frontier.append(task)
 
