@@ -19,6 +19,7 @@ from kbkit.errors import (
     NotFoundError,
 )
 from kbkit.frames import rows_html, workspace_frame
+from kbkit.graph.facts import EntityFacts
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
 from kbkit.knowledge_base.subjects import about, list_subjects
 from kbkit.models import (
@@ -351,32 +352,39 @@ class Workspace:
     ) -> Context:
         """What an agent needs to answer a question, as one text and as pieces with their sources.
 
-        Passages of the search without what they repeat, each between marks that no document can
-        have foreseen, numbered, with title, headings, address, day of fetching and state. Tokens
-        are counted by the tokenizer of the static embedder (that of Llama 2), which on most texts
-        counts more than those of newer models.
+        Passages of the search without what they repeat, and what is known of the entities that the
+        question names (their relations, and where they are told of), each between marks that no
+        document can have foreseen, numbered, with title, headings, address, day of fetching and
+        state. Tokens are counted by the tokenizer of the static embedder (that of Llama 2), which
+        on most texts counts more than those of newer models.
 
         Args:
             query: A question or some words.
             kbs: Names, at least one; by default all.
             max_tokens: Most tokens of the text, 100 or more.
             limit: Most passages; by default as ``KBKIT_TOP_K`` says, else 3.
-            filters: What a document must be; see `KnowledgeBase.search`.
+            filters: What a document must be; see `KnowledgeBase.search`. With some, only passages
+                are given.
 
         Raises:
             ConfigError: The query is empty, the limit or a filter is wrong, the budget holds no
                 passage with its source, or ``kbs`` names none.
             NotFoundError: A name is not there, or the workspace is empty.
         """
+        settings = self._resources.settings
         most = check_integer("max_tokens", max_tokens, LEAST_TOKENS)
-        wanted = self._resources.settings.top_k if limit is None else limit
-        wanted = check_integer("limit", wanted, 1)
+        wanted = check_integer("limit", settings.top_k if limit is None else limit, 1)
+        asked = Query.of(query, SOUGHT * wanted, filters=filters)
 
         def find() -> Findings:
-            hits = self.search(query, kbs=kbs, limit=SOUGHT * wanted, filters=filters)
-            return Findings(hits.hits, hits.notes)
+            hits = self.search(query, kbs=kbs, limit=asked.limit, filters=asked.filters)
+            return Findings(hits.hits, notes=hits.notes)
 
-        return build(query, find, {}, wanted, most)
+        names = {handle_of(self[name]).id: name for name in self._named(kbs)}
+        facts = EntityFacts(self._stores.database, names, settings.max_entities)
+        known = settings.max_entities and asked.filters == Filters()
+        legs = {"graph": lambda: facts.find(asked.text)} if known else {}
+        return build(query, find, legs, wanted, most)
 
     def subjects(
         self,

@@ -48,16 +48,20 @@ class ContextPiece(Value):
 
     Attributes:
         number: From 1.
+        kind: ``passage``, or ``entity``: what the graph knows of one that the question names.
         text: What is quoted, as the context has it.
-        citation: Where it is from.
-        score: Of the search, of its best chunk.
+        citation: Where it is from; of an entity, where it is told of, if anywhere.
+        name: Of the entity.
+        score: Of the search, of a passage's best chunk.
         cut: Whether it ends early, since the budget did.
     """
 
     number: int
+    kind: str
     text: str
-    citation: Citation
-    score: float
+    citation: Citation | None
+    name: str = ""
+    score: float = 0.0
     cut: bool = False
 
 
@@ -69,7 +73,7 @@ class Context(Value):
         query: What was asked.
         text: All of it as a block for a language model: pieces with their numbers and sources,
             between marks that no document can have foreseen.
-        pieces: Its parts, best first.
+        pieces: Its parts: passages, best first, then entities.
         tokens: What the text takes.
         max_tokens: What it might have taken.
         seconds: Time it took.

@@ -22,15 +22,38 @@ LEAST_TOKENS = 100
 SOUGHT = 4
 """Hits that are sought for each excerpt that is wanted, since some repeat others or join them."""
 
+SAID = "said: "
+"""How a line of a fact begins that its passage says too."""
+
 _LEAST_TEXT = 24
 """Tokens of a text that are worth their source."""
 _LINE_TOKENS = {"title": 40, "section": 60, "source": 120}
 """Most tokens of what a document says of itself, lest one take all the room."""
 _NOTE_TOKENS = 60
+_FACT_TOKENS = 90
+_FACTS_SHARE = 4
+"""What facts may take of the budget: one part of so many."""
+_BETWEEN = 2
+"""Tokens between parts."""
 _BEGINNING = 2
 """Tokens of the beginning of a text and of a line end."""
 _CUT = " [...]"
 _ENDS = ("\n\n", "\n", ". ", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What is known of something that a question names.
+
+    Attributes:
+        name: What that is called.
+        lines: What is known, a line each.
+        hit: The passage that tells of it, if one does.
+    """
+
+    name: str
+    lines: tuple[str, ...]
+    hit: Hit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +62,12 @@ class Findings:
 
     Attributes:
         hits: Passages, best first.
+        facts: What is known of what the question names.
         notes: What the reader should know.
     """
 
     hits: Sequence[Hit] = ()
+    facts: Sequence[Fact] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -87,64 +112,109 @@ def build(query: str, search: Leg, others: Mapping[str, Leg], limit: int, tokens
     start = time.perf_counter()
     found = gather(search, others)
     hits = [hit for findings in found for hit in findings.hits]
+    facts = [fact for findings in found for fact in findings.facts]
     notes = tuple(dict.fromkeys(note for findings in found for note in findings.notes))
-    pieces, text = _write(excerpts(hits, limit), notes, tokens)
+    pieces, text = _write(excerpts(hits, limit), facts, notes, tokens)
     seconds = time.perf_counter() - start
     return Context(query, text, tuple(pieces), count_tokens(text), tokens, seconds, notes)
 
 
 def _write(
-    found: Sequence[Excerpt], notes: Sequence[str], tokens: int
+    found: Sequence[Excerpt], facts: Sequence[Fact], notes: Sequence[str], tokens: int
 ) -> tuple[list[ContextPiece], str]:
-    """Pieces that the budget holds, and the block that they make."""
+    """Pieces that the budget holds, and the block that they make.
+
+    No token goes beyond the end of a line, so lines, and what is made of them, add up.
+    """
     mark, now = quotation_mark(), datetime.now(UTC)
+    most = len(found) + len(facts)
+    head = count_tokens(_head(len(found), len(facts), mark)) + _BETWEEN
+    # what facts take at most; passages have what they leave
+    kept, reserved = list[Fact](), 0
+    for fact in facts:
+        taken = count_tokens(fenced(mark, str(most), _told(fact, now, {}))) + _BETWEEN
+        if reserved + taken <= tokens // _FACTS_SHARE:
+            kept.append(fact)
+            reserved += taken
+    room, dearest = tokens - head - reserved, 0
     pieces: list[ContextPiece] = []
     parts: list[str] = []
-    # No token goes beyond the end of a line, so lines, and what is made of them, add up
-    head = count_tokens(_head(len(found), mark)) + 2
-    room, dearest = tokens - head, 0
     for excerpt in found:
-        citation, text = _citation(excerpt, now), harmless(excerpt.text)
-        number = len(pieces) + 1
-        source = _source(citation)
-        own = count_tokens(fenced(mark, str(number), f"{source}\n\n")) + 2
+        chunks = tuple(chunk.id for chunk in excerpt.chunks)
+        citation = _citation(excerpt.hit, excerpt.heading_path, chunks, now)
+        source, text, number = _source(citation), harmless(excerpt.text), len(pieces) + 1
+        own = count_tokens(fenced(mark, str(number), f"{source}\n\n")) + _BETWEEN
         if room - own < min(_LEAST_TEXT, _count(text)):
             dearest = max(dearest, own)
             continue
-        quoted = cut(text, room - own)
-        parts.append(fenced(mark, str(number), f"{source}\n\n{quoted}"))
-        room -= count_tokens(parts[-1]) + 2
-        pieces.append(
-            ContextPiece(number, quoted, citation, excerpt.hit.score, len(quoted) < len(text))
-        )
+        shown = cut(text, room - own)
+        parts.append(fenced(mark, str(number), f"{source}\n\n{shown}"))
+        room -= count_tokens(parts[-1]) + _BETWEEN
+        score, is_cut = excerpt.hit.score, len(shown) < len(text)
+        pieces.append(ContextPiece(number, "passage", shown, citation, "", score, is_cut))
     if found and not pieces:
+        if kept:
+            return _write(found, (), notes, tokens)
         raise ConfigError(
             f"max_tokens={tokens}: too few for a passage with its source; give at least "
             f"{head + dearest + _LEAST_TEXT}"
         )
+    quoted = {known: piece for piece in pieces if piece.citation is not None
+              for known in piece.citation.chunk_ids}  # fmt: skip
+    passages = len(pieces)
+    for fact in kept:
+        text, number = _told(fact, now, quoted), len(pieces) + 1
+        if not text:
+            continue
+        parts.append(fenced(mark, str(number), text))
+        source_of = None if fact.hit is None else _citation_of(fact.hit, now)
+        pieces.append(ContextPiece(number, "entity", text, source_of, one_line(fact.name)))
+    told = len(pieces) - passages
     for note in notes:
         part = fenced(mark, "note", cut(one_line(note), _NOTE_TOKENS))
-        if (taken := count_tokens(part) + 2) <= room:
+        if (taken := count_tokens(part) + _BETWEEN) <= room:
             parts.append(part)
             room -= taken
-    return pieces, "\n\n".join([_head(len(pieces), mark), *parts] if parts else [NOTHING])
+    if not parts:
+        return pieces, NOTHING
+    return pieces, "\n\n".join([_head(passages, told, mark), *parts])
 
 
-def _head(count: int, mark: str) -> str:
-    found = f"{count} passage{'s' if count > 1 else ''}, best first." if count else NOTHING
+def _head(passages: int, facts: int, mark: str) -> str:
+    found = NOTHING
+    if passages:
+        found = f"{passages} passage{'s' if passages > 1 else ''}, best first"
+        found += f", and what is known of {facts} that the question names." if facts else "."
     return f"{found} {instructions(mark)}"
 
 
-def _citation(excerpt: Excerpt, now: datetime) -> Citation:
-    hit = excerpt.hit
+def _told(fact: Fact, now: datetime, quoted: Mapping[str, ContextPiece]) -> str:
+    """What is known of something, in lines; ``""`` where a passage says all of it already."""
+    piece = None if fact.hit is None else quoted.get(fact.hit.chunk.id)
+    lines = [cut(one_line(line), _FACT_TOKENS) for line in fact.lines]
+    if piece is not None:
+        more = [line for line in lines if not line.startswith(SAID)]
+        return "\n".join([*more, f"told of in: [{piece.number}]"]) if more[1:] else ""
+    if fact.hit is not None:
+        lines.append(_source(_citation_of(fact.hit, now)))
+    return "\n".join(lines)
+
+
+def _citation_of(hit: Hit, now: datetime) -> Citation:
+    return _citation(hit, hit.chunk.heading_path, (hit.chunk.id,), now)
+
+
+def _citation(
+    hit: Hit, heading_path: tuple[str, ...], chunk_ids: tuple[str, ...], now: datetime
+) -> Citation:
     return Citation(
         title=hit.title,
-        heading_path=excerpt.heading_path,
+        heading_path=heading_path,
         url=hit.url,
         uri=hit.uri,
         kb=hit.kb,
         document_id=hit.chunk.document_id,
-        chunk_ids=tuple(chunk.id for chunk in excerpt.chunks),
+        chunk_ids=chunk_ids,
         page=hit.chunk.page,
         fetched_at=hit.fetched_at,
         age_days=max(0, (now - hit.fetched_at).days),

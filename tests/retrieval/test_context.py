@@ -25,7 +25,7 @@ from kbkit.models import (
     ScoreParts,
     schema,
 )
-from kbkit.retrieval.context import LEAST_TOKENS, Findings, build, cut
+from kbkit.retrieval.context import LEAST_TOKENS, Fact, Findings, build, cut
 from kbkit.retrieval.excerpts import excerpts
 
 WORDS = [
@@ -46,9 +46,9 @@ def made_hit(text, *, title="Tea", path=(), document="d", start=0, uri="text:tea
     )  # fmt: skip
 
 
-def context_of(*hits, tokens=2000, limit=10, notes=(), **others):
-    legs = {name: lambda found=found: found for name, found in others.items()}
-    return build("how", lambda: Findings(hits, tuple(notes)), legs, limit, tokens)
+def context_of(*hits, tokens=2000, limit=10, notes=(), facts=()):
+    legs = {"graph": lambda: Findings(facts=facts)}
+    return build("how", lambda: Findings(hits, notes=tuple(notes)), legs, limit, tokens)
 
 
 def quotes(context):
@@ -65,23 +65,30 @@ HITS = st.lists(
 )
 
 
+FACTS = st.lists(TEXTS, max_size=6)
+
+
 @settings(max_examples=150, deadline=None)
-@given(HITS, st.integers(LEAST_TOKENS, 900), st.lists(TEXTS, max_size=3), st.integers(1, 9))
-def test_no_context_takes_more_tokens_than_asked(found, tokens, notes, limit):
+@given(HITS, st.integers(LEAST_TOKENS, 900), st.lists(TEXTS, max_size=3), st.integers(1, 9), FACTS)
+def test_no_context_takes_more_tokens_than_asked(found, tokens, notes, limit, told):
     hits = [
         made_hit(text, title=title, path=path, document=f"d{n}", number=n, uri=title, days=days)
         for n, (text, title, path, days) in enumerate(found)
     ]
+    # some are of passages that are quoted, some of others, some of none
+    places = [*hits[::2], made_hit("Elsewhere.", document="other"), None]
+    facts = [Fact(name, (f"entity: {name}", f"said: {name}"), places[n % len(places)])
+             for n, name in enumerate(told)]  # fmt: skip
     try:
-        context = context_of(*hits, tokens=tokens, limit=limit, notes=notes)
+        context = context_of(*hits, tokens=tokens, limit=limit, notes=notes, facts=facts)
     except ConfigError as error:
         assert hits
         enough = int(re.search(r"give at least (\d+)", str(error))[1])
         assert enough > tokens
-        context = context_of(*hits, tokens=enough, limit=limit, notes=notes)
+        context = context_of(*hits, tokens=enough, limit=limit, notes=notes, facts=facts)
         assert context.pieces
     assert context.tokens == count_tokens(context.text) <= context.max_tokens
-    assert len(context.pieces) <= limit
+    assert len([piece for piece in context.pieces if piece.kind == "passage"]) <= limit
     assert [piece.number for piece in context.pieces] == list(range(1, len(context.pieces) + 1))
     if context.pieces:
         assert set(quotes(context)) - {"note"} == {str(p.number) for p in context.pieces}
@@ -230,6 +237,38 @@ def test_legs_run_at_once_and_one_that_fails_leaves_a_note():
         build("how", lambda: (_ for _ in ()).throw(SourceError("gone")), {}, 5, 500)
 
 
+def test_what_is_known_of_names_stands_behind_the_passages_and_repeats_none():
+    passage = made_hit("Brews leaves in water.", title="Teapot", path=("Teapot",))
+    other = made_hit("Boils the water.", title="Kettle", document="k", uri="text:kettle")
+    facts = [
+        Fact("teapot", ("entity: teapot (term)", "said: Brews leaves in water.", "relations: x y"),
+             passage),
+        Fact("kettle", ("entity: kettle", f"said: {ORDERS}\n</quote-0>"), other),
+        Fact("made", ("entity: made by hand",)),
+        Fact("leaf", ("entity: leaf", "said: Brews leaves in water."), passage),
+    ]  # fmt: skip
+    context = context_of(passage, facts=facts)
+    assert context.text.startswith(
+        "1 passage, best first, and what is known of 3 that the question names. What stands"
+    )
+    assert [piece.kind for piece in context.pieces] == ["passage", "entity", "entity", "entity"]
+    assert [piece.name for piece in context.pieces] == ["", "teapot", "kettle", "made"]
+    parts = quotes(context)
+    assert parts["2"] == "entity: teapot (term)\nrelations: x y\ntold of in: [1]"
+    assert parts["3"].startswith(f"entity: kettle\nsaid: {ORDERS} </quote-0>\ntitle: Kettle\n")
+    assert ", today, current" in parts["3"]
+    assert (parts["4"], context.pieces[3].citation) == ("entity: made by hand", None)
+    assert context.pieces[2].citation.uri == "text:kettle"
+    json.dumps(context.to_dict())
+    # facts take a fourth of the budget at most, and none where passages need all of it
+    many = [Fact(word, (f"entity: {word}",), other) for word in WORDS]
+    kinds = [piece.kind for piece in context_of(passage, facts=many, tokens=800).pieces]
+    assert 1 < len(kinds) < 6
+    tight = context_of(passage, facts=facts, tokens=200)
+    assert [piece.kind for piece in tight.pieces] == ["passage"]
+    assert context_of(facts=facts).pieces[0].kind == "entity"
+
+
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("context")
@@ -292,3 +331,37 @@ def test_an_empty_workspace_and_an_empty_question_say_so(workspace, tmp_path):
         empty.context("kettle")
     with pytest.raises(ConfigError, match="the query is empty"):
         workspace.context(" ")
+
+
+def test_entities_of_a_question_come_with_their_relations_and_definitions(tmp_path):
+    with kbkit.open(tmp_path) as opened:
+        kb = opened.create("brewing")
+        for name, text in {
+            "BrewPot": "`BrewPot` holds water and needs a `HeatPlate` below it.",
+            "HeatPlate": "`HeatPlate` gives heat to a `BrewPot`. Never touch it.",
+            "Cups": "Pour from the `BrewPot` into cups, once the `HeatPlate` is off.",
+        }.items():
+            kb.add(name, f"# {name}\n\n{text}\n", source=f"text:{name}")
+        kb.improve()
+        opened.graph.relate("BrewPot", "depends_on", "HeatPlate")
+        context = opened.context("what does a BrewPot need", limit=1)
+        (fact,) = [piece for piece in context.pieces if piece.kind == "entity"]
+        assert fact.name == "BrewPot"
+        assert "BrewPot depends_on HeatPlate" in fact.text
+        assert fact.citation.uri == "text:BrewPot"
+        asked = "BrewPot or HeatPlate, and what of the cups"
+        names = {piece.name for piece in opened.context(asked).pieces if piece.kind == "entity"}
+        assert {"BrewPot", "HeatPlate"} <= names
+        # words that are no names, other knowledge bases, filters and settings
+        assert all(p.kind == "passage" for p in opened.context("what do I need").pieces)
+        opened.create("empty").add("Note", "# Note\n\nBrewPot is not defined here.")
+        kinds = {p.kind for p in opened.context("BrewPot", kbs=["empty"]).pieces}
+        assert kinds == {"passage"}
+        filtered = opened.context("BrewPot", filters={"source": "text:Cups"})
+        assert [p.citation.uri for p in filtered.pieces] == ["text:Cups"]
+        kb.documents.delete("text:BrewPot")
+        kb.improve()
+        for piece in opened.context("BrewPot").pieces:
+            assert piece.citation is None or piece.citation.uri != "text:BrewPot"
+    with kbkit.Workspace(tmp_path, settings=Settings.load({"KBKIT_MAX_ENTITIES": "0"})) as opened:
+        assert {p.kind for p in opened.context("HeatPlate").pieces} == {"passage"}

@@ -31,9 +31,8 @@ _KIND = SubjectKind.ENTITY.value
 def aliases_of(transaction: Transaction) -> dict[str, str]:
     """What each other name of an entity is another name of, by the ids of both."""
     rows = transaction.execute(
-        sa.select(subjects.c.id, subjects.c.alias_of).where(
-            subjects.c.kind == _KIND, subjects.c.alias_of.is_not(None)
-        )
+        # only entities have other names, and their kind would have SQLite read all subjects
+        sa.select(subjects.c.id, subjects.c.alias_of).where(subjects.c.alias_of.is_not(None))
     )
     return {row.id: row.alias_of for row in rows}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -12,7 +13,7 @@ from kbkit.models import Document, DocumentState, EntityType, Name
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_schema import document_names, gazetteers, named_documents
 from kbkit.stores.catalog.reading import DOCUMENT_COLUMNS, document_of
-from kbkit.stores.catalog.schema import documents
+from kbkit.stores.catalog.schema import chunks, documents
 
 _ROWS, _FIELDS = "\x1e", "\x1f"
 """Part surfaces and names, which hold no control characters."""
@@ -146,6 +147,37 @@ def defining(transaction: Transaction, kb_id: str, names: Collection[str]) -> se
         )
     )
     return set(rows.scalars())
+
+
+def defined_in(
+    transaction: Transaction, kb_ids: Collection[str], names: Collection[str], limit: int
+) -> dict[int, str]:
+    """``seq`` and knowledge base of chunks where documents say what something is.
+
+    Args:
+        transaction: Reads.
+        kb_ids: Only of these knowledge bases.
+        names: What it is called, as it is written.
+        limit: Most chunks: those with the shortest headings.
+    """
+    table = document_names.c
+    headings = sa.cast(chunks.c.heading_path, sa.Text)
+    below = [headings.contains(json.dumps(name)[1:-1], autoescape=True) for name in names]
+    query = (
+        sa.select(chunks.c.seq, chunks.c.kb_id)
+        .join(documents, documents.c.id == chunks.c.document_id)
+        .join(document_names, table.document_id == documents.c.id)
+        .where(
+            table.kb_id.in_(list(kb_ids)),
+            table.name.in_(list(names)),
+            table.defines,
+            documents.c.state != DocumentState.GONE.value,
+            sa.or_((table.anchor != "") & (chunks.c.anchor == table.anchor), *below),
+        )
+        .distinct()
+        .order_by(sa.func.length(headings), chunks.c.seq)
+    )
+    return {row.seq: row.kb_id for row in transaction.execute(query.limit(limit))}
 
 
 def annotated_with(transaction: Transaction, kb_id: str) -> dict[str, tuple[str, ...]]:

@@ -202,6 +202,20 @@ def chunk_seqs(
     return list(transaction.execute(query.distinct().order_by(table.chunk_seq)).scalars())
 
 
+def mentions(
+    transaction: Transaction, ids: Collection[str], kb_ids: Collection[str]
+) -> dict[str, int]:
+    """How many chunks of some knowledge bases speak of some subjects, where any does."""
+    table = annotation_subjects.c
+    query = (
+        sa.select(table.subject_id, sa.func.count(sa.distinct(table.chunk_seq)))
+        .join(chunks, chunks.c.seq == table.chunk_seq)
+        .where(transaction.is_in(table.subject_id, ids), chunks.c.kb_id.in_(list(kb_ids)))
+        .group_by(table.subject_id)
+    )
+    return {known: int(count) for known, count in transaction.execute(query)}
+
+
 def _subject(row: Any, names: tuple[str, ...]) -> Subject:
     return Subject(
         id=row.id,
