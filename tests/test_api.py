@@ -26,7 +26,7 @@ NAMES = {
         "add", "delete", "expand", "folders", "list", "restore", "tags", "to_frame", "trash",
         "unexpand", "update",
     },
-    "annotations": {"frames", "make", "of", "to_frame", "waiting"},
+    "annotations": {"frames", "make", "of", "subjects", "to_frame", "waiting"},
     "chunks": {"embedding_map", "fit_query_encoder", "of", "to_frame"},
     "ratings": {"add", "delete", "of", "to_frame", "total"},
     "sources": {"add", "disable", "enable", "paths", "remove", "to_frame", "update"},

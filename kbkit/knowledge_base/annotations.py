@@ -11,7 +11,15 @@ from kbkit.annotation.opening import annotator_of
 from kbkit.arguments import explained
 from kbkit.frames import annotations_frame, rows_html
 from kbkit.knowledge_base.handle import Handle
-from kbkit.models import Annotation, AnnotationReport, Frame, TargetKind
+from kbkit.knowledge_base.subjects import list_subjects
+from kbkit.models import (
+    Annotation,
+    AnnotationReport,
+    Frame,
+    Subject,
+    SubjectKind,
+    TargetKind,
+)
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import LlmAnnotation
 from kbkit.stores.catalog import chunk_annotations, corpus, reading
@@ -66,6 +74,15 @@ class Annotations:
         """How many annotations of each frame there are, the most frequent first."""
         with self._database.read() as transaction:
             return chunk_annotations.frame_counts(transaction, self._handle.id)
+
+    def subjects(
+        self, *, kind: str | SubjectKind | None = None, like: str = "", limit: int | None = None
+    ) -> list[Subject]:
+        """Subjects that its chunks speak of, those that most speak of first.
+
+        Takes what `Workspace.subjects` takes, and raises what that raises.
+        """
+        return list_subjects(self._handle.stores, [self._handle], kind=kind, like=like, limit=limit)
 
     @property
     def waiting(self) -> int:

@@ -34,7 +34,8 @@ from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import search
 from kbkit.sources.places import published_uri
-from kbkit.stores.catalog import knowledge_bases, ratings, reading, runs
+from kbkit.stores.catalog import chunk_annotations, knowledge_bases, ratings, reading, runs
+from kbkit.stores.catalog.chunk_annotations import ChunkSummary
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.query_encoders import EncoderTarget
@@ -150,6 +151,11 @@ class Handle:
         """The ratings of some chunks and documents, given by id, oldest first."""
         with self.stores.database.read() as transaction:
             return ratings.listed(transaction, self.id, targets)
+
+    def summaries_of(self, chunk_ids: Sequence[str]) -> dict[str, ChunkSummary]:
+        """What some chunks say in a few words, by id; those without annotations are left out."""
+        with self.stores.database.read() as transaction:
+            return chunk_annotations.summaries(transaction, chunk_ids)
 
     def _missing(self, what: str, given: str) -> NotFoundError:
         with self.stores.database.read() as transaction:

@@ -414,6 +414,37 @@ def test_every_filter_says_what_it_is_where_nothing_is_chosen(workspace):
         assert getattr(box, "label", "") or box.placeholder, box.description
 
 
+def test_what_passages_say_and_speak_of_is_offered_and_shown(scratch):
+    scratch["garden"].add(
+        "Pruning shears",
+        "# Pruning shears\n\n1. Open `shears.lock()`.\n2. Cut the roses.\n3. Stop.\n",
+    )
+    panel = SearchPanel(scratch)
+    panel.search("roses")
+    assert len(panel.hits) == 2
+    badges = {badge["text"]: badge["kind"] for card in shown(panel) for badge in card["badges"]}
+    assert badges["procedure"] == "frame"
+    assert "entity" in badges.values()
+    panel.filter_box.toggle.value = True
+    controls = panel.filter_box.controls
+    controls["frame"].value = dict(controls["frame"].options)["procedure (1)"]
+    assert [hit.title for hit in panel.hits] == ["Pruning shears"]
+    assert "Pruning shears" in controls["subject"].options
+    controls["subject"].value = "pruning shears"
+    assert panel.filters.subject == ("pruning shears",)
+    assert len(panel.hits) == 1
+    said, about, everything = panel.filter_box._chips.children
+    assert [chip.description for chip in (said, about)] == [
+        "says a procedure ✕", "about pruning shears ✕"
+    ]  # fmt: skip
+    everything.click()
+    assert panel.filters == kbkit.Filters()
+    panel.filters = {"entity": "pruning shears"}
+    assert [chip.description for chip in panel.filter_box._chips.children] == [
+        "names pruning shears ✕"
+    ]
+
+
 def test_two_chips_clicked_before_the_panel_has_answered(scratch):
     panel = SearchPanel(scratch)
     panel.filters = {"tags": ["fruit"], "document_type": "manual", "state": "current"}

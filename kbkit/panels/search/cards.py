@@ -12,9 +12,13 @@ from kbkit.panels import passages, render
 from kbkit.panels.search.highlighting import Highlighter
 from kbkit.panels.search.rating_summary import RatingSummary
 from kbkit.panels.view import View
+from kbkit.stores.catalog.chunk_annotations import ChunkSummary
 
 GRADES = ("not useful", "slightly useful", "useful", "very useful", "the answer")
 """What 1 to 5 stars mean."""
+
+NO_SUMMARY = ChunkSummary(None, ())
+"""Of a chunk that is not annotated."""
 
 _SHARES = (
     ("dense", "from meaning (cosine {parts.cosine:.2f})"),
@@ -64,6 +68,7 @@ def card(
     *,
     kb: bool = False,
     ratings: RatingSummary = RatingSummary(),  # noqa: B008 - frozen
+    summary: ChunkSummary = NO_SUMMARY,
     undo: bool = False,
     selected: bool = False,
     context: ContextWindow | None = None,
@@ -77,6 +82,7 @@ def card(
         now: The time that its age is counted from.
         kb: Say which knowledge base it comes from.
         ratings: What readers said about it.
+        summary: What it says, in a few words.
         undo: Whether the reader can take back a rating.
         selected: Whether the reader has selected it.
         context: What stands around it, where the reader asked for that.
@@ -88,7 +94,7 @@ def card(
         "rank": rank,
         "marked_title": highlight(heading["title"]),
         "about": _about(hit, snippet),
-        "badges": _badges(hit, kb=kb),
+        "badges": _badges(hit, summary, kb=kb),
         "age": {
             "text": f"fetched {ago(hit.fetched_at, now)}",
             "exact": f"Fetched {hit.fetched_at:%Y-%m-%d %H:%M} UTC",
@@ -145,7 +151,7 @@ def ago(then: datetime, now: datetime) -> str:
     return "just now"
 
 
-def _badges(hit: Hit, *, kb: bool) -> Sequence[dict[str, str]]:
+def _badges(hit: Hit, summary: ChunkSummary, *, kb: bool) -> Sequence[dict[str, str]]:
     badges = []
     if hit.document_type is not DocumentType.OTHER:
         badges.append(("type", hit.document_type.value.replace("_", " ")))
@@ -153,6 +159,9 @@ def _badges(hit: Hit, *, kb: bool) -> Sequence[dict[str, str]]:
         badges.append(("kb", render.plain(hit.kb, 63)))
     if hit.state is not DocumentState.CURRENT:
         badges.append((hit.state.value, hit.state.value))
+    if summary.frame is not None:
+        badges.append(("frame", summary.frame.value))
+    badges += [("entity", render.plain(name, 40)) for name in summary.entities]
     return [{"kind": kind, "text": text} for kind, text in badges]
 
 

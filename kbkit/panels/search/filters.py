@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -13,7 +13,7 @@ import ipywidgets as widgets
 import traitlets
 from traitlets import Bunch
 
-from kbkit.models import DocumentState, DocumentType, Filters, KnowledgeBaseInfo
+from kbkit.models import DocumentState, DocumentType, Filters, Frame, KnowledgeBaseInfo
 from kbkit.panels import render
 from kbkit.panels.controls import Muted, control, row, show, toggle
 
@@ -63,7 +63,8 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
         self._muted = Muted()
         self._age: timedelta | None = None
         self.toggle = toggle(
-            "Filters", tooltip="Only documents of a type, tag, folder, rating, age or state"
+            "Filters",
+            tooltip="Only what is of a type, tag, folder, subject, rating, age or state",
         )
         self.toggle.observe(self._on_toggle, "value")
         self._row = row()
@@ -92,6 +93,11 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             self.controls["tags"].options = _commonest(kb.documents.tags() for kb in bases)
             folders = _commonest(kb.documents.folders() for kb in bases)
             self.controls["path"].options = [f"{folder}/**" for folder in sorted(folders)]
+            self.controls["frame"].options = _frame_options(kb.annotations.frames for kb in bases)
+            self.controls["subject"].options = _commonest(
+                {each.name: each.chunks for each in kb.annotations.subjects(limit=_MOST)}
+                for kb in bases
+            )
             self._show_value()
 
     def _on_toggle(self, change: Bunch) -> None:
@@ -105,6 +111,8 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             "document_type": (widgets.Dropdown, "Type", {"options": [("Any", ())]}),
             "tags": (widgets.Combobox, "Tag", {"placeholder": "Add a tag"}),
             "path": (widgets.Combobox, "Path", {"placeholder": "library/**, *.pdf"}),
+            "frame": (widgets.Dropdown, "Says", {"options": [("Any", ())]}),
+            "subject": (widgets.Combobox, "About", {"placeholder": "Add a subject"}),
             "min_rating": (widgets.Dropdown, "Stars", {"options": _STARS}),
             "after": (widgets.Dropdown, "Fetched", {"options": _DAYS}),
             "state": (widgets.Dropdown, "State", {"options": [("Any", ())]}),
@@ -121,11 +129,9 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
             return
         name = next(name for name, box in self.controls.items() if box is change["owner"])
         value = change["new"]
-        if name == "tags":
-            tag = value.strip()
-            value = (
-                self.value.tags if not tag or tag in self.value.tags else (*self.value.tags, tag)
-            )
+        if name in ("tags", "subject"):
+            added, there = value.strip(), getattr(self.value, name)
+            value = there if not added or added in there else (*there, added)
         elif name == "path":
             value = value.strip()
         elif name == "after" and isinstance(value, timedelta):
@@ -156,9 +162,10 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     def _show_value(self) -> None:
         """Let the controls say what the filters are, also where Python has set them."""
         value = self.value
-        self.controls["tags"].value = ""
+        self.controls["tags"].value = self.controls["subject"].value = ""
         self.controls["path"].value = value.path
         _choose(self.controls["document_type"], value.document_type, " or ".join)
+        _choose(self.controls["frame"], value.frame, " or ".join)
         _choose(self.controls["state"], value.state, " or ".join)
         _choose(self.controls["min_rating"], value.min_rating or 0.0, "{:g} or more".format)
         after = (value.after or _NO_AGE) if self._age is None else self._age
@@ -175,38 +182,46 @@ class FilterBox(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 def _conditions(value: Filters) -> dict[str, Callable[[Filters], Filters]]:
     """What each condition is called, and what takes it away from filters."""
     found: dict[str, Callable[[Filters], Filters]] = {}
-
-    def add(text: str, **without: Any) -> None:
-        found[text] = lambda filters: replace(filters, **without)
-
-    if value.document_type:
-        kinds = " or ".join(kind.replace("_", " ") for kind in value.document_type)
-        add(f"type {kinds}", document_type=())
-    for tag in value.tags:
-        found[f"tag {tag}"] = partial(_without_tag, tag)
-    if value.source:
-        add(f"from {value.source}", source="")
-    if value.path:
-        add(f"path {value.path}", path="")
-    if value.min_rating is not None:
-        add(f"{value.min_rating:g} stars or more", min_rating=None)
-    if value.after is not None:
-        add(f"fetched since {value.after:%Y-%m-%d}", after=None)
-    if value.before is not None:
-        add(f"fetched before {value.before:%Y-%m-%d}", before=None)
-    if value.state:
-        add(" or ".join(value.state), state=())
-    if value.heading:
-        add(f"below {value.heading}", heading="")
-    if value.page:
-        add(f"page {' or '.join(map(str, value.page))}", page=())
+    for name, say in _SAID.items():
+        given = getattr(value, name)
+        if name in _LISTS:
+            found |= {say(one): partial(_without, name, one) for one in given}
+        elif given not in ((), "", None):
+            found[say(given)] = partial(_unset, name)
     if len(found) > 1:
         found["all filters"] = lambda _filters: _NONE
     return found
 
 
-def _without_tag(tag: str, filters: Filters) -> Filters:
-    return replace(filters, tags=tuple(other for other in filters.tags if other != tag))
+_SAID: dict[str, Callable[[Any], str]] = {
+    "document_type": lambda kinds: f"type {' or '.join(kinds).replace('_', ' ')}",
+    "tags": "tag {}".format,
+    "source": "from {}".format,
+    "path": "path {}".format,
+    "frame": lambda frames: f"says a {' or '.join(frames)}",
+    "subject": "about {}".format,
+    "entity": "names {}".format,
+    "min_rating": "{:g} stars or more".format,
+    "after": "fetched since {:%Y-%m-%d}".format,
+    "before": "fetched before {:%Y-%m-%d}".format,
+    "state": " or ".join,
+    "heading": "below {}".format,
+    "page": lambda pages: f"page {' or '.join(map(str, pages))}",
+}
+"""What the chip of a condition says."""
+_LISTS = frozenset({"tags", "subject", "entity"})
+"""Conditions all of whose values must hold, a chip each."""
+
+
+def _unset(name: str, filters: Filters) -> Filters:
+    """Filters without a condition."""
+    return replace(filters, **{name: getattr(_NONE, name)})
+
+
+def _without(name: str, value: str, filters: Filters) -> Filters:
+    """Filters without one of several values of a condition."""
+    left: Any = tuple(other for other in getattr(filters, name) if other != value)
+    return replace(filters, **{name: left})
 
 
 def _type_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
@@ -234,6 +249,16 @@ def _state_options(infos: Sequence[KnowledgeBaseInfo]) -> list[tuple[str, Any]]:
     return [
         ("Any", ()),
         *((f"{state.value} ({counts[state]:,})", (state,)) for state in states),
+    ]
+
+
+def _frame_options(counts: Iterable[Mapping[Frame, int]]) -> list[tuple[str, Any]]:
+    total: Counter[Frame] = Counter()
+    for found in counts:
+        total.update(found)
+    return [
+        ("Any", ()),
+        *((f"{frame.value} ({count:,})", (frame,)) for frame, count in total.most_common()),
     ]
 
 

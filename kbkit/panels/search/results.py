@@ -13,10 +13,18 @@ from kbkit.models import Hit, Hits, Rating
 from kbkit.models.scores import fold_query
 from kbkit.panels import render
 from kbkit.panels.panel import Panel
-from kbkit.panels.search.cards import GRADES, CardsView, ContextWindow, card, card_id
+from kbkit.panels.search.cards import (
+    GRADES,
+    NO_SUMMARY,
+    CardsView,
+    ContextWindow,
+    card,
+    card_id,
+)
 from kbkit.panels.search.highlighting import Highlighter
 from kbkit.panels.search.rating_summary import RatingSummary, summarize
 from kbkit.panels.view import Handler
+from kbkit.stores.catalog.chunk_annotations import ChunkSummary
 from kbkit.text import analyzer
 
 if TYPE_CHECKING:
@@ -154,7 +162,7 @@ class Results:
     def redraw(self) -> None:
         """Show the same results with what readers said about them by now."""
         shown, error = self.shown, self._panel.error
-        ratings = self._rating_summaries()
+        ratings, summaries = self._rating_summaries(), self._chunk_summaries()
         highlighters = self._highlighters()
         now = datetime.now(UTC)
         cards = []
@@ -168,6 +176,7 @@ class Results:
                     now,
                     kb=shown.several,
                     ratings=ratings.get(name, RatingSummary()),
+                    summary=summaries.get(name, NO_SUMMARY),
                     undo=bool(self._given.get((name, fold_query(shown.query)))),
                     selected=name in self._selected,
                     context=self._contexts.get(name),
@@ -210,15 +219,27 @@ class Results:
 
     def _rating_summaries(self) -> dict[str, RatingSummary]:
         """What was said about the hits, by the ids of their cards."""
-        chunks: dict[str, list[str]] = {}
-        for hit in self.shown.hits:
-            chunks.setdefault(hit.kb, []).append(hit.chunk.id)
         found = {}
-        for name, ids in chunks.items():
+        for name, ids in self._chunk_ids().items():
             ratings = handle_of(self._find(name)).ratings_of(ids)
             for chunk_id, summary in summarize(ratings, self._rater, self.shown.query).items():
                 found[f"{name}/{chunk_id}"] = summary
         return found
+
+    def _chunk_summaries(self) -> dict[str, ChunkSummary]:
+        """What the hits say in a few words, by the ids of their cards."""
+        return {
+            f"{name}/{chunk_id}": summary
+            for name, ids in self._chunk_ids().items()
+            for chunk_id, summary in handle_of(self._find(name)).summaries_of(ids).items()
+        }
+
+    def _chunk_ids(self) -> dict[str, list[str]]:
+        """The ids of the hits' chunks by knowledge base."""
+        chunks: dict[str, list[str]] = {}
+        for hit in self.shown.hits:
+            chunks.setdefault(hit.kb, []).append(hit.chunk.id)
+        return chunks
 
     # What a reader does
 

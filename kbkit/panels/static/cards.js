@@ -489,7 +489,9 @@ class Card {
 /** @param {Hit} hit */
 function facts({ badges, path, place, age }) {
   return [
-    ...badges.map(({ text, kind }) => make("span", { class: `kbkit-badge kbkit-${kind}` }, text)),
+    ...badges.map(({ text, kind }) =>
+      make("span", { class: `kbkit-badge kbkit-${kind}`, title: text }, text),
+    ),
     ...(path ? [make("bdi", { class: "kbkit-path", title: path }, path)] : []),
     make("bdi", { class: "kbkit-place", title: place }, place),
     make("span", { class: "kbkit-fetched", title: age.exact }, age.text),

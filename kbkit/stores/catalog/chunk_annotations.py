@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -82,6 +83,55 @@ def put(
         if values:
             transaction.execute(table.insert(), values)
     return len(there)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSummary:
+    """What a chunk says, in a few words.
+
+    Attributes:
+        frame: The kind of its first statement, if that can be told.
+        entities: Those of its entities that the fewest other chunks name.
+    """
+
+    frame: Frame | None
+    entities: tuple[str, ...]
+
+
+def summaries(
+    transaction: Transaction, chunk_ids: Sequence[str], limit: int = 3
+) -> dict[str, ChunkSummary]:
+    """What annotated chunks say, by id.
+
+    Args:
+        transaction: Reads.
+        chunk_ids: Few of them: the hits of a search.
+        limit: Most entities of each.
+    """
+    links, named = annotation_subjects.c, knowledge_schema.subjects.c
+    frames = transaction.execute(
+        sa.select(chunks.c.id, chunks.c.seq, _rows.c.frame)
+        .join(_rows, _rows.c.chunk_seq == chunks.c.seq)
+        .where(chunks.c.id.in_(chunk_ids), _rows.c.position == 0)
+    ).all()
+    entities = transaction.execute(
+        sa.select(links.chunk_seq, named.id, named.name)
+        .join(knowledge_schema.subjects, named.id == links.subject_id)
+        .where(
+            links.chunk_seq.in_([row.seq for row in frames]),
+            named.kind == SubjectKind.ENTITY.value,
+        )
+        .distinct()
+    ).all()
+    often = subjects.chunk_counts(transaction, {row.id for row in entities})
+    rarest = sorted(entities, key=lambda row: (often[row.id], row.name))
+    return {
+        row.id: ChunkSummary(
+            Frame(row.frame) if row.frame else None,
+            tuple([each.name for each in rarest if each.chunk_seq == row.seq][:limit]),
+        )
+        for row in frames
+    }
 
 
 def remove(transaction: Transaction, seqs: Collection[int]) -> None:

@@ -153,14 +153,20 @@ def beside(
     for known in without:
         here.pop(known, None)
     often = [known for known, _ in here.most_common(20 * limit)]
-    query = (
-        sa.select(table.subject_id, sa.func.count(sa.distinct(table.chunk_seq)))
-        .where(transaction.is_in(table.subject_id, often))
-        .group_by(table.subject_id)
-    )
-    everywhere = {row[0]: row[1] for row in transaction.execute(query)}
+    everywhere = chunk_counts(transaction, often)
     scores = {known: here[known] / everywhere[known] ** 0.5 for known in often}
     return sorted(scores, key=lambda known: (-scores[known], known))[:limit]
+
+
+def chunk_counts(transaction: Transaction, ids: Collection[str]) -> dict[str, int]:
+    """How many chunks speak of each of some subjects by that name."""
+    table = annotation_subjects.c
+    query = (
+        sa.select(table.subject_id, sa.func.count(sa.distinct(table.chunk_seq)))
+        .where(transaction.is_in(table.subject_id, ids))
+        .group_by(table.subject_id)
+    )
+    return {row[0]: int(row[1]) for row in transaction.execute(query)}
 
 
 def aliases(transaction: Transaction, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
