@@ -23,6 +23,7 @@ from kbkit.export import build_site
 
 PAGEFIND = "1.6.0"
 BLANK = "blank.html"
+MODEL = "assets/kbkit/model/"
 PAGE = '<!doctype html><html lang="en"><title>Search</title>'
 ASK_LUNR = """
 async (query) => {
@@ -167,18 +168,25 @@ def compressed(path: Path) -> int:
 
 
 class Loads:
-    """What a page has asked for its search, each file once."""
+    """What a page has asked for its search, each file once.
+
+    Attributes:
+        model: Bytes of the model that kbkit fetches behind its first answer.
+    """
 
     def __init__(self, page: Any, folder: Path) -> None:
-        self._folder, self._bytes = folder, dict[str, int]()
+        self._folder, self._bytes, self.model = folder, dict[str, int](), 0
         page.on("request", lambda request: self._note(request.url))
 
     def _note(self, url: str) -> None:
         path = unquote(urlsplit(url).path).lstrip("/")
         of_search = ("search" in path, "assets/kbkit/" in path, "pagefind" in path)
         if any(of_search) and path not in self._bytes and (self._folder / path).is_file():
-            self._bytes[path] = compressed(self._folder / path)
+            size = compressed(self._folder / path)
+            is_model = MODEL in path
+            self.model += size * is_model
+            self._bytes[path] = size * (not is_model)
 
     def so_far(self) -> tuple[int, int]:
-        """Bytes and requests."""
-        return sum(self._bytes.values()), len(self._bytes)
+        """Bytes and requests, without the model."""
+        return sum(self._bytes.values()), sum(size > 0 for size in self._bytes.values())

@@ -9,14 +9,16 @@ by their JavaScript, Pagefind with its ten best results loaded. Columns:
   is answered, in kB as a server that compresses sends it, scripts included, and in requests;
 * ready: milliseconds from going to the box with the first question to its results, nothing loaded;
 * later: kB that a further question loads, typed all at once but for its last key, median;
+* model: kB of the model that kbkit fetches behind the first answer, words of all questions too,
+  which the columns before do not count;
 * index: what was made from the pages, on the server's disk and compressed;
 * p50, p95: milliseconds from the last key (or the call) to results, of further questions;
-* nDCG@10 and Hit@1 by page.
+* nDCG@10 and Hit@1 by page; of kbkit once the model is there, and in a row of its own before.
 
 Run from the project's root: ``python benchmarks/site_search.py [FOLDER] [--sets=SET,SET]
 [--minilm]``; sites that the folder has are not built again. Takes some minutes from nothing. With
 ``--minilm`` there is also a site whose chunks MiniLM embedded, which takes an hour on two cores;
-its queries, as all of kbkit's, need no model. Pagefind is installed by npm; without that it is
+its queries are embedded like those of cards. Pagefind is installed by npm; without that it is
 left out.
 """
 
@@ -35,7 +37,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from _corpora import Corpus, Place, Question, bench_folder, corpora, kept_folder, report, table
-from _sites import Loads, Site, compressed, ours, peers, served
+from _sites import MODEL, Loads, Site, compressed, ours, peers, served
 
 from kbkit.export.manifest import Manifest
 from kbkit.recipes import AnyEmbedding, OnnxEmbedding, RetrievalSpec, StaticEmbedding
@@ -43,7 +45,7 @@ from kbkit.recipes import AnyEmbedding, OnnxEmbedding, RetrievalSpec, StaticEmbe
 BOX = "input.md-search__input"
 ITEMS = ".md-search-result__item"
 HEADS = ("set", "search", "first view kB", "first result kB", "requests", "ready ms", "later kB",
-         "index MB", "compressed", "p50 ms", "p95 ms", "nDCG@10", "Hit@1")  # fmt: skip
+         "model kB", "index MB", "compressed", "p50 ms", "p95 ms", "nDCG@10", "Hit@1")  # fmt: skip
 TYPED = """
 (() => {
   let keyed = 0;
@@ -75,14 +77,19 @@ FIRST = """
 """
 FOUND = "(items) => [...document.querySelectorAll(items)].map((one) => one.querySelector('a').href)"
 ASK_KBKIT = """
-async ([query, kb]) => {
+async ([query, kb, model]) => {
   const { search } = JSON.parse(document.getElementById("__config").textContent);
-  window.asked ??= new Worker(new URL(search, location.href));
-  return new Promise((resolve) => {
-    window.asked.onmessage = ({ data }) => data.hits && resolve(data.hits.map((hit) => hit.page));
-    window.asked.postMessage(
-      { kbkit: "search", id: 1, query, options: { limit: 60, kbs: [kb] } });
+  const ask = (text, wanted) => new Promise((resolve) => {
+    window.asked.onmessage = ({ data }) => wanted(data) && resolve(data);
+    const options = { limit: 60, kbs: [kb] };
+    window.asked.postMessage({ kbkit: "search", id: 1, query: text, options });
   });
+  if (!window.asked) {
+    window.asked = new Worker(new URL(search, location.href));
+    if (model) await ask("model", (data) => data.kbkit === "model");
+  }
+  const { hits } = await ask(query, (data) => data.hits);
+  return hits.map((hit) => hit.page);
 }
 """
 
@@ -123,8 +130,8 @@ class Session:
         return elapsed
 
 
-def measure(site: Site, chromium: Any, corpus: Corpus, uris: dict[str, str]) -> list[str]:
-    """A row of the table."""
+def measure(site: Site, chromium: Any, corpus: Corpus, uris: dict[str, str]) -> list[list[str]]:
+    """A row of the table; of kbkit a second one, of its search before the model is there."""
     asked = corpus.questions
     with served(site.folder) as base:
         page = chromium.new_page()
@@ -142,23 +149,42 @@ def measure(site: Site, chromium: Any, corpus: Corpus, uris: dict[str, str]) -> 
             answers.append(found)
             times.append(elapsed)
             later.append(loads.so_far()[0] - had)
+        before_model: list[list[str]] = []
         if site.name.startswith("kbkit"):  # the box shows a dozen passages: of too few pages
-            answers = [page.evaluate(ASK_KBKIT, [question.text, corpus.name]) for question in asked]
+            answers = _answers(page, corpus, model=loads.model > 0)
+            page.reload()
+            page.context.route(f"**/{MODEL}**", lambda route: route.abort())
+            before_model = _answers(page, corpus, model=False)
         page.close()
     files = site.index_files()
-    return [
-        corpus.name,
-        site.name,
+    cells = [
         f"{before / 1000:.0f}",
         f"{first[0] / 1000:.0f}",
         str(first[1]),
         f"{ready:.0f}",
         f"{median(later) / 1000:.0f}",
+        f"{loads.model / 1000:.0f}",
         f"{sum(path.stat().st_size for path in files) / 1e6:.1f}",
         f"{sum(compressed(path) for path in files) / 1e6:.1f}",
         f"{median(times):.0f}",
         f"{quantiles(times, n=20)[-1]:.0f}",
-        *quality(asked, [[_uri(url, uris) for url in found] for found in answers]),
+    ]
+
+    def scores(answers: list[list[str]]) -> tuple[str, str]:
+        return quality(asked, [[_uri(url, uris) for url in found] for found in answers])
+
+    rows = [[corpus.name, site.name, *cells, *scores(answers)]]
+    if before_model:
+        blank = [""] * len(cells)
+        rows.append([corpus.name, f"{site.name}, no model", *blank, *scores(before_model)])
+    return rows
+
+
+def _answers(page: Any, corpus: Corpus, *, model: bool) -> list[list[str]]:
+    """The pages that kbkit finds for each question."""
+    return [
+        page.evaluate(ASK_KBKIT, [question.text, corpus.name, model])
+        for question in corpus.questions
     ]
 
 
@@ -240,7 +266,7 @@ def main() -> None:
                 pages = Manifest.read(project / "docs").documents
                 uris = {page.removesuffix(".md") + ".html": uri for uri, page in pages.items()}
                 for site in sites:
-                    rows.append(measure(site, chromium, corpus, uris))
+                    rows += measure(site, chromium, corpus, uris)
                     print(*rows[-1], f"(load {os.getloadavg()[0]:.1f})", flush=True)
                 notes.append(in_python(name, corpus))
         chromium.close()

@@ -578,6 +578,24 @@ def test_export_without_html_writes_the_project_only(here, tmp_path):
     assert "export one first" in outcome.err
 
 
+def test_browsers_get_the_model_unless_somebody_says_no(here, tmp_path):
+    (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
+    for name, says in (("fruit", ""), ("plain", "site: {model: false}")):
+        recipe = f"name: {name}\nsources: [{{type: files, path: a.md}}]\n{says}\n"
+        (tmp_path / f"{name}.yaml").write_text(recipe)
+
+    def has_model(recipe: str, *options: str) -> bool:
+        here("export", f"{recipe}.yaml", "--folder", recipe, "--no-build", *options)
+        assert len(list((tmp_path / recipe / "docs/search").glob("*/core.js"))) == 1
+        return bool(list((tmp_path / recipe / "docs/search").glob("*/m.js")))
+
+    assert has_model("fruit")
+    assert not has_model("fruit", "--no-model")
+    assert not has_model("plain")
+    assert has_model("plain", "--model")
+    assert not has_model("plain")
+
+
 def test_export_of_pages_and_of_a_project_for_others(here, tmp_path):
     (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
     (tmp_path / "recipe.yaml").write_text("name: fruit\nsources: [{type: files, path: '*.md'}]\n")

@@ -33,6 +33,8 @@ class Clusters:
 
 CHUNK_CLUSTERS = Clusters(near=4, further=6)
 CARD_CLUSTERS = Clusters(near=2, further=1)
+MODEL_CLUSTERS = Clusters(near=8, further=4)
+"""Of cards, in a browser that has the model, whose vectors tell more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class IndexVectors:
         rows: Number of chunks or documents.
         read: How many clusters a query reads.
         shard: Gives what a shard of vectors holds, by number.
+        decode: Gives the steps of its vectors.
     """
 
     def __init__(
@@ -67,11 +70,12 @@ class IndexVectors:
         rows: int,
         read: Clusters,
         shard: Callable[[int], Mapping[str, Any]],
+        decode: Callable[[str, int], NDArray[np.int8]] = decode_nibbles,
     ) -> None:
         self.dimensions: int = about.get("dimensions", 0)
         self.modelled: bool = about.get("model", False)
         """Whether the model's vectors of queries can ask them."""
-        self._rows, self._read, self._shard = rows, read, shard
+        self._rows, self._read, self._shard, self._decode = rows, read, shard, decode
         self._scales = np.array(about.get("scales", ()))
         # -1 for what has no vector
         self._clusters = decode_varints(about["clusters"]) - 1 if about else np.full(rows, -1)
@@ -130,5 +134,5 @@ class IndexVectors:
 
     def _cluster(self, number: int) -> tuple[Integers, NDArray[np.float64]]:
         values = self._shard(number)
-        steps = decode_nibbles(values["v"], self.dimensions)
+        steps = self._decode(values["v"], self.dimensions)
         return np.cumsum(decode_varints(values["r"])), steps * self._scales

@@ -28,11 +28,22 @@ from numpy.typing import NDArray
 
 from kbkit.embedding.base import Vector
 from kbkit.errors import ExportError
-from kbkit.export.index.packing import Integers, decode_nibbles, decode_shard, decode_varints
+from kbkit.export.index.packing import (
+    Integers,
+    decode_bytes,
+    decode_nibbles,
+    decode_shard,
+    decode_varints,
+)
 from kbkit.export.index.terms import UNIT, utf16_key
 from kbkit.export.index.writer import FORMAT, index_folder
 from kbkit.models import Mode
-from kbkit.publishing.index_vectors import CARD_CLUSTERS, CHUNK_CLUSTERS, IndexVectors
+from kbkit.publishing.index_vectors import (
+    CARD_CLUSTERS,
+    CHUNK_CLUSTERS,
+    MODEL_CLUSTERS,
+    IndexVectors,
+)
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores, impacts
 from kbkit.retrieval.candidates.base import Candidates, merge_legs, top_indices
@@ -164,11 +175,12 @@ class PublishedIndex:
         matching = np.flatnonzero(scores)
         lexical = matching[top_indices(scores[matching], size)]
         counted = list(terms.values())[:ASKED]
-        asking = self._query("vectors", self._vectors, [t.vector for t in counted], vector)
+        asking = sum((term.vector for term in counted), np.zeros(self._vectors.dimensions))
+        if vector is not None and self._vectors.modelled:
+            asking = self._vectors.projected(vector, self._shard("m")["vectors"])
         near = self._vectors.near(asking, lexical)
         dense = near.rows[top_indices(near.cosines[near.rows].astype(np.float32), size)]
-        asking = self._query("cards", self._cards, [t.card_vector for t in counted], vector)
-        documents = self._documents(terms, asking)
+        documents = self._documents(terms, counted, vector)
         best = documents.best_rows(columns, lambda rows: near.cosines[rows], scores, None)
         chosen, ranked = merge_legs(dense, lexical, size, best)
         whole = max(1, len(asked))
@@ -227,28 +239,29 @@ class PublishedIndex:
             scores[term.rows] += impacts(term.counts, lengths, columns.average, idf)
         return scores
 
-    def _query(
-        self,
-        kind: str,
-        vectors: IndexVectors,
-        rows: Sequence[NDArray[np.float64]],
-        vector: Vector | None,
-    ) -> NDArray[np.float64]:
-        """The query's vector for chunks or cards."""
-        if vector is not None and vectors.modelled:
-            return vectors.projected(vector, self._shard("m")[kind])
-        return sum(rows, np.zeros(vectors.dimensions))
+    def _model_cards(self) -> IndexVectors:
+        """The cards as vectors of the model ask them."""
+        about, rows = self._shard("m")["cards"], len(self._columns.sizes)
+        return IndexVectors(
+            about, rows, MODEL_CLUSTERS, lambda n: self._shard(f"e/{n}"), decode_bytes
+        )
 
-    def _documents(self, terms: Mapping[str, _Term], query: NDArray[np.float64]) -> DocumentScores:
+    def _documents(
+        self, terms: Mapping[str, _Term], counted: Sequence[_Term], vector: Vector | None
+    ) -> DocumentScores:
         """What each document says as a whole."""
         postings = {name: (term.rows.astype(np.int32), term.counts) for name, term in terms.items()}
         weights = self._columns.retrieval
         scores = DocumentScores.of_words(self._columns, postings if weights.page_weight else {})
         if not weights.card_weight:
             return scores
+        cards = self._cards
+        query = sum((term.card_vector for term in counted), np.zeros(cards.dimensions))
+        if vector is not None and cards.modelled:
+            cards, query = self._model_cards(), vector.astype(np.float64)
         matching = np.flatnonzero(scores.page)
         best = matching[np.argsort(-scores.page[matching], kind="stable")]
-        card = self._cards.near(query, best).cosines
+        card = cards.near(query, best).cosines
         there = self._cards.there
         card[~there] = card[there].mean() if there.any() else 0.0
         return replace(scores, card=card.astype(np.float32), embedder=self._columns.card_embedder)

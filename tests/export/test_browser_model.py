@@ -125,6 +125,7 @@ def test_the_engine_ranks_by_the_model_as_python_does(node, model, guides, tmp_p
         assert [hit["score"] for hit in hits] == pytest.approx(
             [hit.score for hit in expected], abs=2e-3
         )
+    assert "e/0" in published.read
     assert same >= 0.97 * len(queries)
     assert moved > len(queries) / 3
 

@@ -2,13 +2,14 @@
 // kbkit/publishing/published_index.py, whose docstring says how candidates are come by.
 
 import { Documents } from "./documents.js";
-import { varints } from "./packing.js";
+import { lastNotAbove, octets, varints } from "./packing.js";
 import { B, K1, byScore, idf, impact } from "./ranking.js";
 import { Vectors, rowOf } from "./vectors.js";
 
 const FORMAT = 5;
 const CHUNK_CLUSTERS = { near: 4, further: 6 };
 const CARD_CLUSTERS = { near: 2, further: 1 };
+const MODEL_CLUSTERS = { near: 8, further: 4 };
 const ASKED = 64; // terms of a query that count in its vector
 const LOOKED_AT = 4; // term shards that are read for the ends of an unfinished word
 const SHORTEST = 2; // letters of a word before its end is guessed
@@ -43,6 +44,8 @@ class Index {
   #shards = new Map();
   #load;
   #core;
+  /** @type {Vectors | null} */
+  #modelCards = null;
 
   /**
    * @param {any} core  the shard of that name
@@ -73,10 +76,8 @@ class Index {
     this.kinds = varints(core.kind);
     this.stale = new Set(core.stale);
     this.ratings = new Map(core.ratings);
-    const shards = (/** @type {string} */ kind) => (/** @type {number} */ number) =>
-      this.#shard(`${kind}/${number}`);
-    this.vectors = new Vectors(core.vectors, CHUNK_CLUSTERS, shards("v"));
-    this.cards = new Vectors(core.cards, CARD_CLUSTERS, shards("c"));
+    this.vectors = new Vectors(core.vectors, CHUNK_CLUSTERS, this.#numbered("v"));
+    this.cards = new Vectors(core.cards, CARD_CLUSTERS, this.#numbered("c"));
     this.documents = new Documents(this.owners, this.lengths, this.sizes.length);
   }
 
@@ -123,7 +124,7 @@ class Index {
    */
   async pool(query, { filters = {}, typing = false } = {}, embed = async () => null) {
     const asked = this.analyzer.queryTerms(query);
-    const projected = this.#projected(embed).catch(() => ({ vectors: null, cards: null }));
+    const model = this.#modelled(embed).catch(() => null);
     const terms = await this.#terms(asked, typing && /[^\s"'”“’»`.?!,;:)\]]$/u.test(query));
     const mask = this.#mask(filters);
     const size = Math.min(this.settings.candidates, this.lengths.length);
@@ -139,11 +140,10 @@ class Index {
     const lexical = matching.sort((a, b) => scores[b] - scores[a] || a - b).slice(0, size);
     const counted = [...terms.values()].slice(0, ASKED);
     const whole = this.documents.scores(this.settings.page ? terms : new Map());
-    const { vectors, cards } = await projected;
-    const ofCards = cards ? [cards] : counted.map((term) => term.card);
+    const { chunk, card: ofCards, cards } = (await model) ?? { cards: this.cards };
     const [near, card] = await Promise.all([
-      this.vectors.near(vectors ? [vectors] : counted.map((term) => term.vector), lexical, allowed),
-      this.#card(this.settings.card ? ofCards : [], whole.page),
+      this.vectors.near(chunk ?? counted.map((term) => term.vector), lexical, allowed),
+      this.#card(cards, ofCards ?? counted.map((term) => term.card), whole.page),
     ]);
     const cosines = Float32Array.from(near.rows, (row) => near.cosine(row));
     const dense = byScore(cosines)
@@ -281,29 +281,31 @@ class Index {
   }
 
   /**
-   * What the model makes of a query, as vectors for chunks and for cards, where it embedded them.
+   * What asks chunks and cards, where the model embedded them, and the cards that it asks.
    *
    * @param {() => Promise<Float64Array | null>} embed
    */
-  async #projected(embed) {
-    const modelled = this.vectors.modelled || this.cards.modelled;
-    const vector = modelled ? await embed() : null;
-    const axes = vector && (await this.#shard("m"));
-    return {
-      vectors: vector && axes.vectors ? this.vectors.projected(vector, axes.vectors) : null,
-      cards: vector && axes.cards ? this.cards.projected(vector, axes.cards) : null,
-    };
+  async #modelled(embed) {
+    const wanted = this.vectors.modelled || this.cards.modelled;
+    const vector = wanted ? await embed() : null;
+    if (!vector) return null;
+    const about = await this.#shard("m");
+    const chunk = about.vectors && [this.vectors.projected(vector, about.vectors)];
+    if (!about.cards) return { chunk, cards: this.cards };
+    this.#modelCards ??= new Vectors(about.cards, MODEL_CLUSTERS, this.#numbered("e"), octets);
+    return { chunk, card: [vector], cards: this.#modelCards };
   }
 
   /**
    * Cosine of the query and the card of each document; the mean of the others for one without.
    *
+   * @param {Vectors} cards
    * @param {(Float64Array | null)[]} parts  vectors whose sum is the query's
    * @param {Float32Array} page  BM25 of each document
    */
-  async #card(parts, page) {
+  async #card(cards, parts, page) {
     const best = byScore(page).filter((owner) => page[owner]);
-    const near = await this.cards.near(parts, best, null);
+    const near = await cards.near(this.settings.card ? parts : [], best, null);
     const scores = Float32Array.from(page, (_, owner) => near.cosine(owner));
     let [sum, count] = [0, 0];
     scores.forEach((score, owner) => {
@@ -347,6 +349,16 @@ class Index {
   }
 
   /**
+   * What gives the shards of vectors by number.
+   *
+   * @param {string} kind
+   * @returns {(number: number) => Promise<any>}
+   */
+  #numbered(kind) {
+    return (number) => this.#shard(`${kind}/${number}`);
+  }
+
+  /**
    * @param {string} name
    * @returns {Promise<any>}
    */
@@ -359,23 +371,6 @@ class Index {
     }
     return shard;
   }
-}
-
-/**
- * The place of the last of some values that is not above another; -1 where all are.
- *
- * @template {string | number} T
- * @param {T[]} values  ascending
- * @param {T} value
- */
-function lastNotAbove(values, value) {
-  let [low, high] = [0, values.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (values[middle] <= value) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
 }
 
 /**

@@ -81,4 +81,21 @@ function scaled(steps, scale) {
   return Float64Array.from(steps, (step) => step * scale);
 }
 
-export { nibbles, octets, readShard, scaled, varints };
+/**
+ * The place of the last of some values that is not above another; -1 where all are.
+ *
+ * @template {string | number} T
+ * @param {T[]} values  ascending
+ * @param {T} value
+ */
+function lastNotAbove(values, value) {
+  let [low, high] = [0, values.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+export { lastNotAbove, nibbles, octets, readShard, scaled, varints };

@@ -49,15 +49,16 @@ class Transformer {
   #words = new Map();
 
   /**
+   * @param {Products} products
    * @param {Read} read
    * @param {string[]} vocabulary
    * @param {ArrayBuffer} embeddings
    * @param {ArrayBuffer[]} layers
    */
-  constructor(read, vocabulary, embeddings, layers) {
+  constructor(products, read, vocabulary, embeddings, layers) {
     this.#read = read;
     this.#tokenizer = new Tokenizer(vocabulary);
-    this.#products = new Products(LAYERS * MATRICES + LONGEST * HIDDEN * (2 + 4));
+    this.#products = products;
     this.#rows = this.#products.room(LONGEST * HIDDEN * 2);
     this.#sums = this.#products.room(LONGEST * HIDDEN * 4);
     this.#places = new Places(embeddings);
@@ -71,6 +72,8 @@ class Transformer {
    * @param {Read} [readWords]  reads what a query needs besides
    */
   static async opened(read, readWords = read) {
+    // first, since a browser that cannot run it need not load anything
+    const products = new Products(LAYERS * MATRICES + LONGEST * HIDDEN * (2 + 4));
     const numbers = Array.from({ length: LAYERS }, (_, number) => number);
     const [vocabulary, embeddings, ...layers] = await Promise.all([
       read("vocabulary.txt"),
@@ -79,7 +82,7 @@ class Transformer {
     ]);
     const tokens = new TextDecoder().decode(vocabulary).split("\n");
     if (tokens.length !== TOKENS) throw new Error("vocabulary.txt is not whole");
-    return new Transformer(readWords, tokens, embeddings, layers);
+    return new Transformer(products, readWords, tokens, embeddings, layers);
   }
 
   /**

@@ -31,19 +31,22 @@ class Vectors {
   #scales;
   #read;
   #shard;
+  #decode;
 
   /**
    * @param {any} about  what the core of the index says of them; nothing where there are none
    * @param {Clusters} read
    * @param {(number: number) => Promise<any>} shard  gives what a shard of vectors holds
+   * @param {(text: string) => Int8Array} [decode]  gives the steps of its vectors
    */
-  constructor(about, read, shard) {
+  constructor(about, read, shard, decode = nibbles) {
     /** @type {number} */
     this.dimensions = about?.dimensions ?? 0;
     /** Whether the model's vectors of queries can ask them. */
     this.modelled = Boolean(about?.model);
     this.#read = read;
     this.#shard = shard;
+    this.#decode = decode;
     this.#scales = /** @type {number[]} */ (about?.scales ?? []);
     this.#clusters = varints(about?.clusters ?? "").map((number) => number - 1); // -1 for none
     const centroids = nibbles(about?.centroids ?? "");
@@ -141,7 +144,7 @@ class Vectors {
   async #cluster(number) {
     const shard = await this.#shard(number);
     if (!shard.cluster) {
-      const values = nibbles(shard.v);
+      const values = this.#decode(shard.v);
       let row = 0;
       const rows = Array.from(varints(shard.r), (step) => (row += step));
       const width = this.dimensions;

@@ -13,7 +13,9 @@ it can be fetched, and where nothing can be fetched (``file://``) be loaded as a
   for cards.
 - ``v/N``: the vectors of one cluster of chunks.
 - ``c/N``: the vectors of one cluster of cards.
-- ``m``: what turns vectors of the model that browsers may run into those of the index.
+- ``e/N``: the same vectors of cards with all dimensions, in 8 bits, for browsers with the model.
+- ``m``: what these need to know besides: of those cards as the core has it of others, and what
+  turns the model's vectors into those of chunks, where it embedded them.
 - ``x/N``: texts of neighbouring chunks, for what is shown of hits.
 
 Terms and texts fill their shards up to a number of bytes: files cost whoever writes, copies and

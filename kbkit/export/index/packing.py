@@ -16,6 +16,8 @@ Whole = NDArray[np.int64] | NDArray[np.int32]
 _BEFORE, _BEHIND = "kbkitShard(", ");\n"
 LEVELS = 7
 """Values of 4 bits are -7 to 7."""
+OCTET = 127
+"""Values of 8 bits are -127 to 127."""
 
 
 def encode_shard(values: Mapping[str, Any]) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.export.index.packing import LEVELS, Integers
+from kbkit.export.index.packing import LEVELS, OCTET, Integers
 
 Matrix = NDArray[np.float32]
 
@@ -89,6 +89,20 @@ def quantize(
         values[part] = np.clip(np.round(projected[part] / scales), -LEVELS, LEVELS)
     clusters = _cluster(projected, form.cluster)
     return QuantizedVectors(projection, scales, values, clusters, _means(projected, clusters)[1])
+
+
+def round_cards(vectors: Matrix, clusters: NDArray[np.int64]) -> QuantizedVectors:
+    """Cards as they are asked with vectors of the model: all dimensions, rounded to 8 bits.
+
+    Args:
+        vectors: Unit vectors, shape ``(n, dimensions)``.
+        clusters: Which cluster each is in.
+    """
+    scales = np.abs(vectors).max(axis=0).astype(np.float64) / OCTET
+    scales[scales == 0] = 1.0
+    values = np.round(vectors / scales).astype(np.int8)
+    axes = np.eye(vectors.shape[1], dtype=np.float32)
+    return QuantizedVectors(axes, scales, values, clusters, _means(vectors, clusters)[1])
 
 
 def _parts(number: int) -> Iterator[slice]:

@@ -5,25 +5,27 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kbkit.errors import ExportError
 from kbkit.export.files import write_file, writing
 from kbkit.export.index.content import IndexContent, IndexedDocument
 from kbkit.export.index.packing import (
+    OCTET,
     Integers,
     encode_bytes,
     encode_nibbles,
     encode_shard,
     encode_varints,
 )
-from kbkit.export.index.quantization import CARDS, QuantizedVectors, quantize
+from kbkit.export.index.quantization import CARDS, QuantizedVectors, quantize, round_cards
 from kbkit.export.index.stemmers import stemmer_source
 from kbkit.export.index.terms import quantize_rows, split_by_size, term_shards
 
@@ -34,8 +36,6 @@ DESCRIPTOR = "kb.json"
 """Names the folder of the index that is the newest one."""
 TEXT_BYTES = 8_000
 """About what the texts of a shard take; a long one may take more by itself."""
-_AXIS_LEVELS = 127
-"""Values of 8 bits are -127 to 127."""
 _DRAFT = ".draft"
 """Folder of an index that is being written; MkDocs does not publish names that begin with a dot."""
 
@@ -104,7 +104,7 @@ def _write_shards(content: IndexContent, folder: Path) -> tuple[str, int, int]:
     """
     digest = hashlib.blake2b(digest_size=8)
     shards = size = 0
-    for kind in ("t", "v", "c", "x"):
+    for kind in ("t", "v", "c", "e", "x"):
         (folder / kind).mkdir(parents=True)
     for name, data in _shards(content):
         digest.update(f"{name} {len(data)}\n".encode() + data)
@@ -159,11 +159,9 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     for number, (first, values) in enumerate(term_shards(content, chunks, cards)):
         firsts.append(first)
         yield f"t/{number}", encode_shard(values)
-    modelled = _modelled(content, chunks, cards)
-    if modelled:
-        yield "m", encode_shard({kind: _projection(each) for kind, each in modelled.items()})
-    yield from _vector_shards("v", chunks, np.arange(len(content.rows)))
-    yield from _vector_shards("c", cards, carded)
+    yield from _vector_shards("v", chunks, np.arange(len(content.rows)), encode_nibbles)
+    yield from _vector_shards("c", cards, carded, encode_nibbles)
+    yield from _model_shards(content, chunks, cards, carded)
     texts = np.array([len(chunk.text) for chunk in content.chunks], np.int64)
     places = split_by_size(texts, TEXT_BYTES)
     yield from _text_shards(content, places)
@@ -173,29 +171,49 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     yield "stem", stemmer_source(content.language, chain(titles, shown)).encode()
 
 
-def _modelled(
-    content: IndexContent, chunks: QuantizedVectors | None, cards: QuantizedVectors | None
-) -> dict[str, QuantizedVectors]:
-    """The vectors that can be asked with those of a model, by what the core calls them."""
-    embedders = (content.snapshot.embedder, content.cards.embedder if content.cards else "")
-    vectors = {"vectors": (chunks, embedders[0]), "cards": (cards, embedders[1])}
-    return {
-        kind: each
-        for kind, (each, embedder) in vectors.items()
-        if each is not None and embedder == content.model != ""
-    }
+def _modelled(content: IndexContent, embedder: str) -> bool:
+    """Whether vectors of an embedder can be asked with those of the browser's model."""
+    return embedder == content.model != ""
 
 
-def _projection(vectors: QuantizedVectors) -> dict[str, Any]:
+def _model_shards(
+    content: IndexContent,
+    chunks: QuantizedVectors | None,
+    cards: QuantizedVectors | None,
+    carded: Integers,
+) -> Iterator[tuple[str, bytes]]:
+    """What a browser reads that has the model."""
+    about = {}
+    if chunks is not None and _modelled(content, content.snapshot.embedder):
+        about["vectors"] = _axes(chunks)
+    if cards is not None and content.cards and _modelled(content, content.cards.embedder):
+        rounded = round_cards(content.cards.vectors[carded], cards.clusters)
+        about["cards"] = _about_vectors(rounded, _clusters(content, cards, carded))
+        yield from _vector_shards("e", rounded, carded, encode_bytes)
+    if about:
+        yield "m", encode_shard(about)
+
+
+def _axes(vectors: QuantizedVectors) -> dict[str, Any]:
     """What turns a vector of the model into one of the index: its axes, in steps."""
     axes = vectors.projection.T
-    steps = np.abs(axes).max(axis=1) / _AXIS_LEVELS
+    steps = np.abs(axes).max(axis=1) / OCTET
     values = np.round(axes / np.where(steps > 0, steps, 1)[:, None]).astype(np.int8)
     return {"v": encode_bytes(values), "s": [round(float(step), 7) for step in steps]}
 
 
+def _clusters(content: IndexContent, cards: QuantizedVectors, carded: Integers) -> Integers:
+    """The cluster of each document's card, from 1; 0 for none."""
+    clusters = np.zeros(len(content.documents), np.int64)
+    clusters[carded] = cards.clusters + 1
+    return clusters
+
+
 def _vector_shards(
-    kind: str, vectors: QuantizedVectors | None, numbers: Integers
+    kind: str,
+    vectors: QuantizedVectors | None,
+    numbers: Integers,
+    encode: Callable[[NDArray[np.int8]], str],
 ) -> Iterator[tuple[str, bytes]]:
     """The shards of vectors, one a cluster; `numbers` are those of the chunks or documents."""
     if vectors is None:
@@ -205,7 +223,7 @@ def _vector_shards(
     for number, rows in enumerate(parts):
         values = {
             "r": encode_varints(np.diff(numbers[rows], prepend=0)),
-            "v": encode_nibbles(vectors.values[rows]),
+            "v": encode(vectors.values[rows]),
         }
         yield f"{kind}/{number}", encode_shard(values)
 
@@ -262,12 +280,12 @@ def _core(
     }
     if chunks is not None:
         values["vectors"] = _about_vectors(chunks, chunks.clusters + 1)
+        values["vectors"]["model"] = _modelled(content, content.snapshot.embedder)
     if cards is not None and content.cards is not None:
-        clusters = np.zeros(len(documents), np.int64)
-        clusters[content.cards.vectors.any(axis=1)] = cards.clusters + 1
-        values["cards"] = _about_vectors(cards, clusters) | {"embedder": content.cards.embedder}
-    for kind in _modelled(content, chunks, cards):
-        values[kind]["model"] = True
+        carded = np.flatnonzero(content.cards.vectors.any(axis=1))
+        about = _about_vectors(cards, _clusters(content, cards, carded))
+        values["cards"] = {**about, "embedder": content.cards.embedder}
+        values["cards"]["model"] = _modelled(content, content.cards.embedder)
     return values
 
 
