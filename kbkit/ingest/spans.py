@@ -7,17 +7,22 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator, Sequence
 from enum import Enum
+from functools import lru_cache, partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kbkit.markdown.blocks import Block, Kind
 from kbkit.markdown.structure import Outline, trim
 from kbkit.models import ChunkSpan, DocumentType
 
-_WINDOW = 65_536  # characters of prose that are cut at once
+if TYPE_CHECKING:
+    from llama_index.core.node_parser import SentenceSplitter
+
+_WINDOW = 65_536  # characters that a sentence splitter sees at once, which bounds its memory
 _LEAST_ROOM = 50  # characters; a smaller rest of a chunk is not worth filling
 _SENTENCE = re.compile(r"[.!?…]+[\"')\]’”]*\s+(?![a-z]|\{#)|[。！？]+[」』”’）]*\s*|\n\s*\n")
 _CLAUSE = re.compile(r"[,;:]\s+|\n")
+_TEXT = re.compile(r"\S")
 _BLANK_LINES = re.compile(r"\n(?:[^\S\n]*\n)+")
 
 Span = tuple[int, int]
@@ -295,8 +300,7 @@ def _cut(content: str, piece: Piece, limit: int, size: int) -> Iterator[Piece]:
     else:
         for low, high in _windows(content, piece.start, piece.end, _WINDOW, lines=True):
             for span in _sentences(content, low, high, limit):
-                if span[0] < span[1]:
-                    yield Piece(*span, Cut.SENTENCES)
+                yield Piece(*span, Cut.SENTENCES)
 
 
 def _windows(
@@ -315,27 +319,38 @@ def _windows(
 
 def _sentences(content: str, start: int, end: int, limit: int) -> Iterator[Span]:
     """Cut prose between sentences, and between words where a sentence is too long."""
-    first = position = start
-    for piece in _prose_pieces(content[start:end], limit):
-        if position + len(piece) - first > limit:
-            yield trim(content, first, position)
-            first = position
-        position += len(piece)
-    yield trim(content, first, end)
+    position = start
+    for piece in _splitter(limit).split_text(content[start:end]):
+        found = _TEXT.search(content, position, end)
+        low = found.start() if found else end
+        if not content.startswith(piece, low):  # the splitter changed the text: cut without it
+            break
+        position = low + len(piece)
+        yield low, position
+    low, high = trim(content, position, end)
+    if low < high:
+        yield from _windows(content, low, high, limit)
 
 
-def _prose_pieces(text: str, limit: int) -> Iterator[str]:
-    """Paragraphs, or what one that is too long is made of; joined, they are the text."""
-    first, *others = text.split("\n\n")
-    for paragraph in (first, *(f"\n\n{other}" for other in others)):
-        if len(paragraph) <= limit:
-            yield paragraph
-        else:
-            yield from _small_pieces(paragraph, limit)
+@lru_cache(maxsize=64)
+def _splitter(limit: int) -> SentenceSplitter:
+    from llama_index.core.node_parser import SentenceSplitter
+
+    return SentenceSplitter(
+        chunk_size=limit,
+        chunk_overlap=0,
+        paragraph_separator="\n\n",
+        tokenizer=str,  # sizes are in characters
+        chunking_tokenizer_fn=partial(_small_pieces, limit=limit),
+    )
 
 
 def _small_pieces(text: str, limit: int) -> list[str]:
-    """Sentences, or clauses or words of one that is too long; joined, they are the text."""
+    """Sentences, or clauses or words of one that is too long; joined, they are the text.
+
+    No piece is longer than the limit: the splitter's own way with such goes letter by letter,
+    which takes seconds for a megabyte without spaces.
+    """
     pieces = []
     for sentence in _split(_SENTENCE, text):
         if len(sentence) <= limit:
