@@ -28,6 +28,9 @@ _TERM = re.compile(r"^(?:\*\*(?:[^*\n]|\*(?!\*)){1,300}\*\*|`[^`\n]{1,300}`): ")
 _BREAK = re.compile(r"\\\n| {2,}\n|[ \t]*\n[ \t]*(?=(?:[-*+>|]|\d{1,9}[.)])\s)")
 _UNSEEN = re.compile(r"!\[|<br|\$")
 """What a page shows no text for, or another."""
+_OPENED = re.compile(r"[\s*_`(\[]+$")
+"""Marks that open before what a page shows no text for."""
+_MARKED = re.compile(r"`[^`\n]+`|\*\*[^*\n]+\*\*|\]\(")
 _SPACE = re.compile(r"[ \t\n\r\f\v]+")  # a page's thin spaces and the like are looked for as well
 _CELL_END = re.compile(r"(?<!\\)\|")
 _PAUSE = re.compile(r"(?<=[。！？、，；：])")
@@ -85,12 +88,20 @@ def _lines(block: Block, text: str) -> Iterator[str]:
     if block.kind is Kind.TEXT:
         text = _TERM.sub("", _MARKS.sub("", text, count=1), count=1)
         for line in _BREAK.split(text):
-            yield inline_text(_MARKS.sub("", _UNSEEN.split(line, maxsplit=1)[0], count=1))
+            seen, *unseen = _UNSEEN.split(line, maxsplit=1)
+            yield _plain(_OPENED.sub("", seen) if unseen else seen)
     elif block.kind is Kind.TABLE:
         for row in text.split("\n"):
             yield from (inline_text(cell.strip()) for cell in _CELL_END.split(row.strip(" >|")))
-    elif block.kind in {Kind.FENCE, Kind.CODE}:
-        yield from text.split("\n")[block.kind is Kind.FENCE :]
+    elif block.kind is Kind.FENCE:
+        yield from text.split("\n")[1:]
+    elif block.kind is Kind.CODE:  # or, where the list around it is not of the passage, text
+        yield from (_plain(line) if _MARKED.search(line) else line for line in text.split("\n"))
+
+
+def _plain(line: str) -> str:
+    """A line without its marks."""
+    return inline_text(_MARKS.sub("", line, count=1))
 
 
 def _shortened(text: str) -> str:

@@ -25,6 +25,13 @@ from kbkit.markdown.opening_words import LONGEST, opening_words, passage_ends
         ("thin\u2009spaces are\xa0kept as they are", "thin\u2009spaces are\xa0kept as they are"),
         ("\0\nNothing of it fails", "Nothing of it fails"),
         ("Words and more of them. {#said}", ""),
+        ("Sequences of the form **$**'*string*' are special", "Sequences of the form"),
+        ("A string after a sign (**$**x) is quoted", "A string after a sign"),
+        (
+            "Old.\n\n        (1.11) Use `get(X, byte[])` of **it**",
+            "(1.11) Use get(X, byte[]) of it",
+        ),
+        ("Run.\n\n    $ ls -l **/*.py | wc", "$ ls -l **/*.py | wc"),
         ("-   One that has more. {#one}\n-   Two", ""),
     ],
 )
