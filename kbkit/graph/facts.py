@@ -61,11 +61,7 @@ class EntityFacts:
             if not found:
                 return Findings()
             targets = {Target(TargetKind.ENTITY, each.id): each for each in found}
-            edges = sorted(relations.edges(transaction, at=targets), key=lambda e: -e.weight)
-            of = {
-                target: [edge for edge in edges if target in (edge.source, edge.target)][:RELATIONS]
-                for target in targets
-            }
+            of = relations.strongest(transaction, targets, RELATIONS)
             ends = {
                 end for told in of.values() for edge in told for end in (edge.source, edge.target)
             }

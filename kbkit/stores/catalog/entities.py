@@ -31,8 +31,9 @@ _KIND = SubjectKind.ENTITY.value
 def aliases_of(transaction: Transaction) -> dict[str, str]:
     """What each other name of an entity is another name of, by the ids of both."""
     rows = transaction.execute(
-        # only entities have other names, and their kind would have SQLite read all subjects
-        sa.select(subjects.c.id, subjects.c.alias_of).where(subjects.c.alias_of.is_not(None))
+        # only entities have other names; SQLite would read all subjects for a condition on their
+        # kind, or for what is not null
+        sa.select(subjects.c.id, subjects.c.alias_of).where(subjects.c.alias_of > "")
     )
     return {row.id: row.alias_of for row in rows}
 

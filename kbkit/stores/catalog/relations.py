@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.models import DocumentState, Relation, SubjectKind, Target, TargetKind
+from kbkit.models import DocumentState, Relation, Target, TargetKind
 from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_schema import entities as entity_rows
@@ -113,14 +113,15 @@ def present(transaction: Transaction, targets: Collection[Target]) -> set[Target
             rows = transaction.execute(query.where(query.selected_columns[0].in_(part)))
             found |= {Target(kind, known) for known in rows.scalars()}
     named = [target.id for target in targets if target.kind is TargetKind.ENTITY]
-    hidden = entities.deleted(transaction)
     for part in in_parts(named):
-        query = sa.select(subjects.c.id).where(
-            subjects.c.kind == SubjectKind.ENTITY.value, subjects.c.id.in_(part)
+        # an id tells the kind; a condition on it would have SQLite read all entities
+        query = (
+            sa.select(subjects.c.id)
+            .outerjoin(entity_rows, entity_rows.c.subject_id == subjects.c.id)
+            .where(subjects.c.id.in_(part), entity_rows.c.deleted_at.is_(None))
         )
         rows = transaction.execute(query)
-        found |= {Target(TargetKind.ENTITY, known) for known in rows.scalars()
-                  if known not in hidden}  # fmt: skip
+        found |= {Target(TargetKind.ENTITY, known) for known in rows.scalars()}
     return found
 
 
@@ -237,6 +238,29 @@ def edges(
     return list(best.values())
 
 
+def strongest(
+    transaction: Transaction, targets: Collection[Target], limit: int
+) -> dict[Target, list[Edge]]:
+    """The strongest relations that begin or end at each of some targets, as `edges` has them."""
+    query = sa.select(*_EDGE).where(relations.c.deleted_at.is_(None))
+    rows = {
+        row.id: row
+        for target in targets
+        for row in transaction.execute(
+            query.where(_at(transaction, [target]))
+            .order_by(relations.c.weight.desc(), relations.c.id)
+            .limit(_SPARE * limit)
+        )
+    }
+    found: dict[Target, list[Edge]] = {target: [] for target in targets}
+    for edge in sorted(_visible(transaction, list(rows.values())), key=lambda each: -each.weight):
+        for end in {edge.source, edge.target} & found.keys():
+            found[end].append(edge)
+    return {target: told[:limit] for target, told in found.items()}
+
+
+_SPARE = 3
+"""Relations that are read for each that is wanted, since the ends of some are gone."""
 _TABLES = {
     TargetKind.CHUNK: sa.select(chunks.c.id)
     .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)

@@ -1,0 +1,69 @@
+"""How long a context takes beside its legs, which run at once: at most 1.3 times the slower one.
+
+Each question is put to the search, to the graph, and to both with all that makes a context of it,
+one after the other in one run, so that other work on the machine meets all three alike.
+
+Run from the project's root: ``python benchmarks/context.py [SET ...]``.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+from _corpora import bench_folder, corpora, report, table
+
+from kbkit.graph.facts import EntityFacts
+from kbkit.knowledge_base import KnowledgeBase, handle_of
+from kbkit.retrieval.context import SOUGHT
+from kbkit.workspace import Workspace
+
+SETS = ("apache", "policy")
+WARM = 10
+"""Questions that are not measured."""
+PASSAGES, ENTITIES = 3, 5
+
+
+def seconds(ask: Callable[[str], Any], query: str) -> float:
+    """How long an answer takes."""
+    start = time.perf_counter()
+    ask(query)
+    return time.perf_counter() - start
+
+
+def measured(workspace: Workspace, kb: KnowledgeBase, queries: list[str]) -> list[str]:
+    """A row of the table."""
+    facts = EntityFacts(handle_of(kb).stores.database, {kb.id: kb.name}, ENTITIES)
+    ways: tuple[Callable[[str], Any], ...] = (
+        lambda query: kb.search(query, limit=SOUGHT * PASSAGES),
+        facts.find,
+        lambda query: workspace.context(query, kbs=[kb.name], limit=PASSAGES),
+    )
+    for query in queries[:WARM]:
+        for way in ways:
+            way(query)
+    times = [[seconds(way, query) for way in ways] for query in queries[WARM:]]
+    ratio = median(whole / max(legs) for *legs, whole in times)
+    named = sum(bool(facts.find(query).facts) for query in queries) / len(queries)
+    middle = [f"{median(each) * 1000:.1f}" for each in zip(*times, strict=True)]
+    return [kb.name, str(len(times)), f"{named:.0%}", *middle, f"{ratio:.2f}"]
+
+
+def main() -> None:
+    rows = []
+    with bench_folder() as folder:
+        for corpus in corpora(folder, names=sys.argv[1:] or SETS):
+            corpus.kb.improve()
+            with Workspace(folder) as workspace:
+                queries = [question.text for question in corpus.questions]
+                rows.append(measured(workspace, workspace[corpus.name], queries))
+    head = ["set", "questions", "that name entities", "search, ms", "graph, ms", "context, ms",
+            "context by the slower leg"]  # fmt: skip
+    report("context", ["Medians, 3 passages and 5 entities at most:", "", *table(head, rows)])
+
+
+if __name__ == "__main__":
+    main()
