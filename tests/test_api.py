@@ -31,6 +31,11 @@ NAMES = {
     "ratings": {"add", "delete", "of", "to_frame", "total"},
     "sources": {"add", "disable", "enable", "paths", "remove", "to_frame", "update"},
     "feedback": {"agreement", "evaluate", "judgements", "judging", "pool", "tune"},
+    "graph": {
+        "create", "delete", "entities", "entity", "gaps", "merge", "neighbors", "path", "refuse",
+        "relate", "relations", "suggestions", "to_frame", "to_graphml", "to_json", "to_networkx",
+        "undo", "update",
+    },
     "plot": {"chunks", "documents", "map", "ratings"},
 }  # fmt: skip
 
@@ -49,7 +54,8 @@ def kb(workspace):
 
 
 def the(workspace, kb, name):
-    return {"KnowledgeBase": kb, "Workspace": workspace}.get(name) or getattr(kb, name)
+    objects = {"KnowledgeBase": kb, "Workspace": workspace, "graph": workspace.graph}
+    return objects.get(name) or getattr(kb, name)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -66,7 +72,7 @@ def test_public_names_are_these_and_say_what_they_are(workspace, kb, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_method_is_about_is_positional_and_all_else_by_name(workspace, kb, name):
-    most = {"add": 2, "rate": 2}
+    most = {"add": 2, "rate": 2, "relate": 3, "path": 2, "merge": 2, "refuse": 2, "undo": 2}
     for each in NAMES[name]:
         method = getattr(the(workspace, kb, name), each)
         if not inspect.ismethod(method):

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from kbkit.cli import (
     config,
+    graph,
     kept_sources,
     manage,
     models,
@@ -32,6 +33,7 @@ __all__ = [
     "EXIT_NOTHING_READ",
     "app",
     "config",
+    "graph",
     "kept_sources",
     "main",
     "manage",

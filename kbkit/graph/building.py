@@ -30,6 +30,7 @@ from kbkit.stores.stores import Stores
 _CHUNKS = 1_000
 _END = re.compile(r"[.!?](?= )")
 _SHORTEST_SENTENCE = 20
+_IDENTIFIER = re.compile(r"[A-Za-z]\w*_\w+")
 _LONGEST_DESCRIPTION = 300
 _BOILERPLATE = 4  # documents that have a heading which is no definition, then
 _DEFINES = 1_000  # a definition says more of a type than mentions do
@@ -168,7 +169,8 @@ def _define(state: _State) -> None:
     """Note what each document defines.
 
     A heading that several documents have (*See also*) defines nothing, and one that no gazetteer
-    took for a name does not either.
+    took for a name does not either. A title that ends with an identifier (*Apache Module mod_ssl*)
+    defines that.
     """
     mentioned = {known for found in state.mentions.values() for known in found}
     defining = [
@@ -180,6 +182,15 @@ def _define(state: _State) -> None:
     for known, name in defining:
         if counts[known] < _BOILERPLATE:
             state.defined.setdefault(name.document_id, []).append((known, name))
+    there = {known for known, _ in defining}
+    types = {known: name.type for known, name in state.given}
+    for document in state.documents.values():
+        last = document.title.rpartition(" ")[2]
+        known = entity_id(last)
+        if _IDENTIFIER.fullmatch(last) and known in mentioned and known not in there:
+            type_ = types.get(known, EntityType.SYMBOL)
+            name = DefinedName(document.id, last, type_, defines=True, anchor="", confirmed=True)
+            state.defined.setdefault(document.id, []).append((known, name))
 
 
 def _sections(places: Sequence[ChunkPlace]) -> list[list[int]]:

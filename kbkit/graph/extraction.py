@@ -14,7 +14,7 @@ from kbkit.graph.keys import entity_id
 from kbkit.models import EntityType
 from kbkit.stores.catalog.graph import DefinedName, Fact
 
-REVISION = 1
+REVISION = 2
 """Raised when the same text gives other relations."""
 
 ENTITY, DOCUMENT = "entity", "document"

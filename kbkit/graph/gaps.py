@@ -7,6 +7,7 @@ left out.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from math import log1p
@@ -29,6 +30,7 @@ _PLACEHOLDERS = frozenset(
         args kwargs obj object item file filename path type string str int list dict data text
     """)
 )
+_ACRONYM = re.compile(r"[A-Z]{3,6}")
 _API = {
     EntityType.SYMBOL, EntityType.FLAG, EntityType.COMMAND, EntityType.VARIABLE,
     EntityType.SETTING, EntityType.ERROR, EntityType.ENDPOINT, EntityType.SCHEMA,
@@ -36,22 +38,27 @@ _API = {
 
 
 def undescribed(
-    entities: Sequence[NamedEntity], defined: Collection[str], inside: Collection[str]
+    entities: Sequence[NamedEntity], defined: Collection[str], headings: Collection[str]
 ) -> Iterator[Gap]:
     """What several documents name and none describes.
 
     Args:
         entities: With their counts.
         defined: Ids of those that a document defines.
-        inside: Last parts of the names that are defined: ``glob`` of ``pathlib.Path.glob``.
+        headings: Headings and titles: a section whose heading has a name speaks of it; so does one
+            whose heading ends with it, as ``pathlib.Path.glob`` ends with ``glob``.
     """
+    by_id = {entity.id for entity in entities}
+    headed = {known for heading in headings for known in named_in(heading, by_id)}
+    last = {_last(heading.partition("(")[0].strip("` ")) for heading in headings}
     for entity in entities:
         if (
             entity.id in defined
             or entity.description
+            or entity.id in headed
             or entity.documents < MIN_DOCUMENTS
             or not _is_telling(entity)
-            or _last(entity.name) in inside
+            or _last(entity.name) in last
         ):
             continue
         yield _gap(
@@ -59,7 +66,9 @@ def undescribed(
             entity,
             f"{entity.documents} documents name it ({entity.chunks} passages), and none says what "
             "it is",
-            entity.documents * (1.0 if entity.type in _API else 0.5) + log1p(entity.chunks),
+            # capitals may be an abbreviation that everybody knows, or a word in capitals
+            entity.documents * (0.3 if entity.name.isupper() and entity.name.isalpha() else 1.0)
+            + log1p(entity.chunks),
         )
 
 
@@ -75,13 +84,13 @@ def unlinked(
         entities: With their counts.
         defined: The documents that define each.
         naming: The documents that name each.
-        contained: Ids of those that are parts of others, which are spoken of as wholes.
+        contained: Ids of those that are parts of others, which are spoken of as wholes: they
+            matter half as much.
     """
     for entity in entities:
         own = defined.get(entity.id)
         if (
             not own
-            or entity.id in contained
             or entity.type == EntityType.TERM
             or entity.chunks < MIN_CHUNKS
             or set(naming.get(entity.id, ())) - set(own)
@@ -92,7 +101,7 @@ def unlinked(
             entity,
             f"described, and named in {entity.chunks} passages of its own document, but no other "
             "document speaks of it",
-            log1p(entity.chunks),
+            log1p(entity.chunks) * (0.5 if entity.id in contained else 1.0),
         )
 
 
@@ -161,7 +170,7 @@ def named_in(query: str, entities: Collection[str]) -> set[str]:
                 continue
             if length == 1 and (part[0].lower() in stop_words("english") and part[0].islower()):
                 continue
-            known = entity_id(" ".join(part).strip(".:;!\"'`()"))
+            known = entity_id(" ".join(part).strip(".:;!\"'`()<>"))
             if known in entities:
                 found.add(known)
                 taken |= set(range(start, start + length))
@@ -173,13 +182,16 @@ def _gap(kind: GapKind, entity: NamedEntity, reason: str, weight: float) -> Gap:
 
 
 def _is_telling(entity: NamedEntity) -> bool:
-    """Whether a name can be one that a reader looks for: no placeholder and no common word."""
+    """Whether a name is one that a reader looks for: of an API, or an acronym; no common word."""
     bare = entity.name.partition("(")[0].strip("`").lower()
     if len(bare) < 3 or bare in _PLACEHOLDERS or bare in stop_words("english"):
         return False
-    plain = bare.isalpha() and entity.name.islower()
-    return not plain or entity.type in {EntityType.TERM, EntityType.NAME, EntityType.COMMAND}
+    if "example" in bare:
+        return False
+    if entity.name.isalpha() and (entity.name.islower() or entity.name.istitle()):
+        return False
+    return entity.type in _API or bool(_ACRONYM.fullmatch(entity.name))
 
 
 def _last(name: str) -> str:
-    return name.partition("(")[0].rpartition(".")[2]
+    return name.partition("(")[0].split(" ")[-1].rpartition(".")[2]

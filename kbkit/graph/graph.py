@@ -19,6 +19,7 @@ from kbkit.graph.suggestions import suggestions
 from kbkit.graph.walking import shortest_path, widened
 from kbkit.models import (
     Entity,
+    EntityType,
     Gap,
     GapKind,
     MergeSuggestion,
@@ -236,15 +237,14 @@ class Graph(Editing):
         defined: dict[str, set[str]] = {}
         for known, documents in gap_rows.defining_documents(transaction).items():
             defined.setdefault(aliases.get(known, known), set()).update(documents)
-        labels = entities.names_of(transaction, list(defined))
         if kind is GapKind.UNDESCRIBED:
-            inside = {name.partition("(")[0].rpartition(".")[2] for name in labels.values()}
-            return gaps.undescribed(named, defined, inside)
+            headings = gap_rows.headings(transaction, kb_ids)
+            return gaps.undescribed(named, defined, headings)
         edges = relations.edges(transaction, names=["contains"])
-        contained = {edge.target.id for edge in edges}
+        terms = {each.id for each in named if each.type == EntityType.TERM}
+        contained = {edge.target.id for edge in edges if edge.source.id not in terms}
         naming: dict[str, set[str]] = {}
-        wanted = [*defined, *(name for name, own in aliases.items() if own in defined)]
-        for known, documents in gap_rows.naming_documents(transaction, wanted).items():
+        for known, documents in gap_rows.naming_documents(transaction, kb_ids).items():
             naming.setdefault(aliases.get(known, known), set()).update(documents)
         return gaps.unlinked(named, defined, naming, contained)
 

@@ -48,9 +48,10 @@ def _acronyms(entities: Sequence[NamedEntity]) -> Iterator[MergeSuggestion]:
         bare = entity.name.removesuffix("s")
         if not _ACRONYM.fullmatch(entity.name) or len(bare) < 2:
             continue
-        for long in by_initials.get(bare.upper(), ()):
-            if len(bare) == 2 and long.documents < 2:
-                continue
+        longer = by_initials.get(bare.upper(), ())
+        for long in longer:
+            if len(bare) == 2 and len(longer) > 1 and not _written_out(entity, long):
+                continue  # two letters are those of too much
             score = 0.5 + 0.1 * min(len(bare), 4) + (0.1 if _written_out(entity, long) else 0.0)
             yield _suggestion(
                 long,

@@ -134,15 +134,6 @@ def by_hand(transaction: Transaction) -> list[Entity]:
     return _with_counts(transaction, rows)
 
 
-def names_of(transaction: Transaction, ids: Sequence[str]) -> dict[str, str]:
-    """What some entities are called."""
-    found: dict[str, str] = {}
-    for part in in_parts(ids):
-        query = sa.select(subjects.c.id, subjects.c.name).where(subjects.c.id.in_(part))
-        found |= {row.id: row.name for row in transaction.execute(query)}
-    return found
-
-
 def create(
     transaction: Transaction,
     named: SubjectName,

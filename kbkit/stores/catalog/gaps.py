@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -16,7 +16,6 @@ from kbkit.stores.catalog.knowledge_schema import (
     relations,
     subjects,
 )
-from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases, ratings
 
 
@@ -68,11 +67,10 @@ def named_entities(transaction: Transaction, kb_ids: Collection[str]) -> list[Na
         )
         .join(annotation_subjects, annotation_subjects.c.subject_id == own.c.id)
         .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
-        .join(documents, documents.c.id == chunks.c.document_id)
         .where(
             own.c.kind == SubjectKind.ENTITY.value,
             chunks.c.kb_id.in_(list(kb_ids)),
-            sa.func.coalesce(documents.c.is_index, sa.false()).is_(sa.false()),
+            chunks.c.document_id.not_in(_lists(kb_ids)),
         )
         .group_by(canonical)
         .subquery()
@@ -121,24 +119,33 @@ def defining_documents(transaction: Transaction) -> dict[str, set[str]]:
     return found
 
 
-def naming_documents(transaction: Transaction, ids: Sequence[str]) -> dict[str, set[str]]:
-    """The documents in which entities, given with their other names, stand."""
+def naming_documents(transaction: Transaction, kb_ids: Collection[str]) -> dict[str, set[str]]:
+    """The documents, no lists of links, in which each entity stands; other names by themselves."""
+    query = (
+        sa.select(annotation_subjects.c.subject_id, chunks.c.document_id)
+        .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
+        .where(chunks.c.kb_id.in_(list(kb_ids)), chunks.c.document_id.not_in(_lists(kb_ids)))
+        .distinct()
+    )
     found: dict[str, set[str]] = {}
-    for part in in_parts(ids):
-        query = (
-            sa.select(annotation_subjects.c.subject_id, chunks.c.document_id)
-            .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
-            .join(documents, documents.c.id == chunks.c.document_id)
-            .where(
-                annotation_subjects.c.subject_id.in_(part),
-                documents.c.state != DocumentState.GONE.value,
-                sa.func.coalesce(documents.c.is_index, sa.false()).is_(sa.false()),
-            )
-            .distinct()
-        )
-        for known, document_id in transaction.execute(query):
-            found.setdefault(known, set()).add(document_id)
+    for known, document_id in transaction.execute(query):
+        found.setdefault(known, set()).add(document_id)
     return found
+
+
+def headings(transaction: Transaction, kb_ids: Collection[str]) -> set[str]:
+    """The headings of some knowledge bases, and the titles of their documents."""
+    of_chunks = sa.select(chunks.c.heading_path).where(chunks.c.kb_id.in_(list(kb_ids)))
+    paths = transaction.execute(of_chunks.distinct()).scalars()
+    titles = sa.select(documents.c.title).where(documents.c.kb_id.in_(list(kb_ids)))
+    return {*transaction.execute(titles).scalars(), *(path[-1] for path in paths if path)}
+
+
+def _lists(kb_ids: Collection[str]) -> sa.Select[tuple[str]]:
+    """Documents that are lists of links."""
+    return sa.select(documents.c.id).where(
+        documents.c.kb_id.in_(list(kb_ids)), documents.c.is_index.is_(sa.true())
+    )
 
 
 def nameless_documents(transaction: Transaction, kb_ids: Collection[str]) -> list[NamelessDocument]:
@@ -156,7 +163,7 @@ def nameless_documents(transaction: Transaction, kb_ids: Collection[str]) -> lis
         .where(
             documents.c.kb_id.in_(list(kb_ids)),
             documents.c.state != DocumentState.GONE.value,
-            sa.func.coalesce(documents.c.is_index, sa.false()).is_(sa.false()),
+            documents.c.id.not_in(_lists(kb_ids)),
             documents.c.id.not_in(with_names),
         )
         .group_by(documents.c.id, documents.c.title)
@@ -202,11 +209,6 @@ def first_chunks(transaction: Transaction, kind: TargetKind, known: str, limit: 
         said = sa.select(annotation_subjects.c.chunk_seq).where(
             annotation_subjects.c.subject_id.in_(ids)
         )
-        # fewest other names first: what speaks of it alone says most of it
-        others = (
-            sa.select(sa.func.count(sa.distinct(annotation_subjects.c.subject_id)))
-            .where(annotation_subjects.c.chunk_seq == chunks.c.seq)
-            .scalar_subquery()
-        )
-        query = query.where(chunks.c.seq.in_(said)).order_by(others, chunks.c.id)
+        # a short passage says most of it
+        query = query.where(chunks.c.seq.in_(said)).order_by(chunks.c.length, chunks.c.id)
     return list(transaction.execute(query.limit(limit)).scalars())

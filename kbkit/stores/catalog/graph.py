@@ -89,15 +89,22 @@ class DocumentFacts(NamedTuple):
 
 def places(transaction: Transaction, kb_id: str) -> list[ChunkPlace]:
     """Where the chunks of a knowledge base stand, in order of their documents' URIs."""
-    query = (
-        sa.select(chunks.c.seq, chunks.c.document_id, chunks.c.heading_path, chunks.c.anchor)
-        .join(documents, documents.c.id == chunks.c.document_id)
-        .where(chunks.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value)
-        .order_by(documents.c.uri, chunks.c.position)
+    # documents apart: beside each chunk SQLite would walk through their text
+    listed = sa.select(documents.c.id, documents.c.uri).where(
+        documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
     )
+    uris: dict[str, str] = {row.id: row.uri for row in transaction.execute(listed)}
+    query = sa.select(
+        chunks.c.seq,
+        chunks.c.document_id,
+        chunks.c.heading_path,
+        chunks.c.anchor,
+        chunks.c.position,
+    ).where(chunks.c.kb_id == kb_id)
+    rows = [row for row in transaction.execute(query) if row.document_id in uris]
+    rows.sort(key=lambda row: (uris[row.document_id], row.position))
     return [
-        ChunkPlace(row.seq, row.document_id, tuple(row.heading_path), row.anchor)
-        for row in transaction.execute(query)
+        ChunkPlace(row.seq, row.document_id, tuple(row.heading_path), row.anchor) for row in rows
     ]
 
 
@@ -167,10 +174,11 @@ def texts(transaction: Transaction, seqs: Sequence[int]) -> dict[int, str]:
 
 def waits(transaction: Transaction, kb_id: str) -> bool:
     """Whether a knowledge base is annotated, and changed since its relations were read."""
-    of_kb = (
-        sa.select(chunks.c.seq)
-        .join(documents, documents.c.id == chunks.c.document_id)
-        .where(chunks.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value)
+    gone = sa.select(documents.c.id).where(
+        documents.c.kb_id == kb_id, documents.c.state == DocumentState.GONE.value
+    )
+    of_kb = sa.select(chunks.c.seq).where(
+        chunks.c.kb_id == kb_id, chunks.c.document_id.not_in(gone)
     )
     said = sa.exists().where(knowledge_schema.annotations.c.chunk_seq == chunks.c.seq)
     if transaction.execute(of_kb.where(~said).limit(1)).first():

@@ -1,0 +1,231 @@
+"""Commands of the knowledge graph."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kbkit.cli.app import AsJson, app, open_workspace
+from kbkit.models.plain import plain
+from kbkit.terminal import print_figures, print_json, print_pairs, say, to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kbkit.models import Step
+
+graph = typer.Typer(no_args_is_help=True, help="Look at the knowledge graph, and change it.")
+app.add_typer(graph, name="graph")
+
+Entity = Annotated[str, typer.Argument(help="An entity, by its name or id.")]
+AnyTarget = Annotated[
+    str, typer.Argument(help="An entity by its name, a chunk by its id, a document by id or URI.")
+]
+Limit = Annotated[int, typer.Option(min=1, help="Most that are shown.")]
+Within = Annotated[
+    list[str] | None, typer.Option("--kb", help="Only in this knowledge base (default: all).")
+]
+
+
+@graph.command()
+def entities(
+    context: typer.Context,
+    query: Annotated[str, typer.Argument(help="A part of the name (default: any).")] = "",
+    type: Annotated[
+        list[str] | None, typer.Option("--type", help="Only of this type, such as symbol or flag.")
+    ] = None,
+    kb: Within = None,
+    limit: Limit = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List entities, those first that most chunks name."""
+    with open_workspace(context) as workspace:
+        found = workspace.graph.entities(query, type=type or (), kbs=kb or None, limit=limit)
+    if as_json:
+        print_json([entity.to_dict() for entity in found])
+        return
+    if not found:
+        say("no entity; `kbkit improve NAME` annotates what has not been")
+    print_figures(
+        ("entity", "type", "chunks", "documents", "description"),
+        (
+            (plain(each.name), each.type, f"{each.chunks:,}", f"{each.documents:,}",
+             plain(each.description))
+            for each in found
+        ),
+    )  # fmt: skip
+
+
+@graph.command()
+def show(context: typer.Context, entity: Entity, as_json: AsJson = False) -> None:
+    """Show an entity and its strongest relations."""
+    with open_workspace(context) as workspace:
+        found = workspace.graph.entity(entity)
+        near = workspace.graph.neighbors(found, limit=20)
+    if as_json:
+        print_json({**found.to_dict(), "neighbors": [step.to_dict() for step in near]})
+        return
+    print_pairs(found.lines())
+    _print_steps(near)
+
+
+@graph.command()
+def neighbors(
+    context: typer.Context,
+    target: AnyTarget,
+    depth: Annotated[int, typer.Option(min=1, max=5, help="Relations to follow.")] = 1,
+    relation: Annotated[
+        list[str] | None, typer.Option(help="Only relations of this name, such as raises.")
+    ] = None,
+    limit: Limit = 50,
+    as_json: AsJson = False,
+) -> None:
+    """List what relations lead to, the nearest and strongest first."""
+    with open_workspace(context) as workspace:
+        found = workspace.graph.neighbors(target, depth=depth, relation=relation or (), limit=limit)
+    if as_json:
+        print_json([step.to_dict() for step in found])
+    else:
+        _print_steps(found)
+
+
+@graph.command()
+def path(
+    context: typer.Context, source: AnyTarget, target: AnyTarget, as_json: AsJson = False
+) -> None:
+    """Show how two things hang together."""
+    with open_workspace(context) as workspace:
+        found = workspace.graph.path(source, target)
+    if as_json:
+        print_json([step.to_dict() for step in found])
+        return
+    if not found:
+        say("nothing connects the two")
+    _print_steps(found)
+
+
+@graph.command()
+def relate(
+    context: typer.Context,
+    source: AnyTarget,
+    name: Annotated[str, typer.Argument(help="What it says of the two, such as depends_on.")],
+    target: AnyTarget,
+    weight: Annotated[float, typer.Option(help="How strong it is, above 0 to 1.")] = 1.0,
+    note: Annotated[str, typer.Option(help="Anything else to say.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Relate two things by hand; no rebuild changes that."""
+    with open_workspace(context) as workspace:
+        made = workspace.graph.relate(source, name, target, weight=weight, note=note)
+    if as_json:
+        print_json(made.to_dict())
+    else:
+        say(f"related {source} to {target}: {made.name}")
+
+
+@graph.command()
+def gaps(
+    context: typer.Context,
+    kind: Annotated[
+        str | None,
+        typer.Option(help="Only undescribed, unlinked, unanswered, unreached or orphan."),
+    ] = None,
+    kb: Within = None,
+    limit: Annotated[int, typer.Option(min=1, help="Most of each kind.")] = 10,
+    as_json: AsJson = False,
+) -> None:
+    """List what the documentation lacks, what matters most first."""
+    with open_workspace(context) as workspace:
+        found = workspace.graph.gaps(kind=kind, kbs=kb or None, limit=limit)
+    if as_json:
+        print_json([gap.to_dict() for gap in found])
+        return
+    print_figures(
+        ("of", "gap", "reason", "start with"),
+        (
+            (plain(gap.name), gap.kind.value, plain(gap.reason), " ".join(gap.start[:1]))
+            for gap in found
+        ),
+    )
+
+
+@graph.command()
+def suggestions(context: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None:
+    """List pairs of entities that may be one; nothing merges by itself."""
+    with open_workspace(context) as workspace:
+        found = workspace.graph.suggestions(limit=limit)
+    if as_json:
+        print_json([each.to_dict() for each in found])
+        return
+    print_figures(
+        ("keep", "merge", "score", "evidence"),
+        (
+            (plain(each.names[0]), plain(each.names[1]), f"{each.score:.2f}", plain(each.evidence))
+            for each in found
+        ),
+    )
+
+
+@graph.command()
+def merge(
+    context: typer.Context,
+    keep: Entity,
+    other: Entity,
+    refuse: Annotated[
+        bool, typer.Option("--refuse", help="Note that they are not one, and never ask again.")
+    ] = False,
+) -> None:
+    """Make an entity another name of a second one; `kbkit graph undo` takes it back."""
+    with open_workspace(context) as workspace:
+        if refuse:
+            workspace.graph.refuse(keep, other)
+            say(f"{keep} and {other} are not suggested again")
+        else:
+            kept = workspace.graph.merge(keep, other)
+            say(f"{plain(kept.name)} is also called {', '.join(map(plain, kept.aliases))}")
+
+
+@graph.command()
+def undo(
+    context: typer.Context,
+    keep: Annotated[str | None, typer.Argument(help="The one that stayed.")] = None,
+    other: Annotated[str | None, typer.Argument(help="The one that was merged.")] = None,
+) -> None:
+    """Take back a merge or a refusal, by default the last one."""
+    with open_workspace(context) as workspace:
+        say(workspace.graph.undo(keep, other))
+
+
+@graph.command()
+def export(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(help="GraphML (.graphml) or JSON (.json).")],
+) -> None:
+    """Write all relations to a file."""
+    with open_workspace(context) as workspace:
+        if file.suffix == ".graphml":
+            workspace.graph.to_graphml(file)
+        elif file.suffix == ".json":
+            file.write_text(to_json(workspace.graph.to_json()), encoding="utf-8")
+        else:
+            raise typer.BadParameter("name a file that ends with .graphml or .json")
+    say(f"wrote {file}")
+
+
+def _print_steps(steps: Sequence[Step]) -> None:
+    print_figures(
+        ("to", "type", "by", "depth", "weight", "evidence"),
+        (
+            (
+                plain(step.name), step.type,
+                "" if step.relation is None
+                else step.relation.name if step.forward else f"< {step.relation.name}",
+                str(step.depth),
+                "" if step.relation is None else f"{step.relation.weight:.2f}",
+                "" if step.relation is None else " ".join(step.relation.evidence[:1]),
+            )
+            for step in steps
+        ),
+    )  # fmt: skip
