@@ -88,7 +88,8 @@ _TITLES: tuple[tuple[DocumentType, re.Pattern[str]], ...] = (
         DocumentType.REFERENCE,
         re.compile(r"\b(?:api|class|struct|union|interface|namespace|module|package|file|header|"
                    r"command|cli|options?|directives?|settings?|configuration|function|library|"
-                   r"language|syntax|quick|protocol) reference$|^reference$|^API\b|^glossary$|"
+                   r"language|syntax|quick|protocol) reference(?: guide)?$|"
+                   r"^reference(?: guide)?$|^API\b|^glossary$|"
                    r"^[\w:.<>~]+ (?:class|struct|interface|enum|namespace|module)$", re.I),
     ),
     (
@@ -194,6 +195,7 @@ def _by_headings(headings: list[str]) -> DocumentType:
         return DocumentType.FAQ
     if sum(bool(_ENDPOINT.match(heading)) for heading in headings) >= 3:
         return DocumentType.API_SPEC
-    if sum(bool(_STEP.match(heading)) for heading in headings) >= 3:
+    steps = sum(bool(_STEP.match(heading)) for heading in headings)
+    if steps >= 3 and steps >= _FEW * len(headings):  # else it is one of many things there
         return DocumentType.TUTORIAL
     return DocumentType.OTHER

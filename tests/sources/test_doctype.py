@@ -79,6 +79,19 @@ def test_manual_pages_are_told_alike_whatever_their_words():
     )
 
 
+def test_a_few_steps_among_many_headings_make_no_tutorial():
+    steps = "".join(f"## Step {n}: do it\n\nWords.\n\n" for n in range(1, 4))
+    rest = "".join(f"## Font {n}\n\nWords.\n\n" for n in range(12))
+    assert detect("https://x/fonts.html", "Fonts", f"# Fonts\n\n{steps}") is T.TUTORIAL
+    assert detect("https://x/fonts.html", "Fonts", f"# Fonts\n\n{steps}{rest}") is T.OTHER
+
+
+def test_a_reference_guide_is_a_reference():
+    assert detect("https://x/list.html", "Quick reference guide", "# Quick") is T.REFERENCE
+    assert detect("https://x/list.html", "Style guide", "# Style") is T.OTHER
+    assert detect("https://x/list.html", "User guide", "# User") is T.MANUAL
+
+
 def made_by(program: str) -> str:
     return f'<meta name="generator" content="{program}">'
 
