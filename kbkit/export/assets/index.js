@@ -6,7 +6,7 @@ import { lastNotAbove, octets, varints } from "./packing.js";
 import { B, K1, byScore, idf, impact } from "./ranking.js";
 import { Vectors, rowOf } from "./vectors.js";
 
-const FORMAT = 5;
+const FORMAT = 6;
 const CHUNK_CLUSTERS = { near: 4, further: 6 };
 const CARD_CLUSTERS = { near: 2, further: 1 };
 const MODEL_CLUSTERS = { near: 8, further: 4 };

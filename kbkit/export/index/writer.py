@@ -29,7 +29,7 @@ from kbkit.export.index.quantization import CARDS, QuantizedVectors, quantize, r
 from kbkit.export.index.stemmers import stemmer_source
 from kbkit.export.index.terms import quantize_rows, split_by_size, term_shards
 
-FORMAT = 5
+FORMAT = 6
 FOLDER = "search"
 """Where an export has its index."""
 DESCRIPTOR = "kb.json"
