@@ -47,6 +47,7 @@ from kbkit.sources.html.titles import (
 )
 from kbkit.sources.html.writer import MarkdownWriter
 
+_FILE_NAME = re.compile(r"[\w.-]+\.x?html?", re.IGNORECASE)  # no name of a page
 _BODY = re.compile("<body", re.IGNORECASE)
 _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
 _DESCRIPTIONS = ("description", "og:description")
@@ -190,7 +191,7 @@ def _read(
             )  # fmt: skip
             if not article and not alone:
                 region = widened(region, body, common)
-    own_name = "" if key_of(named) in common else named
+    own_name = "" if key_of(named) in common or _FILE_NAME.fullmatch(named) else named
     if article:
         heading, title = page_title(body, region, own_name, common)
         articles.complete(tree, region, kept, own)

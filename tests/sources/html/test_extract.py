@@ -70,6 +70,14 @@ def test_a_page_of_several_first_headings_is_called_as_its_head_says() -> None:
     assert extract(f"<html><body>{body}</body></html>", URL).title == "1. Overview"
 
 
+def test_the_name_of_a_file_is_none_of_a_page() -> None:
+    head = "<head><title>pic-20.html</title></head>"
+    page = extract(f"<html>{head}<body><h2>20. Larger</h2><p>Words of it.</p></body></html>", URL)
+    assert page.title == "20. Larger"
+    page = extract(f"<html>{head}<body><p>Only some words.</p></body></html>", URL)
+    assert page.title == "pic-20.html"  # rather than nothing
+
+
 def test_a_heading_ends_at_the_end_tag_of_any_heading() -> None:
     text = markdown("<h2>Lists</h1><ul><li><a href='a.html'>A</a></ul><h3>More</h3><p>Of it.</p>")
     assert "## Lists\n\n-   [A](https://docs.example/guide/a.html)\n\n### More\n\nOf it." in text
