@@ -19,6 +19,7 @@ from ahocorasick_rs import AhoCorasick, MatchKind
 
 from kbkit.annotation.base import Mention
 from kbkit.annotation.folding import MARK, folded, marked
+from kbkit.annotation.terms import is_everywhere
 from kbkit.models import EntityType, SubjectKind
 from kbkit.text.stopwords import stop_words
 from kbkit.text.subject_keys import is_identifier, singular, subject_key
@@ -27,6 +28,8 @@ LONGEST_NAME = 120
 """Characters of a name that is looked for."""
 WITNESSES = 2
 """Documents that have to give a name that no mark shows to be one."""
+_MANY_WITNESSES = 5
+"""Those that have to give one that is a word as any other: it may be that of a parameter."""
 
 _CODE = {
     EntityType.SYMBOL, EntityType.FLAG, EntityType.COMMAND, EntityType.VARIABLE,
@@ -135,8 +138,8 @@ class NameGazetteer:
             return
         self._names[group.key] = name
         self.types[name] = group.type
-        for written in group.written:
-            rules.add(written, name, group.type, curated=curated)
+        for written, kind in group.written.items():
+            rules.add(written, name, kind, curated=curated)
 
     def _alias(self, rules: _Rules, alias: str, name: str) -> None:
         key = subject_key(SubjectKind.ENTITY, alias)
@@ -346,9 +349,13 @@ class _GroupOf:
         self.key = subject_key(SubjectKind.ENTITY, best.name)
         self.name = best.name
         self.type = best.type
-        self.written = tuple(dict.fromkeys(one.name for one in names))
+        # others that few documents give were seen once in passing
+        sure = [one for one in names if one.confirmed or one.documents >= WITNESSES] or names
+        self.written = {one.name: one.type for one in sure}
         documents = sum(one.documents for one in names)
-        self.counts = any(one.confirmed for one in names) or documents >= WITNESSES
+        plain = all(one.name.isalpha() and one.name.islower() for one in names)
+        needed = _MANY_WITNESSES if plain and self.type in _CODE else WITNESSES
+        self.counts = any(one.confirmed for one in names) or documents >= needed
 
 
 def _groups(names: Iterable[GivenName]) -> Iterator[_GroupOf]:
@@ -433,8 +440,12 @@ def _forms(written: str, name: str, kind: EntityType, curated: bool) -> Iterator
         plain = is_word and written in {low, low.capitalize()}
         yield written, _Rule(written, name, exact=True, marked=plain)
         return
-    exact = written.isupper() or (is_word and curated and written != low)
-    if exact and is_word and not curated:
+    if is_word and is_everywhere(low) and not curated:
+        yield written, _Rule(written, name, exact=False, marked=True)
+        return
+    proper = is_word and written != low and (curated or kind is EntityType.NAME)
+    exact = written.isupper() or proper
+    if written.isupper() and is_word and not curated:
         yield written + "s", _Rule(written + "s", name, exact=True, marked=False)  # URLs
     yield written, _Rule(written, name, exact=exact, marked=False)
     if kind in {EntityType.TERM, EntityType.NAME} and written.isascii() and not exact:

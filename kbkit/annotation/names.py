@@ -14,7 +14,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kbkit.annotation.name_types import looks_like_code, type_of, type_of_kind_word, type_of_word
-from kbkit.annotation.terms import GENERIC, is_phrase, is_term
+from kbkit.annotation.terms import (
+    GENERIC,
+    is_everywhere,
+    is_phrase,
+    is_single,
+    is_term,
+    names_in_term,
+)
 from kbkit.markdown.blocks import Block, Kind, text_anchor
 from kbkit.markdown.plain_text import inline_text
 from kbkit.markdown.structure import heading_text, outline, split_anchor
@@ -22,7 +29,7 @@ from kbkit.models import Document, EntityType, Name, SubjectKind
 from kbkit.text.stopwords import stop_words
 from kbkit.text.subject_keys import subject_key
 
-REVISION = 1
+REVISION = 2
 """Counts changes of these rules: names of documents are read again."""
 
 MOST_NAMES = 800
@@ -72,7 +79,15 @@ _TERM_ITEM = re.compile(
 _WRITTEN_NAME = re.compile(
     r"(?<![\w./@:#-])(?:[A-Za-z]\w*[a-z0-9][A-Z]\w*|[A-Za-z]+(?:_[A-Za-z0-9]+)+|[A-Z]{2,8})(?P<call>\(\))?(?![\w/@-])"
 )
-_CAPITALS = re.compile(r"(?<=[a-z,;)] )((?:[A-Z][a-z]+ )+(?:[A-Z][a-z]+|[A-Z]{2,6}))(?![\w-])")
+_CAPITALS = re.compile(
+    r"(?<=[a-z,] )([A-Z][a-z]+\.(?:js|io|py|NET)"
+    r"|(?:[A-Z][a-z]+|[A-Z]{2,6})(?: (?:[A-Z][a-z]+|[A-Z]{2,6}))*)(?![\w-])"
+)
+_LONG_FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9]+(?:-[a-z0-9]+)*(?![\w-])")
+_STANDARD = re.compile(
+    r"(?<!\w)(?:(?:RFC|PEP|ISO|IEEE|ECMA|FIPS)[ -]\d+(?:-\d+)?|CVE-\d{4}-\d+)(?!\w)"
+)
+_LOWER_WORD = re.compile(r"(?<![\w./#`-])[a-z]{3,}(?![\w/(`-])")
 _ADDRESS = re.compile(r"(?:https?|ftp|file|mailto):\S*")
 _GLOSSARY = re.compile(r"\b(?:glossar|terminolog|dictionar)", re.IGNORECASE)
 _INDEX = re.compile(
@@ -86,7 +101,10 @@ _LITERALS = frozenset(
         """)
 )
 _SHOUTED = frozenset(
-    str.split("ok no not and or must may should note warning todo fixme id am pm us uk eu")
+    str.split(
+        "ok no not and or must may should note warning todo fixme id am pm us uk eu however always"
+        " only never"
+    )
 )
 _STOP_WORDS = stop_words("english")
 _NAMELESS = GENERIC | _STOP_WORDS
@@ -113,10 +131,13 @@ def names_of(document: Document) -> list[Name]:
         candidate (``confirmed`` is false); code spans, signatures, terms and titles are names.
     """
     best: dict[str, _Mark] = {}
+    ordinary = set(_LOWER_WORD.findall(document.content[:_MOST_READ]))
     for mark in _marks(document):
         text = " ".join(_CONTROL.sub(" ", mark.name.name).split())
-        if not text or len(text) > LONGEST:
+        if not text or len(text) > LONGEST or text.lower() in _LITERALS:
             continue
+        if mark.name.type is EntityType.NAME and is_single(text) and text.lower() in ordinary:
+            continue  # with a capital for some reason, and without one elsewhere
         if text != mark.name.name:
             mark = _Mark(mark.rank, replace(mark.name, name=text))  # noqa: PLW2901
         key = subject_key(SubjectKind.ENTITY, text)
@@ -194,31 +215,13 @@ def _of_heading(
 ) -> Iterator[_Mark]:
     title = split_anchor(block.title)[0]
     text = _NUMBER.sub("", heading_text(title)) or heading_text(title)
-    found = _SPHINX.fullmatch(anchor)
-    bare = found["rest"] if found else anchor
-    if found and (found["term"] or found["std"] == "term"):
-        yield _defined(text, EntityType.TERM, anchor)
-        return
-    flags = _FLAG.findall(text)
-    if flags and (text.startswith("-") or (found and found["flag"])):
-        for flag in flags[:4]:
-            yield _defined(flag, EntityType.FLAG, anchor)
-        return
-    if found and found["envvar"]:
-        yield _defined(bare, EntityType.VARIABLE, anchor)
-        return
-    if found and found["module"] and _IDENTIFIER.fullmatch(bare):
-        yield _defined(bare, EntityType.SYMBOL, anchor)
+    if told := list(_of_anchor(text, anchor)):
+        yield from told
         return
     signed = _signature(text)
-    if found and found["std"] and (word := _IDENTIFIER.match(text)):
-        yield _defined(word[0], _STD_KINDS.get(found["std"], EntityType.NAME), anchor)
-        return
-    if signed and anchor and (whole := _anchored(signed, bare)):
-        yield _defined(whole, type_of(whole) or EntityType.SYMBOL, anchor)
-        return
     if glossary and block.level > 1 and is_phrase(text) and len(text) > 1:
-        yield _defined(text, EntityType.TERM, anchor)
+        for part in names_in_term(text):
+            yield _defined(part, EntityType.TERM, anchor)
         return
     if signed and (text != signed or looks_like_code(signed) or title.startswith("`")):
         yield _defined(signed, type_of(signed, above) or EntityType.SYMBOL, anchor)
@@ -228,8 +231,32 @@ def _of_heading(
         return
     for span in _SPAN.finditer(title):
         yield from _of_span(span[2], above, anchor=anchor, defines=span[0] == title)
-    if is_term(text) and len(text.split()) <= 4:
-        yield _defined(text, EntityType.TERM, anchor, confirmed=block.level == 1 and not above)
+    if is_term(text) and len(text.split()) <= 4 and not (is_single(text) and above):
+        first = block.level == 1 and not above and not is_single(text)
+        for part in names_in_term(text):
+            yield _defined(part, EntityType.TERM, anchor, confirmed=first)
+
+
+def _of_anchor(text: str, anchor: str) -> Iterator[_Mark]:
+    """What a heading names that has an anchor as generators make them."""
+    found = _SPHINX.fullmatch(anchor)
+    bare = found["rest"] if found else anchor
+    std = found["std"] if found else ""
+    flags = _FLAG.findall(text)
+    if found and (found["term"] or std == "term"):
+        for part in names_in_term(text):
+            yield _defined(part, EntityType.TERM, anchor)
+    elif flags and (text.startswith("-") or (found and found["flag"])):
+        for flag in flags[:4]:
+            yield _defined(flag, EntityType.FLAG, anchor)
+    elif found and found["envvar"]:
+        yield _defined(bare, EntityType.VARIABLE, anchor)
+    elif found and found["module"] and _IDENTIFIER.fullmatch(bare):
+        yield _defined(bare, EntityType.SYMBOL, anchor)
+    elif std and (word := _IDENTIFIER.match(text)):
+        yield _defined(word[0], _STD_KINDS.get(std, EntityType.NAME), anchor)
+    elif (signed := _signature(text)) and anchor and (whole := _anchored(signed, bare)):
+        yield _defined(whole, type_of(whole) or EntityType.SYMBOL, anchor)
 
 
 def _named_of(found: re.Match[str], title: str, anchor: str) -> str:
@@ -298,8 +325,9 @@ def _of_item(block: Block, text: str, path: tuple[str, ...], glossary: bool) -> 
         kind = type_of_word(part, path)
         if kind is not None:
             yield _defined(part, kind, anchor)
-        elif is_term(part):
-            yield _defined(part, EntityType.TERM, anchor, confirmed=glossary)
+        elif is_term(part) and (glossary or not part.islower() or " " in part):
+            for one in names_in_term(part):
+                yield _defined(one, EntityType.TERM, anchor, confirmed=glossary)
 
 
 def _of_prose(text: str, path: tuple[str, ...]) -> Iterator[_Mark]:
@@ -307,15 +335,21 @@ def _of_prose(text: str, path: tuple[str, ...]) -> Iterator[_Mark]:
     plain = _SPAN.sub(" ", text)
     for link in _LINK.finditer(plain):
         words = inline_text(link[1])
-        if not _ADDRESS.match(words) and is_term(words) and len(words.split()) <= 4:
-            yield _candidate(words, type_of_word(words, path) or EntityType.TERM)
+        if _ADDRESS.match(words):
+            continue
+        if "(" in words and (signed := _signature(words)):
+            yield _Mark(1, Name(f"{signed}()", type_of(signed) or EntityType.SYMBOL))
+        else:
+            yield from _candidates(words, path)
     plain = _ADDRESS.sub(" ", _LINK.sub(r"\1", plain))
     if "**" in plain:
         for bold in _BOLD.finditer(plain):
-            words = inline_text(bold[1]).rstrip(":")
-            if is_term(words) and len(words.split()) <= 4:
-                yield _candidate(words, type_of_word(words, path) or EntityType.TERM)
-    plain = plain.replace("\\", "").replace("*", " ")
+            yield from _candidates(inline_text(bold[1]).rstrip(":"), path)
+    yield from _of_words(plain.replace("\\", "").replace("*", " "), path)
+
+
+def _of_words(plain: str, path: tuple[str, ...]) -> Iterator[_Mark]:
+    """Words that are written as names are."""
     for written in _WRITTEN_NAME.finditer(plain):
         word = written[0]
         if word.isupper() and "_" not in word:
@@ -328,6 +362,18 @@ def _of_prose(text: str, path: tuple[str, ...]) -> Iterator[_Mark]:
     for capitals in _CAPITALS.finditer(plain):
         if is_term(capitals[1]):
             yield _candidate(capitals[1], EntityType.NAME)
+    for flag in _LONG_FLAG.finditer(plain):
+        yield _Mark(1, Name(flag[0], EntityType.FLAG))
+    for standard in _STANDARD.finditer(plain):
+        yield _Mark(1, Name(standard[0].strip(), EntityType.NAME))
+
+
+def _candidates(words: str, path: tuple[str, ...]) -> Iterator[_Mark]:
+    """What may name something: words in bold or of a link."""
+    if is_term(words) and len(words.split()) <= 4 and not (words.islower() and words.isalpha()):
+        kind = EntityType.NAME if is_single(words) else EntityType.TERM
+        for part in names_in_term(words):
+            yield _candidate(part, type_of_word(part, path) or kind)
 
 
 def _candidate(name: str, kind: EntityType) -> _Mark:
@@ -337,11 +383,17 @@ def _candidate(name: str, kind: EntityType) -> _Mark:
 def _of_spans(text: str, path: tuple[str, ...]) -> Iterator[_Mark]:
     if "`" in text:
         for span in _SPAN.finditer(text):
-            yield from _of_span(span[2], path)
+            linked = text[span.start() - 1 : span.start()] == "["
+            yield from _of_span(span[2], path, linked=linked)
 
 
 def _of_span(
-    code: str, path: tuple[str, ...], *, anchor: str = "", defines: bool = False
+    code: str,
+    path: tuple[str, ...],
+    *,
+    anchor: str = "",
+    defines: bool = False,
+    linked: bool = False,
 ) -> Iterator[_Mark]:
     """The name that a code span is."""
     code = code.strip()
@@ -354,9 +406,11 @@ def _of_span(
     kind = type_of(name, path)
     if kind is None or name.lower() in _LITERALS:
         return
-    if code.lower() in _STOP_WORDS and not defines:
+    low = code.lower()
+    if len(code) == 1 or (not defines and (len(code) <= 2 or is_everywhere(low))):
         return
-    confirmed = kind is not EntityType.FILE and (len(name) > 2 or defines)
+    # one lower-case word may be the name of a parameter
+    confirmed = linked or not (code.isalpha() and code.islower())
     rank = (0 if defines else 1) if confirmed else 2
     yield _Mark(rank, Name(name, kind, defines, anchor, confirmed))
 
@@ -383,5 +437,5 @@ def _of_index(content: str) -> Iterator[_Mark]:
             yield _Mark(1, Name(whole, type_of(whole) or EntityType.SYMBOL))
         elif (kind := type_of_word(words)) is not None:
             yield _Mark(1, Name(words, kind))
-        elif is_term(words) and not re.match(r"(?:module|method|built-in)$", words):
+        elif is_term(words) and not is_single(words):
             yield _Mark(1, Name(words, EntityType.TERM))

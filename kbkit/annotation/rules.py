@@ -13,13 +13,14 @@ from kbkit.markdown.blocks import without_text_anchor
 from kbkit.markdown.plain_text import inline_text, plain_text
 from kbkit.models import Annotation, Frame
 
-REVISION = 1
+REVISION = 2
 """Counts changes of the rules: what they say of a chunk is said anew."""
 
 _LONGEST = 600
 """Characters of a normalised statement."""
 _MOST_SENTENCES = 3
 _MOST_ENTITIES = 40
+_LAST = re.compile(r"[.#]|::")
 _MARKS = re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])\s+)?", re.MULTILINE)
 
 
@@ -51,7 +52,7 @@ class RulesAnnotator:
         text = chunk.text
         reading = read(text, chunk.heading_path)
         mentions = gazetteer.find(text)
-        entities = _distinct(mentions)
+        entities = _distinct(mentions, gazetteer.name_of(chunk.anchor) or "")
         problems, resolutions = problems_and_resolutions(
             text, chunk.heading_path, reading, entities
         )
@@ -94,8 +95,15 @@ class RulesAnnotator:
         return tuple(made)
 
 
-def _distinct(mentions: Sequence[Mention]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(mention.name for mention in mentions))[:_MOST_ENTITIES]
+def _distinct(mentions: Sequence[Mention], first: str = "") -> tuple[str, ...]:
+    """The names that stand in a text, each once; one that its anchor gives stands for its end."""
+    names = dict.fromkeys(mention.name for mention in mentions)
+    if first:
+        last = _LAST.split(first)[-1]
+        names = {first: None} | {
+            name: None for name in names if name.removesuffix("()") not in {last, first}
+        }
+    return tuple(names)[:_MOST_ENTITIES]
 
 
 def _whole(text: str, reading: Reading, frame: Frame | None) -> str:

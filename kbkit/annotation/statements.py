@@ -39,12 +39,18 @@ _PRACTICE = re.compile(
     r"\bbest practice|\btips?\b|\bguideline|\bconvention|\brecommend|\bidiom|\bpatterns?\b", re.I
 )
 _SAME = re.compile(r"\balias|\bdeprecat|\bequivalen|\bsynonym|\brenam", re.I)
+_SIGNATURE = re.compile(r"\s*#{1,6} [^\n]*\w\([^\n]*\)")
 _TITLES = (
-    (_HOW, Frame.PROCEDURE, 1.5), (_WHY, Frame.CAUSAL, 1.5), (_KINDS, Frame.TAXONOMY, 1.0),
+    (_HOW, Frame.PROCEDURE, 1.0), (_WHY, Frame.CAUSAL, 1.5), (_KINDS, Frame.TAXONOMY, 1.0),
     (_LIMITS, Frame.CONSTRAINT, 1.0), (_PRACTICE, Frame.PATTERN, 1.5),
     (_SAME, Frame.EQUIVALENCE, 1.0),
 )  # fmt: skip
 
+_TELLING = 4
+"""Sentences that count for a frame, each `_FADING` times as much as the one that says more."""
+_FADING = 0.4
+_DILUTION = 0.03
+"""How much each further sentence takes from what single ones say."""
 _LEAST = 1.6
 """Score below which a chunk makes no statement of a kind that can be told."""
 _SECOND = 2.0
@@ -147,28 +153,34 @@ def _weigh(low: str, sentences: list[Sentence]) -> None:
         begin = BEGINNING.match(low, sentence.start, sentence.end)
         if begin is None:
             continue
-        if begin["condition"]:
-            sentence.weights[Frame.CAUSAL] += 0.8
+        if begin["then"]:
+            # what has to be under a condition is a constraint
+            bound = sentence.weights[Frame.CONSTRAINT] >= 1
+            sentence.weights[Frame.CAUSAL] += 0.4 if bound else 1.3
+        elif begin["condition"]:
+            sentence.weights[Frame.CAUSAL] += 0.7
+        elif begin["directions"]:
+            sentence.weights[Frame.PROCEDURE] += 2.0
         elif begin["step"]:
-            sentence.weights[Frame.PROCEDURE] += 1.6 if sentence.item == 2 else 0.6
+            sentence.weights[Frame.PROCEDURE] += 1.8 if sentence.item == 2 else 0.6
         elif begin["purpose"]:
             sentence.weights[Frame.PROCEDURE] += 1.2
         else:
-            sentence.weights[Frame.TAXONOMY] += 1.5
+            sentence.weights[Frame.TAXONOMY] += 1.6
 
 
 def _scores(text: str, sentences: list[Sentence], path: Sequence[str]) -> dict[Frame, float]:
-    totals = _no_weights()
-    for place, sentence in enumerate(sentences):
-        for frame, weight in sentence.weights.items():
-            totals[frame] += weight * (1.3 if place == 0 else 1.0)
-    scale = (3 + len(sentences)) / 4
-    scores = {frame: total / scale for frame, total in totals.items()}
+    scores = _no_weights()
+    length = 1 + _DILUTION * (len(sentences) - 1)
+    for frame in Frame:
+        weights = sorted((one.weights[frame] for one in sentences), reverse=True)[:_TELLING]
+        said = sum(weight * _FADING**rank for rank, weight in enumerate(weights))
+        scores[frame] = (said + 0.3 * sentences[0].weights[frame]) / length
     leaf = path[-1] if path else ""
     changes = any(_RELEASES.search(title) for title in path)
     steps = sum(sentence.item == 2 for sentence in sentences)
     if steps >= 2 and not changes:
-        scores[Frame.PROCEDURE] += 1.5
+        scores[Frame.PROCEDURE] += 2.0
     terms = sum(
         sentence.item > 0 and _TERM.match(text, sentence.start) is not None
         for sentence in sentences
@@ -177,6 +189,8 @@ def _scores(text: str, sentences: list[Sentence], path: Sequence[str]) -> dict[F
         scores[Frame.TAXONOMY] += 1.5
     if changes:
         scores[Frame.PROCEDURE] *= 0.3
+    if _SIGNATURE.match(text):  # says what something does; conditions are details of that
+        scores[Frame.CAUSAL] *= 0.6
     for pattern, frame, weight in _TITLES:
         if pattern.search(leaf) and not changes:
             scores[frame] += weight

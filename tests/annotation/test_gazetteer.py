@@ -36,10 +36,10 @@ def test_the_longest_name_wins_and_a_shorter_one_stands_in_for_it():
 
 
 def test_phrases_match_in_any_case_and_number():
-    names = known(("connection pool", T.TERM), ("query", T.TERM))
-    text = "Connection Pools run queries, and a\n    CONNECTION\n    pool does"
+    names = known(("connection pool", T.TERM), ("registry", T.TERM))
+    text = "Connection Pools have registries, and a\n    CONNECTION\n    pool does"
     assert [name for _, name in found(names, text)] == [
-        "connection pool", "query", "connection pool"
+        "connection pool", "registry", "connection pool"
     ]  # fmt: skip
 
 

@@ -87,11 +87,11 @@ def test_what_looks_like_a_name_is_a_candidate():
 
 
 def test_definition_lists_and_glossaries_define_terms():
-    text = "-   **lock**: Keeps others out.\n\n-   `PRAGMA_X`: A constant.\n"
+    text = "-   **shared lock**: Keeps others out.\n\n-   `PRAGMA_X`: A constant.\n"
     names = given_by(text)
-    assert (names["lock"].confirmed, names["lock"].defines) == (False, True)
+    assert (names["shared lock"].confirmed, names["shared lock"].defines) == (False, True)
     assert (names["PRAGMA_X"].confirmed, names["PRAGMA_X"].defines) == (True, True)
-    assert given_by(text, title="Glossary")["lock"].confirmed
+    assert given_by(text, title="Glossary")["shared lock"].confirmed
 
 
 def test_constants_are_what_the_heading_says():

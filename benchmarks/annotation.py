@@ -1,0 +1,196 @@
+"""Measures the annotator by rules against chunks that a person labelled, by manual.
+
+Frames: the share of chunks whose kind of statement is right, none among them. Entities: precision,
+recall and F1 of names; one is right that has the same normal form, or that qualifies the name
+(``pathlib.Path.glob`` for ``Path.glob``). Names of platforms count neither way: they are contexts.
+Confidence: how often the frame is right where it says how likely that is.
+
+Half of the chunks chose the rules' weights, the other half did not. Speed is of one process, with
+the names of the labelled chunks.
+
+Run from the project's root: ``python benchmarks/annotation.py``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from _corpora import report, table
+
+from kbkit.annotation.base import Passage
+from kbkit.annotation.gazetteer import GivenName, NameGazetteer
+from kbkit.annotation.rules import RulesAnnotator
+from kbkit.models import (
+    Annotation,
+    Chunk,
+    Document,
+    DocumentState,
+    DocumentType,
+    EntityType,
+    SubjectKind,
+)
+from kbkit.text.subject_keys import subject_key
+
+LABELS = Path(__file__).parents[1] / "tests" / "annotation" / "labelled"
+BINS = ((0.0, 0.6), (0.6, 0.7), (0.7, 0.8), (0.8, 1.01))
+_PLATFORMS = frozenset(str.split("linux windows window macos unix posix mac android freebsd"))
+_SEPARATORS = re.compile(r"::|->|#")
+_ROUNDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """A chunk with what a person says of it, and what the annotator does."""
+
+    manual: str
+    tuning: bool
+    frame: str | None
+    entities: tuple[str, ...]
+    annotation: Annotation
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the frame is."""
+        return self.annotation.frame == self.frame
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Figures of some chunks."""
+
+    chunks: int
+    accuracy: float
+    precision: float
+    recall: float
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall of entities."""
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+
+def labelled(folder: Path = LABELS) -> list[Labelled]:
+    """The labelled chunks, annotated with the names that their manuals give."""
+    gazetteers = _gazetteers(folder)
+    rows = _rows(folder)
+    annotator = RulesAnnotator()
+    found = []
+    for row in rows:
+        (made,) = annotator.annotate([_passage(row)], gazetteers[row["manual"]])
+        entities = tuple(row["entities"])
+        found.append(Labelled(row["manual"], row["tuning"], row["frame"], entities, made[0]))
+    return found
+
+
+def scores(chunks: Sequence[Labelled]) -> Scores:
+    """Figures of some chunks; entities count once a chunk, all chunks together."""
+    right = given = met = expected = 0
+    for chunk in chunks:
+        wanted = _keys(chunk.entities)
+        said = _keys(chunk.annotation.entities)
+        right += sum(any(_same(name, other) for other in wanted) for name in said)
+        met += sum(any(_same(name, other) for other in said) for name in wanted)
+        given += len(said)
+        expected += len(wanted)
+    accuracy = sum(chunk.is_right for chunk in chunks) / len(chunks)
+    return Scores(len(chunks), accuracy, right / max(given, 1), met / max(expected, 1))
+
+
+def reliability(chunks: Iterable[Labelled]) -> list[tuple[int, float, float]]:
+    """Chunks, mean confidence and share of right frames, by bins of confidence."""
+    bins: defaultdict[int, list[Labelled]] = defaultdict(list)
+    for chunk in chunks:
+        confidence = chunk.annotation.confidence
+        number = next(n for n, (low, high) in enumerate(BINS) if low <= confidence < high)
+        bins[number].append(chunk)
+    return [
+        (
+            len(held),
+            sum(chunk.annotation.confidence for chunk in held) / len(held),
+            sum(chunk.is_right for chunk in held) / len(held),
+        )
+        for _, held in sorted(bins.items())
+    ]
+
+
+def chunks_a_second(folder: Path = LABELS) -> float:
+    """Chunks that one core annotates in a second of its own time."""
+    gazetteers = _gazetteers(folder)
+    passages = [(_passage(row), gazetteers[row["manual"]]) for row in _rows(folder)]
+    annotator = RulesAnnotator()
+    start = time.process_time()
+    for _ in range(_ROUNDS):
+        for passage, gazetteer in passages:
+            annotator.annotate([passage], gazetteer)
+    return _ROUNDS * len(passages) / (time.process_time() - start)
+
+
+def _rows(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "chunks.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def _gazetteers(folder: Path) -> dict[str, NameGazetteer]:
+    """The names of each manual, as far as they could stand in a labelled chunk of it."""
+    names: defaultdict[str, list[GivenName]] = defaultdict(list)
+    for line in (folder / "names.jsonl").read_text("utf-8").splitlines():
+        manual, name, kind, confirmed, documents, defines = json.loads(line)
+        names[manual].append(GivenName(name, EntityType(kind), confirmed, documents, defines))
+    return {manual: NameGazetteer(given) for manual, given in names.items()}
+
+
+def _passage(row: dict[str, Any]) -> Passage:
+    text, path, title = str(row["text"]), row["path"], str(row["title"])
+    assert isinstance(path, list)
+    chunk = Chunk("", "", 0, 0, len(text), text, tuple(path), str(row["anchor"]), None)
+    document = Document(
+        "", str(row["page"]), title, "", DocumentType.MANUAL, (), {}, DocumentState.CURRENT,
+        datetime(2026, 1, 1, tzinfo=UTC), "",
+    )  # fmt: skip
+    return Passage(chunk, document)
+
+
+def _keys(names: Iterable[str]) -> set[str]:
+    keys = {subject_key(SubjectKind.ENTITY, name) for name in names}
+    return {key for key in keys if key and key.lower() not in _PLATFORMS}
+
+
+def _same(one: str, other: str) -> bool:
+    one, other = (_SEPARATORS.sub(".", name.lower()).strip("<>") for name in (one, other))
+    one, other = one.replace(" ", ""), other.replace(" ", "")
+    return one == other or one.endswith("." + other) or other.endswith("." + one)
+
+
+def main() -> None:
+    """Print the tables."""
+    chunks = labelled()
+    halves = {"tuning": True, "unseen": False}
+    rows = []
+    for manual in (*dict.fromkeys(chunk.manual for chunk in chunks), ""):
+        for half, tuning in halves.items():
+            some = [
+                chunk for chunk in chunks if chunk.tuning == tuning and manual in ("", chunk.manual)
+            ]
+            got = scores(some)
+            figures = (got.accuracy, got.precision, got.recall, got.f1)
+            rows.append(
+                (manual or "all", half, str(got.chunks), *(f"{one:.3f}" for one in figures))
+            )
+    unseen = [chunk for chunk in chunks if not chunk.tuning]
+    bins = [(f"{mean:.2f}", str(held), f"{right:.2f}") for held, mean, right in reliability(unseen)]
+    head = ("manual", "half", "chunks", "frame", "precision", "recall", "F1")
+    lines = [*table(head, rows), "", *table(("confidence", "chunks", "right"), bins), ""]
+    report("annotation", [*lines, f"{chunks_a_second():,.0f} chunks a second"])
+
+
+if __name__ == "__main__":
+    main()
