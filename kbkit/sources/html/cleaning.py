@@ -56,6 +56,7 @@ _NAVIGATION = frozenset(
         noprint no-print d-print-none hidden-print
         """)
 )
+_ALL_LINKED = 0.95  # share of the words of a list of contents that are links
 _LINKED = 0.5  # share of the words of navigation that are links
 _LITTLE = 12  # words that navigation has without any link: its title, a note
 _WORD = re.compile(r"\w+")
@@ -109,6 +110,7 @@ def clean(body: Element) -> None:
     _drop((part for part in navigation if _is_navigation(part)), body)
     _drop(_steps(body), body)
     _drop(_trails(body), body)
+    _drop(_leading_contents(body), body)
     _drop(_repeated_links(body), body)
     _drop(_labels_of_code(body), body)
     _drop([head for head in body.iter("h1", "h2", "h3", "h4") if _heads_links(head)], body)
@@ -182,6 +184,22 @@ def _trails(body: Element) -> list[Element]:
         bare = [text for item, text in zip(element, items, strict=True)
                 if text and next(item.iter("a"), None) is None]  # fmt: skip
         if name in bare and len(bare) < len(items) <= _TRAIL:
+            found.append(element)
+    return found
+
+
+def _leading_contents(body: Element) -> list[Element]:
+    """Lists before the first heading of a page that lead to nothing but places of the page."""
+    found: list[Element] = []
+    places: set[str] = set()
+    for element in body.iter("ul", "ol", *HEADINGS):
+        if element.tag in HEADINGS:
+            break
+        targets = {(link.get("href") or "").partition("#")[2] for link in element.iter("a")}
+        if len(targets) < _SITE_LINKS or linked_share(element) < _ALL_LINKED:
+            continue
+        places = places or {part.get("id") or part.get("name") or "" for part in body.iter()} - {""}
+        if targets <= places and not any(outer in found for outer in element.iterancestors()):
             found.append(element)
     return found
 

@@ -161,10 +161,21 @@ class InlineWriter:
         text = self._children(element)
         self._emphasis.discard(mark)
         inner = text.strip(" \t\r\n\xa0" + BREAK)
-        if not inner:
+        if not inner or (inner == text and _touches_emphasis(element)):
             return text
         before, _, after = text.partition(inner)
         return f"{before}{mark}{inner}{mark}{after}"
+
+
+def _touches_emphasis(element: Element) -> bool:
+    """Whether something emphasised stands right beside an element, so that marks would mingle."""
+    before, behind = element.getprevious(), element.getnext()
+    pairs = []
+    if before is not None and not before.tail:
+        pairs.append(before)
+    if behind is not None and not element.tail:
+        pairs.append(behind)
+    return any(one.tag in _EMPHASIS and "".join(one.itertext()).strip() for one in pairs)
 
 
 Spans = list[tuple[str, str | None]]

@@ -46,18 +46,20 @@ def page_title(
     # with several, the first is one of its sections, unless the head says otherwise
     several = len([head for head in region.iter("h1") if normalized_text(head)]) > 1
     section: Element | None = None  # the first heading of the content, if most pages have it
+    bare = bare_title(named, common)
     for place in (region, body):
         for heading in place.iter("h1"):
             text = normalized_text(heading).rstrip("¶# ")
             if not text:
                 continue
-            if key_of(text) in common:
+            # what the head says as well is no text of the template, though each menu has it
+            if key_of(text) in common and text != bare:
                 section = heading if section is None and place is region else section
                 continue
             # outside of the content, a heading may as well be the name of the site, and behind
             # one that most pages have, that of another section
-            first = place is region and section is None and not (named and several)
-            if first or text in named:
+            first = section is None and not (named and several)
+            if text in named or (place is region and (first or _alike(text, bare))):
                 return heading, _qualified(text, named, common)[:LONGEST]
     if named:
         title = bare_title(_EDITION.sub("", named), common) or named

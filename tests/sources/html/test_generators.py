@@ -319,3 +319,26 @@ def test_a_list_of_the_parts_of_a_page_is_whole_where_they_lead_to_each_other() 
     found = markdown(f"{contents}{steps}")
     assert [found.count(f"[{part}](") for part in parts] == [1, 1, 1]
     assert "Next:" not in found
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<b>void pour(CUP *</b><i>cup</i><b>);</b>", "void pour(CUP *cup);"),
+        ("<b>pour</b> <i>cup</i> and <b>sip</b>", "**pour** *cup* and **sip**"),
+        ("<b>pour</b>, <i>cup</i>", "**pour**, *cup*"),
+    ],
+)
+def test_emphasis_that_touches_other_emphasis_has_no_marks(html: str, text: str) -> None:
+    assert markdown(f"<p>{html}</p>") == text
+
+
+@pytest.mark.parametrize("page", ["", "page.html"])
+def test_contents_of_a_page_before_its_first_heading_are_none_of_its_text(page: str) -> None:
+    parts = ("One", "Two", "Three")
+    links = "".join(f"<li><a href='{page}#{part}'>{part}</a></li>" for part in parts)
+    text = "".join(f"<h2 id='{part}'>{part}</h2><p>Text.</p>" for part in parts)
+    html = f"<title>T</title><body><main><ul>{links}</ul><h1>T</h1>{PROSE}{text}</main></body>"
+    assert extract(html, URL, alone=False).content.startswith("# T\n\nSome prose")
+    other = html.replace(f"{page}#Two", "other.html#Five")
+    assert "other.html#Five" in extract(other, URL, alone=False).content

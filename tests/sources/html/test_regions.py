@@ -163,6 +163,18 @@ def test_pages_whose_first_heading_is_on_all_are_called_as_their_head_or_that_te
     assert "# NAME\n\nboil - a tool\n\n# Library\n" in found[0].content
 
 
+def test_a_heading_that_each_menu_has_names_its_page_once() -> None:
+    names = ("Kettle", "Cup", "Spoon", "Saucer", "Pot", "Leaf", "Sieve", "Timer", "Tray")
+    menu = "".join(f"<li><a href='/{name}'>{name}</a></li>" for name in names)
+    pages = [
+        f"<html><head><title>{name} | Kitchen</title></head><body><ul>{menu}</ul><main>"
+        f"<h1 id='top'>{name}</h1><p>{name}: {TEXT * 2}</p></main></body></html>"
+        for name in names
+    ]
+    for name, page in zip(names, site(*pages), strict=True):
+        assert page.content.startswith(f"# {name} {{#top}}\n\n{name}: It takes")
+
+
 def test_the_name_of_the_site_is_what_titles_have_in_common() -> None:
     names = ["Members", "Members - Functions", "Members - Types", "Files", "Tea - green"] + [
         f"Part {number}" for number in range(6)
