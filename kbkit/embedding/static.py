@@ -171,8 +171,11 @@ class _Tokens(dict[str, tuple[int, ...]]):
     def count(self, text: str) -> int:
         """How many tokens a text has, as `of` finds them."""
         pieces = self._pieces(text)
-        self._learn(set(pieces).difference(self))
-        return sum(len(self[piece]) for piece in pieces)
+        known = [self.get(piece) for piece in pieces]
+        if None in known:
+            self._learn(set(pieces).difference(self))
+            known = [self[piece] for piece in pieces]
+        return sum(map(len, filter(None, known)))
 
     def _pieces(self, text: str) -> list[str]:
         pieces: list[str] = []

@@ -33,6 +33,7 @@ _EDGES = ".,:;!?\"'`“”‘’«»()[]{}<>"
 _SPARE = 2
 """Entities that are looked at for each that is wanted: some have nothing to tell."""
 _PLACES = 10
+"""Passages that are looked at for each."""
 _LENGTH = 300
 """Characters that say what an entity is."""
 
@@ -66,10 +67,11 @@ class EntityFacts:
                 end for told in of.values() for edge in told for end in (edge.source, edge.target)
             }
             labels = relations.labels(transaction, ends)
-            facts = [
-                self._fact(transaction, entity, [_said(edge, labels) for edge in of[target]])
-                for target, entity in targets.items()
-            ]
+            places = self._defined(transaction, found)
+        facts = [
+            _fact(entity, places.get(entity.id), [_said(edge, labels) for edge in of[target]])
+            for target, entity in targets.items()
+        ]
         told = [fact for fact in facts if fact.hit is not None or len(fact.lines) > 1]
         return Findings(facts=told[: self.limit])
 
@@ -91,27 +93,32 @@ class EntityFacts:
         order = sorted(counts, key=lambda known: (-lengths.get(known, 0), counts[known], known))
         aliases = entities.aliases_of(transaction)
         roots = dict.fromkeys(aliases.get(known, known) for known in order)
-        return entities.of(transaction, list(roots)[: _SPARE * self.limit])
+        return entities.of(transaction, list(roots)[: _SPARE * self.limit], counted=False)
 
-    def _fact(self, transaction: Transaction, entity: Entity, related: Sequence[str]) -> Fact:
-        place = self._defined(transaction, entity)
-        told = entity.description or ("" if place is None else _beginning(place.chunk.text))
-        lines = {
-            "entity: ": f"{entity.name} ({entity.type})" if entity.type else entity.name,
-            "also: ": ", ".join(entity.aliases[:RELATIONS]),
-            SAID: told,
-            "relations: ": "; ".join(related),
-        }
-        shown = tuple(f"{name}{value}" for name, value in lines.items() if value)
-        return Fact(entity.name, shown, place)
+    def _defined(self, transaction: Transaction, found: Sequence[Entity]) -> dict[str, Hit]:
+        """The passages with which documents begin to say what entities are, by entity."""
+        known = {name: each.id for each in found for name in (each.name, *each.aliases)}
+        rows = names.defined_in(transaction, list(self.kbs), known, _PLACES * len(found))
+        chunks = reading.get_chunks(transaction, [seq for _, seq, _ in rows])
+        best: dict[str, tuple[tuple[int, int], Hit]] = {}
+        for name, seq, kb_id in rows:
+            chunk, document = chunks[seq]
+            near = _distance(chunk, name)
+            if known[name] not in best or near < best[known[name]][0]:
+                best[known[name]] = near, _hit(self.kbs[kb_id], chunk, document)
+        return {entity_id: hit for entity_id, (_, hit) in best.items()}
 
-    def _defined(self, transaction: Transaction, entity: Entity) -> Hit | None:
-        """The passage with which a document begins to say what an entity is."""
-        known = (entity.name, *entity.aliases)
-        places = names.defined_in(transaction, list(self.kbs), known, _PLACES)
-        found = reading.get_chunks(transaction, list(places))
-        best = min(found, key=lambda seq: _distance(found[seq][0], known), default=None)
-        return None if best is None else _hit(self.kbs[places[best]], *found[best])
+
+def _fact(entity: Entity, place: Hit | None, related: Sequence[str]) -> Fact:
+    told = entity.description or ("" if place is None else _beginning(place.chunk.text))
+    lines = {
+        "entity: ": f"{entity.name} ({entity.type})" if entity.type else entity.name,
+        "also: ": ", ".join(entity.aliases[:RELATIONS]),
+        SAID: told,
+        "relations: ": "; ".join(related),
+    }
+    shown = tuple(f"{name}{value}" for name, value in lines.items() if value)
+    return Fact(entity.name, shown, place)
 
 
 def _hit(kb: str, chunk: Chunk, document: Document) -> Hit:
@@ -142,11 +149,10 @@ def _spans(words: Sequence[str]) -> Iterator[tuple[tuple[int, int], str]]:
                 yield (start, start + length), bare
 
 
-def _distance(chunk: Chunk, names: Sequence[str]) -> tuple[int, int]:
+def _distance(chunk: Chunk, name: str) -> tuple[int, int]:
     """How far the heading above a chunk is from a name, and where the chunk stands."""
     last = chunk.heading_path[-1] if chunk.heading_path else ""
-    near = [len(last) - len(name) for name in names if name in last]
-    return min(near, default=1_000), chunk.position
+    return len(last) - len(name) if name in last else 1_000, chunk.position
 
 
 def _beginning(text: str) -> str:

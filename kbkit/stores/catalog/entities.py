@@ -76,14 +76,21 @@ def get(transaction: Transaction, entity_id: str) -> Entity:
     return found[0]
 
 
-def of(transaction: Transaction, ids: Sequence[str]) -> list[Entity]:
-    """Some entities by id, in that order; those that are not there are left out."""
+def of(transaction: Transaction, ids: Sequence[str], *, counted: bool = True) -> list[Entity]:
+    """Some entities by id, in that order; those that are not there are left out.
+
+    Args:
+        transaction: Reads.
+        ids: Of the entities.
+        counted: Whether it matters how many chunks and documents name them.
+    """
     rows = {
         row.id: row
         for part in in_parts(ids)
         for row in transaction.execute(_LISTED.where(subjects.c.id.in_(part)))
     }
-    return _with_counts(transaction, [rows[known] for known in ids if known in rows])
+    found = [rows[known] for known in ids if known in rows]
+    return _with_counts(transaction, found, counted=counted)
 
 
 def listed(
@@ -265,17 +272,21 @@ _LISTED = (
 )
 
 
-def _with_counts(transaction: Transaction, rows: Sequence[Any]) -> list[Entity]:
+def _with_counts(
+    transaction: Transaction, rows: Sequence[Any], *, counted: bool = True
+) -> list[Entity]:
     ids = [row.id for row in rows]
     names: dict[str, list[str]] = {}
     counts: dict[str, tuple[int, int]] = {}
     own = subjects.alias("own")
     canonical = sa.func.coalesce(own.c.alias_of, own.c.id)
     for part in in_parts(ids):
-        query = sa.select(subjects.c.alias_of, subjects.c.name).where(subjects.c.alias_of.in_(part))
-        for row in transaction.execute(query.order_by(subjects.c.name)):
+        named = sa.select(subjects.c.alias_of, subjects.c.name).where(subjects.c.alias_of.in_(part))
+        for row in transaction.execute(named.order_by(subjects.c.name)):
             names.setdefault(row.alias_of, []).append(row.name)
-        counted = (
+        if not counted:
+            continue
+        query = (
             sa.select(
                 canonical,
                 sa.func.count(sa.distinct(annotation_subjects.c.chunk_seq)),
@@ -289,7 +300,7 @@ def _with_counts(transaction: Transaction, rows: Sequence[Any]) -> list[Entity]:
             .where(knowledge_bases.c.deleted_at.is_(None))
             .group_by(canonical)
         )
-        for known, in_chunks, in_documents in transaction.execute(counted):
+        for known, in_chunks, in_documents in transaction.execute(query):
             counts[known] = (int(in_chunks), int(in_documents))
     return [
         Entity(

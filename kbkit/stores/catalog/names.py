@@ -151,20 +151,23 @@ def defining(transaction: Transaction, kb_id: str, names: Collection[str]) -> se
 
 def defined_in(
     transaction: Transaction, kb_ids: Collection[str], names: Collection[str], limit: int
-) -> dict[int, str]:
-    """``seq`` and knowledge base of chunks where documents say what something is.
+) -> list[tuple[str, int, str]]:
+    """Names with ``seq`` and knowledge base of chunks where documents say what they name.
 
     Args:
         transaction: Reads.
         kb_ids: Only of these knowledge bases.
-        names: What it is called, as it is written.
+        names: As they are written.
         limit: Most chunks: those with the shortest headings.
     """
     table = document_names.c
     headings = sa.cast(chunks.c.heading_path, sa.Text)
-    below = [headings.contains(json.dumps(name)[1:-1], autoescape=True) for name in names]
+    below = [
+        (table.name == name) & headings.contains(json.dumps(name)[1:-1], autoescape=True)
+        for name in names
+    ]
     query = (
-        sa.select(chunks.c.seq, chunks.c.kb_id)
+        sa.select(table.name, chunks.c.seq, chunks.c.kb_id)
         .join(documents, documents.c.id == chunks.c.document_id)
         .join(document_names, table.document_id == documents.c.id)
         .where(
@@ -177,7 +180,7 @@ def defined_in(
         .distinct()
         .order_by(sa.func.length(headings), chunks.c.seq)
     )
-    return {row.seq: row.kb_id for row in transaction.execute(query.limit(limit))}
+    return [(row.name, row.seq, row.kb_id) for row in transaction.execute(query.limit(limit))]
 
 
 def annotated_with(transaction: Transaction, kb_id: str) -> dict[str, tuple[str, ...]]:

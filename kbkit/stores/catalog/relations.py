@@ -241,26 +241,23 @@ def edges(
 def strongest(
     transaction: Transaction, targets: Collection[Target], limit: int
 ) -> dict[Target, list[Edge]]:
-    """The strongest relations that begin or end at each of some targets, as `edges` has them."""
-    query = sa.select(*_EDGE).where(relations.c.deleted_at.is_(None))
-    rows = {
-        row.id: row
-        for target in targets
-        for row in transaction.execute(
-            query.where(_at(transaction, [target]))
-            .order_by(relations.c.weight.desc(), relations.c.id)
-            .limit(_SPARE * limit)
-        )
-    }
+    """The strongest relations that begin or end at some targets, as `edges` has them.
+
+    One that relates to much leaves others fewer than the limit.
+    """
+    query = sa.select(*_EDGE).where(relations.c.deleted_at.is_(None), _at(transaction, targets))
+    query = query.order_by(relations.c.weight.desc(), relations.c.id)
+    rows = transaction.execute(query.limit(_SPARE * limit * len(targets))).all()
     found: dict[Target, list[Edge]] = {target: [] for target in targets}
-    for edge in sorted(_visible(transaction, list(rows.values())), key=lambda each: -each.weight):
+    for edge in _visible(transaction, rows):
         for end in {edge.source, edge.target} & found.keys():
             found[end].append(edge)
     return {target: told[:limit] for target, told in found.items()}
 
 
-_SPARE = 3
-"""Relations that are read for each that is wanted, since the ends of some are gone."""
+_SPARE = 4
+"""Relations that are read for each that is wanted: some are of one target alone, some lead to what
+is gone."""
 _TABLES = {
     TargetKind.CHUNK: sa.select(chunks.c.id)
     .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
