@@ -26,6 +26,7 @@ from kbkit.text.stopwords import stop_words
 RELATIONS = 4
 """Relations that are told of an entity, the strongest."""
 
+_NAMED = {TargetKind.ENTITY}
 _MOST_WORDS = 5
 _WORDS = 60
 """Words of a question that are looked at."""
@@ -62,7 +63,13 @@ class EntityFacts:
             if not found:
                 return Findings()
             targets = {Target(TargetKind.ENTITY, each.id): each for each in found}
-            of = relations.strongest(transaction, targets, RELATIONS)
+            near = relations.strongest(transaction, targets, 2 * RELATIONS)
+            # where it is defined is told as its source
+            of = {
+                target: [edge for edge in edges if {edge.source.kind, edge.target.kind} == _NAMED]
+                for target, edges in near.items()
+            }
+            of = {target: edges[:RELATIONS] for target, edges in of.items()}
             ends = {
                 end for told in of.values() for edge in told for end in (edge.source, edge.target)
             }
@@ -110,7 +117,9 @@ class EntityFacts:
 
 
 def _fact(entity: Entity, place: Hit | None, related: Sequence[str]) -> Fact:
-    told = entity.description or ("" if place is None else _beginning(place.chunk.text))
+    # what is found to describe it may be of a knowledge base that is not asked
+    found = "" if place is None else _beginning(place.chunk.text)
+    told = entity.description if entity.by_hand else found
     lines = {
         "entity: ": f"{entity.name} ({entity.type})" if entity.type else entity.name,
         "also: ": ", ".join(entity.aliases[:RELATIONS]),

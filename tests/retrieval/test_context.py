@@ -359,6 +359,12 @@ def test_entities_of_a_question_come_with_their_relations_and_definitions(tmp_pa
         assert kinds == {"passage"}
         filtered = opened.context("BrewPot", filters={"source": "text:Cups"})
         assert [p.citation.uri for p in filtered.pieces] == ["text:Cups"]
+        # what another knowledge base says is not told where that is not asked
+        other = opened.create("other")
+        other.add("HeatPlate", "# HeatPlate\n\nA `HeatPlate` is a secret.\n", source="text:secret")
+        other.improve()
+        assert "secret" in opened.context("HeatPlate", kbs=["other"]).text
+        assert "secret" not in opened.context("HeatPlate BrewPot", kbs=["brewing"]).text
         kb.documents.delete("text:BrewPot")
         kb.improve()
         for piece in opened.context("BrewPot").pieces:
