@@ -24,9 +24,11 @@ MIN_CHUNKS = 3
 MIN_LENGTH = 3
 """Chunks of a document that names nothing, for that to matter."""
 
+_LONGEST_HEADING = 8
+"""Words of a heading that names what its section is about."""
 _PLACEHOLDERS = frozenset(
     str.split("""
-        foo bar baz spam eggs ham qux true false none null nil self cls this example name value key
+        foo bar baz spam eggs ham arg true false none null nil self cls this example name value key
         args kwargs obj object item file filename path type string str int list dict data text
     """)
 )
@@ -49,8 +51,14 @@ def undescribed(
             whose heading ends with it, as ``pathlib.Path.glob`` ends with ``glob``.
     """
     by_id = {entity.id for entity in entities}
-    headed = {known for heading in headings for known in named_in(heading, by_id)}
-    last = {_last(heading.partition("(")[0].strip("` ")) for heading in headings}
+    bare = {heading.partition("(")[0].strip("` @") for heading in headings}
+    headed = {
+        known
+        for heading in bare
+        if len(heading.split()) <= _LONGEST_HEADING
+        for known in named_in(heading, by_id)
+    }
+    last = {_last(heading) for heading in bare}
     for entity in entities:
         if (
             entity.id in defined
@@ -170,7 +178,7 @@ def named_in(query: str, entities: Collection[str]) -> set[str]:
                 continue
             if length == 1 and (part[0].lower() in stop_words("english") and part[0].islower()):
                 continue
-            known = entity_id(" ".join(part).strip(".:;!\"'`()<>"))
+            known = entity_id(" ".join(part).strip(".:;!\"'`()<>@"))
             if known in entities:
                 found.add(known)
                 taken |= set(range(start, start + length))
@@ -186,7 +194,7 @@ def _is_telling(entity: NamedEntity) -> bool:
     bare = entity.name.partition("(")[0].strip("`").lower()
     if len(bare) < 3 or bare in _PLACEHOLDERS or bare in stop_words("english"):
         return False
-    if "example" in bare:
+    if "example" in bare or _PLACEHOLDERS & set(bare.rstrip("0123456789").split(".")):
         return False
     if entity.name.isalpha() and (entity.name.islower() or entity.name.istitle()):
         return False
@@ -194,4 +202,4 @@ def _is_telling(entity: NamedEntity) -> bool:
 
 
 def _last(name: str) -> str:
-    return name.partition("(")[0].split(" ")[-1].rpartition(".")[2]
+    return name.partition("(")[0].lstrip("@").split(" ")[-1].rpartition(".")[2]

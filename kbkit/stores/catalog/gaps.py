@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -57,49 +58,46 @@ class BadQuery(NamedTuple):
 
 def named_entities(transaction: Transaction, kb_ids: Collection[str]) -> list[NamedEntity]:
     """The entities of some knowledge bases, and those that people made, with their counts."""
-    own = subjects.alias("own")
-    canonical = sa.func.coalesce(own.c.alias_of, own.c.id).label("canonical")
-    counted = (
+    told = (
         sa.select(
-            canonical,
+            annotation_subjects.c.subject_id,
+            chunks.c.document_id,
             sa.func.count(sa.distinct(annotation_subjects.c.chunk_seq)).label("chunks"),
-            sa.func.count(sa.distinct(chunks.c.document_id)).label("documents"),
         )
-        .join(annotation_subjects, annotation_subjects.c.subject_id == own.c.id)
         .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
-        .where(
-            own.c.kind == SubjectKind.ENTITY.value,
-            chunks.c.kb_id.in_(list(kb_ids)),
-            chunks.c.document_id.not_in(_lists(kb_ids)),
-        )
-        .group_by(canonical)
-        .subquery()
+        .where(chunks.c.kb_id.in_(list(kb_ids)), chunks.c.document_id.not_in(_lists(kb_ids)))
+        .group_by(annotation_subjects.c.subject_id, chunks.c.document_id)
     )
     query = (
         sa.select(
             subjects.c.id,
             subjects.c.name,
+            subjects.c.alias_of,
             entities.c.type,
             entities.c.description,
             entities.c.by_hand,
-            counted.c.chunks,
-            counted.c.documents,
+            entities.c.deleted_at,
         )
-        .outerjoin(counted, counted.c.canonical == subjects.c.id)
         .outerjoin(entities, entities.c.subject_id == subjects.c.id)
-        .where(
-            subjects.c.kind == SubjectKind.ENTITY.value,
-            subjects.c.alias_of.is_(None),
-            entities.c.deleted_at.is_(None),
-            counted.c.chunks.is_not(None) | entities.c.by_hand,
-        )
+        .where(subjects.c.kind == SubjectKind.ENTITY.value)
     )
+    rows = {row.id: row for row in transaction.execute(query)}
+    in_chunks: Counter[str] = Counter()
+    in_documents: dict[str, set[str]] = {}
+    for known, document_id, count in transaction.execute(told):  # other names count for their own
+        if known in rows:
+            canonical = rows[known].alias_of or known
+            in_chunks[canonical] += count
+            in_documents.setdefault(canonical, set()).add(document_id)
     return [
         NamedEntity(
             row.id, row.name, row.type or "", row.description or "", bool(row.by_hand),
-            row.chunks or 0, row.documents or 0,
+            in_chunks[row.id], len(in_documents.get(row.id, ())),
         )
-        for row in transaction.execute(query)
+        for row in rows.values()
+        if row.alias_of is None
+        and row.deleted_at is None
+        and (row.by_hand or row.id in in_documents)
     ]  # fmt: skip
 
 
@@ -138,7 +136,7 @@ def headings(transaction: Transaction, kb_ids: Collection[str]) -> set[str]:
     of_chunks = sa.select(chunks.c.heading_path).where(chunks.c.kb_id.in_(list(kb_ids)))
     paths = transaction.execute(of_chunks.distinct()).scalars()
     titles = sa.select(documents.c.title).where(documents.c.kb_id.in_(list(kb_ids)))
-    return {*transaction.execute(titles).scalars(), *(path[-1] for path in paths if path)}
+    return {*transaction.execute(titles).scalars(), *(each for path in paths for each in path)}
 
 
 def _lists(kb_ids: Collection[str]) -> sa.Select[tuple[str]]:
