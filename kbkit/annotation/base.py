@@ -42,9 +42,6 @@ class Gazetteer(Protocol):
     def find(self, text: str) -> Sequence[Mention]:
         """The names in a text, the longest where several begin alike; none overlap another."""
 
-    def name_of(self, written: str) -> str | None:
-        """The name that is written like this, or by another normal form."""
-
     def __contains__(self, name: object) -> bool:
         """Whether a name is known, written like this or by another normal form."""
 

@@ -35,12 +35,12 @@ _CODE = {
     EntityType.SYMBOL, EntityType.FLAG, EntityType.COMMAND, EntityType.VARIABLE,
     EntityType.SETTING, EntityType.ERROR, EntityType.FILE,
 }  # fmt: skip
-# Addresses hold no names; escapes and runs of spaces stand between the words of one
+# Addresses hold no names, nor do anchors but qualified ones; escapes and indentation stand within
 _SKIPPED = re.compile(
     r"\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)"
     r"|https?:[^\s<>\[\]()\"'`]+"
     r"|mailto:[^\s<>\[\]()\"'`]+"
-    r"|\{\#[^\s{}]+\}(?=\s|\Z)"
+    r"|\{\#[^\s{}.]+\}(?=\s|\Z)"
     r"|\\(?=[_*\[\]<>#~{}-])"
     r"|\n[ \t]+"
 )

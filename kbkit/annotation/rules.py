@@ -13,7 +13,7 @@ from kbkit.markdown.blocks import without_text_anchor
 from kbkit.markdown.plain_text import inline_text, plain_text
 from kbkit.models import Annotation, Frame
 
-REVISION = 2
+REVISION = 3
 """Counts changes of the rules: what they say of a chunk is said anew."""
 
 _LONGEST = 600
@@ -52,7 +52,7 @@ class RulesAnnotator:
         text = chunk.text
         reading = read(text, chunk.heading_path)
         mentions = gazetteer.find(text)
-        entities = _distinct(mentions, gazetteer.name_of(chunk.anchor) or "")
+        entities = _distinct(mentions, _anchored(text, mentions))
         problems, resolutions = problems_and_resolutions(
             text, chunk.heading_path, reading, entities
         )
@@ -93,6 +93,18 @@ class RulesAnnotator:
                 )
             )
         return tuple(made)
+
+
+def _anchored(text: str, mentions: Sequence[Mention]) -> str:
+    """The qualified name that the anchor of a heading in a text gives, or ``""``."""
+    return next(
+        (
+            one.name
+            for one in mentions
+            if text.endswith("{#", 0, one.start) and text.startswith("}", one.end)
+        ),
+        "",
+    )
 
 
 def _distinct(mentions: Sequence[Mention], first: str = "") -> tuple[str, ...]:

@@ -85,6 +85,11 @@ def test_names_in_code_and_tables_are_entities():
     assert annotations(table)[0].entities == ("--size", "connection pool")
 
 
+def test_the_anchor_of_a_heading_says_which_of_many_it_is():
+    text = "### acquire(timeout) {#pool.Pool.acquire}\n\nWaits for one, as `acquire` does.\n"
+    assert annotations(text)[0].entities == ("pool.Pool.acquire",)
+
+
 def test_the_normal_form_is_plain_text_on_one_line():
     (only,) = annotations(
         "-   The [**connection\n    pool**](http://x/) has `min\\_size`, see [here][1]. {#pool}\n"
