@@ -410,10 +410,11 @@ def listing_commands():
 def test_every_listing_has_json_that_is_one_value(run, made):
     found = dict(listing_commands())
     assert {("list",), ("documents",), ("models", "list"), ("sources", "list")} <= set(found)
+    values = {"name": "drinks", "target": "http://x.org/milk.html"}
     for path, command in found.items():
         needed = [each.name for each in command.params if each.required]
-        assert set(needed) <= {"name"}, path
-        given = ["drinks"] * len(needed)
+        assert set(needed) <= set(values), path
+        given = [values[name] for name in needed]
         outcome = run(*path, *given, "--json", workspace=made)
         assert (outcome.code, type(outcome.json)) == (0, list), path
 

@@ -1,0 +1,224 @@
+"""What is asked of several knowledge bases at once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kbkit.arguments import explained
+from kbkit.errors import ConfigError, NotFoundError
+from kbkit.graph.facts import EntityFacts
+from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
+from kbkit.knowledge_base.subjects import about, list_subjects
+from kbkit.models import About, Answer, Context, Filters, Hits, Mode, Subject, SubjectKind
+from kbkit.recipes import RetrievalSpec
+from kbkit.retrieval.answering import ask
+from kbkit.retrieval.context import LEAST_TOKENS, SOUGHT, Findings, build
+from kbkit.retrieval.query import Query
+from kbkit.retrieval.searching import search
+from kbkit.stores.stores import Stores
+from kbkit.validation import check_integer
+
+if TYPE_CHECKING:
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.llms import LLM
+
+
+@explained
+class WorkspaceSearches(ABC):
+    """The searches of a workspace."""
+
+    _stores: Stores
+    _resources: Resources
+
+    @property
+    @abstractmethod
+    def path(self) -> Path:
+        """Its folder."""
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[str]:
+        """Names of its knowledge bases."""
+
+    @abstractmethod
+    def __getitem__(self, name: str) -> KnowledgeBase:
+        """The knowledge base of that name."""
+
+    def search(
+        self,
+        query: str,
+        *,
+        kbs: Sequence[str] | None = None,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+        retrieval: RetrievalSpec | None = None,
+    ) -> Hits:
+        """Search several knowledge bases at once, or all of them.
+
+        Args:
+            query: A question or some words.
+            kbs: Names, at least one; by default all.
+            limit: Most hits in all.
+            mode: ``hybrid``, ``dense`` or ``lexical``.
+            filters: What a document must be; see `KnowledgeBase.search`.
+            retrieval: How to rank; by default as the first knowledge base wants it.
+
+        Raises:
+            ConfigError: The query is empty, or limit, mode or a filter is wrong, or ``kbs`` names
+                none.
+            NotFoundError: A name is not there, or the workspace is empty.
+        """
+        names = self._named(kbs)
+        if not names:
+            raise NotFoundError(
+                f"{self.path}: has no knowledge base yet; make one with `kbkit new`"
+            )
+        asked = Query.of(query, limit, mode, filters, retrieval)
+        return search([handle_of(self[name]).retriever for name in names], asked)
+
+    def ask(
+        self,
+        query: str,
+        *,
+        kbs: Sequence[str] | None = None,
+        limit: int = 5,
+        llm: LLM | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Answer:
+        """What a language model makes of the passages that answer a query best.
+
+        See `KnowledgeBase.ask`; ``kbs`` are names, at least one, by default all.
+
+        Raises:
+            ConfigError: The query is empty, or the limit or a filter is wrong, or ``kbs`` names
+                none.
+            NotFoundError: A name is not there, or the workspace is empty.
+            LanguageModelError: The model failed.
+        """
+        return ask(self.search(query, kbs=kbs, limit=limit, filters=filters), llm)
+
+    def context(
+        self,
+        query: str,
+        *,
+        kbs: Sequence[str] | None = None,
+        max_tokens: int = 2000,
+        limit: int | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> Context:
+        """What an agent needs to answer a question, as one text and as pieces with their sources.
+
+        Passages of the search without what they repeat, and what is known of the entities that the
+        question names (their relations, and where they are told of), each between marks that no
+        document can have foreseen, numbered, with title, headings, address, day of fetching and
+        state. Tokens are counted by the tokenizer of the static embedder (that of Llama 2), which
+        on most texts counts more than those of newer models.
+
+        Args:
+            query: A question or some words.
+            kbs: Names, at least one; by default all.
+            max_tokens: Most tokens of the text, 100 or more.
+            limit: Most passages; by default as ``KBKIT_TOP_K`` says, else 3.
+            filters: What a document must be; see `KnowledgeBase.search`. With some, only passages
+                are given.
+
+        Raises:
+            ConfigError: The query is empty, the limit or a filter is wrong, the budget holds no
+                passage with its source, or ``kbs`` names none.
+            NotFoundError: A name is not there, or the workspace is empty.
+        """
+        settings = self._resources.settings
+        most = check_integer("max_tokens", max_tokens, LEAST_TOKENS)
+        wanted = check_integer("limit", settings.top_k if limit is None else limit, 1)
+        asked = Query.of(query, SOUGHT * wanted, filters=filters)
+
+        def find() -> Findings:
+            hits = self.search(query, kbs=kbs, limit=asked.limit, filters=asked.filters)
+            return Findings(hits.hits, notes=hits.notes)
+
+        names = {handle_of(self[name]).id: name for name in self._named(kbs)}
+        facts = EntityFacts(self._stores.database, names, settings.max_entities)
+        known = settings.max_entities and asked.filters == Filters()
+        legs = {"graph": lambda: facts.find(asked.text)} if known else {}
+        return build(query, find, legs, wanted, most)
+
+    def subjects(
+        self,
+        *,
+        kind: str | SubjectKind | None = None,
+        like: str = "",
+        kbs: Sequence[str] | None = None,
+        limit: int | None = None,
+    ) -> list[Subject]:
+        """Subjects that chunks speak of, those that most speak of first.
+
+        Args:
+            kind: Only ``domain``, ``entity``, ``problem``, ``resolution`` or ``context``.
+            like: Only those with this text in a name.
+            kbs: Only of these knowledge bases, at least one; by default of all.
+            limit: Most subjects; by default all.
+
+        Raises:
+            ConfigError: The kind is unknown, the limit is wrong, or ``kbs`` names none.
+            NotFoundError: A name of a knowledge base is not there.
+        """
+        handles = [handle_of(self[name]) for name in self._named(kbs)]
+        return list_subjects(self._stores, handles, kind=kind, like=like, limit=limit)
+
+    def about(self, query: str, *, kbs: Sequence[str] | None = None, limit: int = 20) -> About:
+        """What speaks of a subject: chunks, documents, and entities beside it.
+
+        Args:
+            query: A name of a subject (``connection pool``), in any of its forms.
+            kbs: Only in these knowledge bases, at least one; by default in all.
+            limit: Most of each.
+
+        Raises:
+            ConfigError: The query is empty, the limit is wrong, or ``kbs`` names none.
+            NotFoundError: Nothing is called so; the message says what is called nearly so.
+        """
+        handles = [handle_of(self[name]) for name in self._named(kbs)]
+        return about(self._stores, handles, query, limit=limit)
+
+    def as_retriever(
+        self,
+        *,
+        kbs: Sequence[str] | None = None,
+        limit: int = 10,
+        mode: str | Mode = Mode.HYBRID,
+        filters: Filters | Mapping[str, Any] | None = None,
+    ) -> BaseRetriever:
+        """The search over several knowledge bases as a llama-index retriever.
+
+        Takes what `search` takes; see `KnowledgeBase.as_retriever`.
+
+        Raises:
+            ConfigError: Limit, mode or a filter is wrong, or ``kbs`` names none.
+            NotFoundError: A name is not there.
+        """
+        from kbkit.retrieval.llamaindex import KbkitRetriever
+
+        asked = Query.of("anything", limit, mode, filters)
+        for name in self._named(kbs):
+            self[name]
+        return KbkitRetriever(
+            lambda text: self.search(
+                text, kbs=kbs, limit=asked.limit, mode=asked.mode, filters=asked.filters
+            )
+        )
+
+    def _named(self, kbs: Sequence[str] | None) -> Sequence[str]:
+        """Those that are meant, each once; all where nothing is said.
+
+        Raises:
+            ConfigError: An empty list names none. It is more likely what a filter has left than a
+                wish for all.
+        """
+        if kbs is None:
+            return tuple(self)
+        if not kbs:
+            raise ConfigError("kbs is empty: name a knowledge base, or leave kbs out for all")
+        return tuple(dict.fromkeys([kbs] if isinstance(kbs, str) else kbs))
