@@ -59,7 +59,7 @@ def subject_key(kind: SubjectKind, name: str) -> str:
 
 
 def _entity(text: str) -> str:
-    while (bare := _CALL.sub("", text).rstrip()) != text and bare:
+    while (bare := _CALL.sub("", text).rstrip()) != text:
         text = bare
     text = text.rstrip(" ,;!?") or text
     if len(text) > 1 and text[-1] in ".:" and not text.endswith(".."):

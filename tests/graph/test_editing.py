@@ -59,7 +59,7 @@ def test_a_renamed_entity_is_found_by_both_names(graph):
     made = graph.create("ThreadPool")
     renamed = graph.update("ThreadPool", name="worker pool")
     assert (renamed.id, renamed.name) == (made.id, "worker pool")
-    assert graph.entity("threadpool") == graph.entity("Worker Pool") == renamed
+    assert graph.entity("thread_pool") == graph.entity("Worker Pool") == renamed
 
 
 def test_a_name_that_is_taken_is_refused(graph):
