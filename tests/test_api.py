@@ -15,7 +15,8 @@ NAMES = {
     "KnowledgeBase": {
         "add", "annotations", "as_retriever", "as_tool", "ask", "chunks", "configure", "context",
         "documents", "export", "feedback", "id", "improve", "info", "ingest", "name", "path",
-        "plot", "rate", "ratings", "refresh", "search", "similar", "sources", "spec", "sync",
+        "plot", "rate", "ratings", "refresh", "related", "search", "similar", "sources", "spec",
+        "sync",
     },
     "Workspace": {
         "about", "as_retriever", "ask", "close", "compact", "context", "create", "delete",

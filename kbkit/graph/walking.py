@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from kbkit.models import Target
 from kbkit.stores.catalog.relations import Edge
@@ -62,61 +62,3 @@ def shortest_path(edges: Sequence[Edge], start: Target, end: Target) -> list[Rea
         (target, far, graph.edges[way[far - 1], target]["edge"] if far else None)
         for far, target in enumerate(way)
     ]
-
-
-def chunk_scores(
-    edges: Sequence[Edge],
-    starts: Mapping[Target, float],
-    evidence: Mapping[int, Sequence[tuple[int, float]]],
-    *,
-    damping: float = 0.6,
-    rounds: int = 12,
-) -> dict[int, float]:
-    """How near chunks are to some entities: personalised PageRank over relations.
-
-    ``rank = (1 - damping) * start + damping * rank * transitions``, where a step follows relations
-    by their weights, either way (T. Haveliwala, Topic-sensitive PageRank, 2002). A relation gives
-    what flows over it to the chunks that support it.
-
-    Args:
-        edges: The relations of the graph.
-        starts: The entities of a query, with how much each counts.
-        evidence: Chunks of each relation: ``chunks.seq`` and how much each supports it.
-        damping: How much goes on at each step.
-        rounds: Steps.
-
-    Returns:
-        Scores by ``chunks.seq``, at most 1; of those that are reached.
-    """
-    import numpy as np
-    from scipy.sparse import csr_array
-
-    places = {target: at for at, target in enumerate(
-        dict.fromkeys(end for edge in edges for end in (edge.source, edge.target)))}  # fmt: skip
-    begin = np.zeros(len(places))
-    for target, weight in starts.items():
-        if target in places:
-            begin[places[target]] += weight
-    if not begin.any():
-        return {}
-    begin /= begin.sum()
-    source = np.array([places[edge.source] for edge in edges])
-    target_ = np.array([places[edge.target] for edge in edges])
-    weights = np.array([edge.weight for edge in edges])
-    both = csr_array(
-        (np.tile(weights, 2), (np.r_[source, target_], np.r_[target_, source])),
-        shape=(len(places), len(places)),
-    )
-    out = np.asarray(both.sum(axis=1)).ravel()
-    rank = begin.copy()
-    for _ in range(rounds):
-        rank = (1 - damping) * begin + damping * (both.T @ (rank / np.maximum(out, 1e-12)))
-    flow = weights * (rank[source] / out[source] + rank[target_] / out[target_])
-    scores: dict[int, float] = {}
-    for at in np.flatnonzero(flow > flow.max() * 1e-3).tolist():
-        support = evidence.get(edges[at].id, ())
-        total = sum(weight for _, weight in support)
-        for seq, weight in support:
-            scores[seq] = scores.get(seq, 0.0) + float(flow[at]) * weight / total
-    best = max(scores.values(), default=1.0)
-    return {seq: score / best for seq, score in scores.items()}

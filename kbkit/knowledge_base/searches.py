@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from kbkit.arguments import explained
 from kbkit.errors import ConfigError
 from kbkit.knowledge_base.handle import Handle
-from kbkit.models import Answer, Chunk, Filters, Hits, Mode
+from kbkit.models import Answer, Chunk, Filters, Hits, Mode, RelatedChunk
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.answering import ask
 from kbkit.retrieval.query import Query
 from kbkit.retrieval.searching import similar
 from kbkit.stores.catalog import reading
+from kbkit.stores.catalog.related import related
+from kbkit.validation import check_integer
 
 if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever
@@ -86,6 +88,35 @@ class Searches:
         name = " › ".join(filter(str.strip, names)) or document.uri
         asked = Query.of(name, limit, Mode.DENSE, filters)
         return similar(self._handle.retriever, chunk_id, asked)
+
+    def related(self, chunk_id: str, *, limit: int = 10) -> list[RelatedChunk]:
+        """Other chunks that share rare subjects with a chunk, whatever their words are.
+
+        Args:
+            chunk_id: Of the chunk.
+            limit: Most chunks.
+
+        Raises:
+            ConfigError: The limit is wrong.
+            NotFoundError: There is no such chunk.
+        """
+        check_integer("limit", limit, 1)
+        with self._handle.stores.database.read() as transaction:
+            reading.neighbours(transaction, self._handle.id, str(chunk_id), 0, 0)
+            found = related(transaction, self._handle.id, str(chunk_id), limit)
+            there = reading.get_chunks(transaction, [seq for seq, _, _ in found])
+        return [
+            RelatedChunk(
+                chunk_id=there[seq][0].id,
+                title=there[seq][1].title,
+                section=reading.heading_text(there[seq][1].title, there[seq][0].heading_path),
+                uri=there[seq][1].uri,
+                anchor=there[seq][0].anchor,
+                score=score,
+                shared=shared,
+            )
+            for seq, score, shared in found
+        ]
 
     def ask(
         self,

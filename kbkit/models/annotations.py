@@ -172,6 +172,29 @@ class SpeakingChunk(Value):
 
 
 @dataclass(frozen=True, slots=True)
+class RelatedChunk(Value):
+    """A chunk that shares rare subjects with another one.
+
+    Attributes:
+        chunk_id: Its id.
+        title: Of its document.
+        section: The headings above it, on one line.
+        uri: Of its document.
+        anchor: Where it begins there, if that has an anchor.
+        score: How much the two share; compares those of one chunk.
+        shared: What both speak of, the rarest first.
+    """
+
+    chunk_id: str
+    title: str
+    section: str
+    uri: str
+    anchor: str
+    score: float
+    shared: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SpeakingDocument(Value):
     """A document that speaks of a subject.
 
