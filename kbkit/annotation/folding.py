@@ -52,3 +52,8 @@ def marked(text: str) -> str:
     if text.isascii() or not _SPACELESS_CHARACTER.search(text):
         return MARK.join(_WORDS.split(text))
     return _WORD.sub(lambda word: MARK + word[0] + MARK, text)
+
+
+def fold_and_mark(text: str) -> str:
+    """A text folded, with marks around each of its words."""
+    return marked(folded(text))

@@ -18,11 +18,10 @@ from typing import NamedTuple
 from ahocorasick_rs import AhoCorasick, MatchKind
 
 from kbkit.annotation.base import Mention
-from kbkit.annotation.folding import MARK, folded, marked
-from kbkit.annotation.terms import is_everywhere
+from kbkit.annotation.folding import MARK, fold_and_mark
+from kbkit.annotation.spellings import CODE, Spelling, Spellings
 from kbkit.models import EntityType, SubjectKind
-from kbkit.text.stopwords import stop_words
-from kbkit.text.subject_keys import is_identifier, singular, subject_key
+from kbkit.text.subject_keys import subject_key
 
 LONGEST_NAME = 120
 """Characters of a name that is looked for."""
@@ -31,10 +30,6 @@ WITNESSES = 2
 _MANY_WITNESSES = 5
 """Those that have to give one that is a word as any other: it may be that of a parameter."""
 
-_CODE = {
-    EntityType.SYMBOL, EntityType.FLAG, EntityType.COMMAND, EntityType.VARIABLE,
-    EntityType.SETTING, EntityType.ERROR, EntityType.FILE,
-}  # fmt: skip
 # Addresses hold no names, nor do anchors but qualified ones; escapes and indentation stand within
 _SKIPPED = re.compile(
     r"\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)"
@@ -45,25 +40,12 @@ _SKIPPED = re.compile(
     r"|\n[ \t]+"
 )
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
-_PLAIN_WORD = re.compile(r"[^\W\d_]+")
 _SENTENCE_START = re.compile(
     r"(?:\A|[.!?:]\s+|\n\s*(?:[-*+>#]+|\d+[.)])?\s*|[-*+|]\s+)[\"'“(*_\[]*\Z"
 )
 # Signs before a name that tie it to a word before them, and to these signs
 _TIES = ".-/\\:@"
 _TIED = {".": ")]", "-": "- \n\t`", "/": "/.~", "\\": "\\", ":": ":", "@": ""}
-# Words that begin sentences and are names of programs or languages, too
-_VERBS = frozenset(
-    str.split("""
-        access add apply be build change check click close commit copy create do double echo find
-        fetch format go help import install join kill let like link list load long look make merge
-        move note open order pass pick play print pull push put raise read record remove return run
-        rust save script see select send set show sort split start stop string swift test time try
-        type use view visit watch write yield
-        """)
-)
-
-_STOP_WORDS = stop_words("english")
 
 
 class GivenName(NamedTuple):
@@ -86,19 +68,6 @@ class GivenName(NamedTuple):
     of: str = ""
 
 
-class _Rule(NamedTuple):
-    """A way to write a name, and what has to hold where it stands."""
-
-    written: str
-    name: str
-    exact: bool
-    marked: bool
-    inside: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.name}\t{self.written}\t{self.exact:d}{self.marked:d}{self.inside:d}"
-
-
 class NameGazetteer:
     """Names of documents, of a recipe and of people, to be found in texts.
 
@@ -114,7 +83,7 @@ class NameGazetteer:
         self._names: dict[str, str] = {}
         self.types: dict[str, EntityType] = {}
         """What each name names."""
-        rules = _Rules()
+        rules = Spellings()
         for name, aliases in (curated or {}).items():
             self._take(rules, _GroupOf([GivenName(name, EntityType.NAME)]), curated=True)
             for alias in aliases:
@@ -132,7 +101,7 @@ class NameGazetteer:
         ]
         self._automaton = AhoCorasick(self._patterns, matchkind=MatchKind.LeftmostLongest)
 
-    def _take(self, rules: _Rules, group: _GroupOf, *, curated: bool = False) -> None:
+    def _take(self, rules: Spellings, group: _GroupOf, *, curated: bool = False) -> None:
         name = group.name
         if not 0 < len(name) <= LONGEST_NAME:
             return
@@ -141,7 +110,7 @@ class NameGazetteer:
         for written, kind in group.written.items():
             rules.add(written, name, kind, curated=curated)
 
-    def _alias(self, rules: _Rules, alias: str, name: str) -> None:
+    def _alias(self, rules: Spellings, alias: str, name: str) -> None:
         key = subject_key(SubjectKind.ENTITY, alias)
         if key and len(alias) <= LONGEST_NAME:
             self._names.setdefault(key, name)
@@ -184,7 +153,7 @@ class NameGazetteer:
             return None
         automaton = AhoCorasick(changed)
         return lambda text: bool(
-            automaton.find_matches_as_indexes(_mark(_without_skipped(text)[0]))
+            automaton.find_matches_as_indexes(fold_and_mark(_without_skipped(text)[0]))
         )
 
     def find(self, text: str) -> list[Mention]:
@@ -198,7 +167,7 @@ class NameGazetteer:
         plain, places = _without_skipped(text)
         found: list[Mention] = []
         look = _Look(text, plain, places)
-        self._search(_mark(plain), 0, look, found)
+        self._search(fold_and_mark(plain), 0, look, found)
         return found
 
     def _search(self, text: str, offset: int, look: _Look, found: list[Mention]) -> None:
@@ -236,7 +205,7 @@ class NameGazetteer:
         cut = words[0]
         self._search(fold[cut:], begin + cut - fold.count(MARK, 0, cut), look, found)
 
-    def _rule(self, fold: str, start: int, end: int, look: _Look) -> _Rule | None:
+    def _rule(self, fold: str, start: int, end: int, look: _Look) -> Spelling | None:
         """The name that stands there, or none where letters, marks or neighbours speak against."""
         if not look.is_apart(start, end):
             return None
@@ -255,10 +224,6 @@ class NameGazetteer:
                 continue
             return rule
         return None
-
-
-def _mark(text: str) -> str:
-    return marked(folded(text))
 
 
 def _without_skipped(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -354,7 +319,7 @@ class _GroupOf:
         self.written = {one.name: one.type for one in sure}
         documents = sum(one.documents for one in names)
         plain = all(one.name.isalpha() and one.name.islower() for one in names)
-        needed = _MANY_WITNESSES if plain and self.type in _CODE else WITNESSES
+        needed = _MANY_WITNESSES if plain and self.type in CODE else WITNESSES
         self.counts = any(one.confirmed for one in names) or documents >= needed
 
 
@@ -366,100 +331,3 @@ def _groups(names: Iterable[GivenName]) -> Iterator[_GroupOf]:
             if key:
                 by_key[key].append(given)
     return (_GroupOf(group) for group in by_key.values())
-
-
-class _Rules:
-    """Ways to write names, by how they are folded."""
-
-    def __init__(self) -> None:
-        self.by_fold: dict[str, list[_Rule]] = {}
-
-    def add(self, written: str, name: str, kind: EntityType, *, curated: bool = False) -> None:
-        written = written.removesuffix("()") if len(written) > 2 else written
-        for form, rule in _forms(written, name, kind, curated):
-            fold = _mark(form)
-            if MARK not in fold:
-                continue  # signs alone are no name that could be told in a text
-            rules = self.by_fold.setdefault(fold, [])
-            if rule not in rules:
-                rules.append(rule)
-                rules.sort(key=lambda one: (not one.exact, one.marked))
-
-    def add_suffixes(self, types: Mapping[str, EntityType]) -> None:
-        """The ends of dotted names, where no other name has the same end."""
-        ends: defaultdict[str, set[str]] = defaultdict(set)
-        for name, kind in types.items():
-            if kind in _CODE and " " not in name and (parts := _parts(name)):
-                for number in range(1, len(parts)):
-                    ends["".join(parts[number:])].add(name)
-        for end, names in ends.items():
-            if len(names) == 1 and _mark(end) not in self.by_fold and len(end) > 1:
-                (name,) = names
-                if is_identifier(end) or _is_distinct(end):
-                    self.add(end, name, types[name])
-                elif end[:1].isupper():
-                    self.by_fold[_mark(end)] = [_Rule(end, name, exact=True, marked=True)]
-
-
-_SEPARATOR = re.compile(r"(\.|::|->|#)")
-
-
-def _parts(name: str) -> list[str]:
-    """The parts of a dotted name, each but the first behind its separator left out."""
-    if not _SEPARATOR.search(name) or not re.fullmatch(r"[\w.:>#-]+", name):
-        return []
-    pieces = _SEPARATOR.split(name)
-    if not all(piece for piece in pieces[::2]):
-        return []
-    return [
-        piece + (pieces[number + 1] if number + 1 < len(pieces) else "")
-        for number, piece in enumerate(pieces)
-        if number % 2 == 0
-    ]
-
-
-def _is_distinct(word: str) -> bool:
-    """Whether nobody would write a word but as this name: ``get_running_loop``, ``HTTPServer``."""
-    return "_" in word.strip("_") or bool(re.search(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]{2,}", word))
-
-
-def _forms(written: str, name: str, kind: EntityType, curated: bool) -> Iterator[tuple[str, _Rule]]:
-    """The ways in which texts write a name."""
-    low = written.lower()
-    is_word = _PLAIN_WORD.fullmatch(written) is not None and written.isascii()
-    if is_word and (len(low) <= 3 or low in _STOP_WORDS or low in _VERBS):
-        # Go, C, R, make: one writes them with a capital within a sentence, or marks them
-        marked = written == low if curated else not written.isupper() or len(low) == 1
-        yield written, _Rule(written, name, exact=True, marked=marked, inside=True)
-        return
-    if " " not in written and (is_identifier(written) or _is_distinct(written)):
-        yield written, _Rule(written, name, exact=True, marked=False)
-        return
-    if kind in _CODE and not curated:
-        # an ordinary word, unless it looks like a name
-        plain = is_word and written in {low, low.capitalize()}
-        yield written, _Rule(written, name, exact=True, marked=plain)
-        return
-    if is_word and is_everywhere(low) and not curated:
-        yield written, _Rule(written, name, exact=False, marked=True)
-        return
-    proper = is_word and written != low and (curated or kind is EntityType.NAME)
-    exact = written.isupper() or proper
-    if written.isupper() and is_word and not curated:
-        yield written + "s", _Rule(written + "s", name, exact=True, marked=False)  # URLs
-    yield written, _Rule(written, name, exact=exact, marked=False)
-    if kind in {EntityType.TERM, EntityType.NAME} and written.isascii() and not exact:
-        head, space, last = written.rpartition(" ")
-        single = singular(last)
-        many = _plural(single)
-        for form in (head + space + single, head + space + many):
-            if form.lower() != low and len(single) > 2:
-                yield form, _Rule(form, name, exact=False, marked=False)
-
-
-def _plural(word: str) -> str:
-    if word.endswith("y") and word[-2:-1] not in "aeiou":
-        return word[:-1] + "ies"
-    if word.endswith(("s", "x", "z", "ch", "sh")):
-        return word + "es"
-    return word + "s"
