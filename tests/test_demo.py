@@ -49,7 +49,7 @@ def test_the_demo_asks_questions_that_name_pages_of_both_sources():
     assert len(questions) >= 8
     pages = [page for question in questions for page in question.relevant]
     guides = [page for page in pages if page.endswith("/")]
-    assert {page.rstrip("/") + ".md" for page in guides} <= {
+    assert {page.strip("/") + ".md" for page in guides} <= {
         path.name for path in (ROOT / "site").glob("*.md")
     }
     assert len(guides) < len(pages)
