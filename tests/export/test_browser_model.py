@@ -117,16 +117,18 @@ def test_the_engine_ranks_by_the_model_as_python_does(node, model, guides, tmp_p
     assert len(queries) > 60
     found = in_node(node, published, tmp_path, queries, model=folder)
     before = in_node(node, published, tmp_path, queries)
-    same, moved = 0, 0
+    moved = 0
     for query, hits, others in zip(queries, found, before, strict=True):
         expected = published.search(query, vector=embedder.embed_query(query))
-        same += [hit["row"] for hit in hits] == [hit.chunk for hit in expected]
+        scores = {hit.chunk: hit.score for hit in expected}
+        assert len(hits) == len(expected)
+        # what nearly ties may stand in another order, and the last be another that ties with it
+        for hit, other in zip(hits, expected, strict=True):
+            assert hit["score"] == pytest.approx(other.score, abs=2e-3), query
+            own = scores.get(hit["row"], expected[-1].score)
+            assert hit["score"] == pytest.approx(own, abs=2e-3), query
         moved += [hit["row"] for hit in others] != [hit.chunk for hit in expected]
-        assert [hit["score"] for hit in hits] == pytest.approx(
-            [hit.score for hit in expected], abs=2e-3
-        )
     assert "e/0" in published.read
-    assert same >= 0.97 * len(queries)
     assert moved > len(queries) / 3
 
 
