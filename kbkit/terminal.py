@@ -149,8 +149,8 @@ def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
 def say_improvement(left: Improvement, name: str) -> None:
     """Tell the person what has still to be made, and what is done about it."""
     if left.running:
-        say(f"in the background: {left}; search is best when they are done "
-            f"(`kbkit improve {name}` waits for it)")  # fmt: skip
+        best = "; search is best when they are done" if left.cards or left.chunks else ""
+        say(f"in the background: {left}{best} (`kbkit improve {name}` waits for it)")
     else:
         say(f"left to do: {left}; `kbkit improve {name}` does it")
 
@@ -255,14 +255,19 @@ def print_figures(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
     Args:
         header: Names of the columns.
-        rows: A name and figures each.
+        rows: A name and figures each; a column that holds words begins at its left.
     """
     lines = [tuple(map(plain, row)) for row in (header, *rows)]
     told = [row for row in lines if any(row[2:])]  # others say in words why they have no figures
     widths = [len(max(column, key=len)) for column in zip(*told, strict=True)]
     widths[0] = max(len(row[0]) for row in lines)
+    words = [any(map(_WORD.match, column)) for column in zip(*told[1:], strict=True)]
+    sides = ["<" if worded else ">" for worded in words[1:]] or [">"] * (len(header) - 1)
     figures = [
-        "".join(f"  {cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        "".join(
+            f"  {cell:{side}{width}}"
+            for cell, width, side in zip(row[1:], widths[1:], sides, strict=True)
+        )
         if row in told
         else f"  {row[1]}"
         for row in lines
@@ -276,6 +281,7 @@ def print_figures(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     typer.echo("\n".join(line.rstrip() for line in figures))
 
 
+_WORD = re.compile(r"[^\W\d]")
 _ARGUMENT = re.compile(r"\b(allow_private)\b|^([a-z_]+)=")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Annotated
 
 import typer
@@ -13,6 +14,9 @@ from kbkit.terminal import print_figures, print_json, say
 Within = Annotated[
     list[str] | None, typer.Option("--kb", help="Only in this knowledge base (default: all).")
 ]
+
+LONGEST_STATEMENT = 300
+"""Characters of what a passage says that are shown of it."""
 
 
 @app.command("subjects")
@@ -63,30 +67,22 @@ def about(
         return
     for subject in found.subjects:
         also = f", also {', '.join(map(plain, subject.aliases))}" if subject.aliases else ""
-        say(
-            f"{plain(subject.name)} ({subject.type or subject.kind}{also}): {subject.chunks:,} "
-            f"chunks of {subject.documents:,} documents"
+        typer.echo(
+            f"{plain(subject.name)} ({plain(subject.type) or subject.kind}{also}): in {subject.chunks:,} "
+            f"passages of {subject.documents:,} documents"
         )
+    typer.echo()
     print_figures(
-        ("document", "chunks", "", "URI"),
+        ("document", "passages", "", "URI"),
         (
-            (
-                plain(each.title), f"{each.chunks:,}", "defines it" if each.defines else "",
-                each.uri,
-            )
+            (plain(each.title), f"{each.chunks:,}", "defines it" if each.defines else "", each.uri)
             for each in found.documents
         ),
-    )  # fmt: skip
-    print_figures(
-        ("passage", "kind", "says"),
-        (
-            (
-                plain(" > ".join(filter(None, (each.title, each.section)))),
-                each.frame.value if each.frame else "",
-                plain(each.statement),
-            )
-            for each in found.chunks
-        ),
     )
+    for chunk in found.chunks:
+        place = plain(" > ".join(filter(None, (chunk.title, chunk.section))))
+        kind = f" ({chunk.frame.value})" if chunk.frame else ""
+        said = textwrap.shorten(plain(chunk.statement), LONGEST_STATEMENT, placeholder=" …")
+        typer.echo(f"\n{place}{kind}\n    {said}")
     if found.entities:
-        say(f"beside it: {', '.join(plain(each.name) for each in found.entities)}")
+        typer.echo(f"\nbeside it: {', '.join(plain(each.name) for each in found.entities)}")
