@@ -33,8 +33,8 @@ NAMES = {
     "sources": {"add", "disable", "enable", "paths", "remove", "to_frame", "update"},
     "feedback": {"agreement", "evaluate", "judgements", "judging", "pool", "tune"},
     "graph": {
-        "create", "delete", "entities", "entity", "gaps", "merge", "neighbors", "path", "refuse",
-        "relate", "relations", "suggestions", "to_frame", "to_graphml", "to_json", "to_networkx",
+        "create", "delete", "entities", "entity", "export", "gaps", "merge", "neighbors", "path",
+        "refuse", "relate", "relations", "suggestions", "to_frame", "to_json", "to_networkx",
         "undo", "update",
     },
     "plot": {"chunks", "documents", "map", "ratings"},

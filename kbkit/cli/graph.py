@@ -9,7 +9,7 @@ import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
 from kbkit.models.plain import plain
-from kbkit.terminal import print_figures, print_json, print_pairs, say, to_json
+from kbkit.terminal import print_figures, print_json, print_pairs, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -205,12 +205,7 @@ def export(
 ) -> None:
     """Write all relations to a file."""
     with open_workspace(context) as workspace:
-        if file.suffix == ".graphml":
-            workspace.graph.to_graphml(file)
-        elif file.suffix == ".json":
-            file.write_text(to_json(workspace.graph.to_json()), encoding="utf-8")
-        else:
-            raise typer.BadParameter("name a file that ends with .graphml or .json")
+        workspace.graph.export(file)
     say(f"wrote {file}")
 
 

@@ -68,8 +68,8 @@ def about(
     for subject in found.subjects:
         also = f", also {', '.join(map(plain, subject.aliases))}" if subject.aliases else ""
         typer.echo(
-            f"{plain(subject.name)} ({plain(subject.type) or subject.kind}{also}): in {subject.chunks:,} "
-            f"passages of {subject.documents:,} documents"
+            f"{plain(subject.name)} ({plain(subject.type) or subject.kind}{also}): "
+            f"in {subject.chunks:,} passages of {subject.documents:,} documents"
         )
     typer.echo()
     print_figures(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from kbkit.models import Relation, Target
@@ -13,6 +16,9 @@ if TYPE_CHECKING:
 
 Labels = Mapping[Target, tuple[str, str]]
 """What targets are called, and what they are."""
+
+_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that no XML holds, not even escaped (XML 1.0, production 2)."""
 
 
 def as_json(relations: Sequence[Relation], labels: Labels) -> dict[str, Any]:
@@ -52,6 +58,25 @@ def as_networkx(relations: Sequence[Relation], labels: Labels) -> nx.MultiDiGrap
             note=each.note,
         )  # fmt: skip
     return graph
+
+
+def as_graphml(relations: Sequence[Relation], labels: Labels) -> bytes:
+    """As GraphML in UTF-8; a character that XML cannot hold becomes U+FFFD."""
+    from networkx import write_graphml
+
+    legible = [
+        replace(each, name=_legible(each.name), note=_legible(each.note),
+                made_by=_legible(each.made_by))
+        for each in relations
+    ]  # fmt: skip
+    named = {target: (_legible(name), type_) for target, (name, type_) in labels.items()}
+    written = BytesIO()
+    write_graphml(as_networkx(legible, named), written)
+    return written.getvalue()
+
+
+def _legible(text: str) -> str:
+    return _NOT_IN_XML.sub("\ufffd", text)
 
 
 def as_frame(relations: Sequence[Relation], labels: Labels) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from kbkit.errors import ConfigError, WorkspaceError
 from kbkit.graph import gaps
 from kbkit.graph.building import build_waiting
 from kbkit.graph.editing import Editing, Named
-from kbkit.graph.exporting import as_frame, as_json, as_networkx
+from kbkit.graph.exporting import as_frame, as_graphml, as_json, as_networkx
 from kbkit.graph.suggestions import suggestions
 from kbkit.graph.walking import shortest_path, widened
 from kbkit.models import (
@@ -273,21 +274,31 @@ class Graph(Editing):
         """All relations as a directed graph of networkx; its nodes are named by kind and id."""
         return as_networkx(*self._whole())
 
-    def to_graphml(self, path: str | Path) -> Path:
-        """Write all relations as GraphML, which Gephi, yEd and others read.
+    def export(self, path: str | Path) -> Path:
+        """Write all relations to a file for other programs.
+
+        GraphML is what Gephi, yEd and others read. It is XML, which cannot hold control
+        characters: they become U+FFFD there.
 
         Args:
-            path: The file, written anew.
+            path: The file, written anew; it ends with ``.graphml`` or ``.json``.
 
         Raises:
+            ConfigError: It ends otherwise.
             WorkspaceError: It cannot be written.
         """
-        from networkx import write_graphml
-
         file = Path(path)
+        if file.suffix not in (".graphml", ".json"):
+            raise ConfigError(f"{file}: name a file that ends with .graphml or .json")
+        whole = self._whole()
+        content = (
+            as_graphml(*whole)
+            if file.suffix == ".graphml"
+            else json.dumps(as_json(*whole), ensure_ascii=False).encode("utf-8", "replace")
+        )
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_graphml(self.to_networkx(), file)
+            file.write_bytes(content)
         except OSError as error:
             raise WorkspaceError(
                 f"{file}: {error.strerror}; name a file that you may write"

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 import kbkit
 from kbkit.cli import app
-from kbkit.errors import WorkspaceError
+from kbkit.errors import ConfigError, WorkspaceError
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_networkx_graphml_json_and_frame_say_the_same(filled, tmp_path):
     )  # fmt: skip
     assert (data["weight"], data["note"]) == (0.5, "a & b")
     assert len(whole) == 3
-    read = nx.read_graphml(filled.to_graphml(tmp_path / "deep" / "graph.graphml"))
+    read = nx.read_graphml(filled.export(tmp_path / "deep" / "graph.graphml"))
     assert sorted(d["name"] for _, d in read.nodes(data=True)) == [
         "alone",
         "pool",
@@ -46,12 +46,31 @@ def test_an_empty_graph_is_exported_too(graph, tmp_path):
     assert len(graph.to_networkx()) == 0
     assert graph.to_json() == {"nodes": [], "edges": []}
     assert graph.to_frame().empty
-    assert graph.to_graphml(tmp_path / "g.graphml").exists()
+    assert graph.export(tmp_path / "g.graphml").exists()
 
 
 def test_a_file_that_cannot_be_written_is_one_error(filled, tmp_path):
-    with pytest.raises(WorkspaceError, match="may write"):
-        filled.to_graphml(tmp_path)
+    for name in ("taken.graphml", "taken.json"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(WorkspaceError, match="may write"):
+            filled.export(tmp_path / name)
+    with pytest.raises(ConfigError, match="ends with"):
+        filled.export(tmp_path / "graph.csv")
+
+
+def test_characters_that_xml_cannot_hold_end_no_export(graph, tmp_path):
+    graph.create("bell \x07 rings \ufffe", type="term")
+    graph.create("queue")
+    graph.relate("bell \x07 rings \ufffe", "uses", "queue", note="a\x00b\x1b[31m")
+    written = nx.read_graphml(graph.export(tmp_path / "g.graphml"))
+    assert {data["name"] for _, data in written.nodes(data=True)} == {
+        "bell \ufffd rings \ufffd",
+        "queue",
+    }
+    ((*_, data),) = written.edges(data=True)
+    assert data["note"] == "a\ufffdb\ufffd[31m"
+    as_json = json.loads(graph.export(tmp_path / "g.json").read_bytes())
+    assert as_json["edges"][0]["note"] == "a\x00b\x1b[31m"
 
 
 def test_the_command_line_shows_and_changes_the_graph(tmp_path):
@@ -89,4 +108,4 @@ def test_the_command_line_shows_and_changes_the_graph(tmp_path):
     run("export", str(tmp_path / "graph.json"))
     assert len(json.loads((tmp_path / "graph.json").read_text())["edges"]) == 1
     run("export", str(tmp_path / "graph.graphml"))
-    run("export", str(tmp_path / "graph.txt"), code=2)
+    run("export", str(tmp_path / "graph.txt"), code=1)
