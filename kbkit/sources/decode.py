@@ -8,6 +8,8 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
+import webencodings
+
 _SIGNATURES = (
     (b"%PDF-", "a PDF"),
     (b"\x89PNG", "an image"),
@@ -33,8 +35,9 @@ _BOMS = (
 _META = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})""", re.I)
 _XML = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9_.:-]{1,40})""")
 _WESTERN = "cp1252"
-# what pages mean when they say it (WHATWG Encoding Standard)
-_MEANT = {"iso-8859-1": _WESTERN, "latin-1": _WESTERN, "latin1": _WESTERN, "ascii": _WESTERN}
+# what pages mean when they say it (WHATWG Encoding Standard): signs that vendors added, as well
+_MEANT = {"shift_jis": "cp932", "euc_jp": "euc_jp", "euc_kr": "cp949", "gbk": "gb18030",
+          "big5": "big5hkscs"}  # fmt: skip
 _ODD = re.compile(r"[\x00-\x08\x0b\x0e-\x1a\x1c-\x1f]")
 _SHIFTS = re.compile(rb"\x1b[$(]|~\{")
 """What ISO-2022 and HZ, whose bytes are ASCII, change between alphabets by."""
@@ -51,8 +54,10 @@ _DOS_LETTERS = re.compile(rb"(?<=[a-z])[\x81\x82\x84\x94](?=[a-z])")
 marks there, which do not stand within words."""
 _FEWEST_ACCENTS = 2
 """Letters with accents that make another charset of the Latin alphabet credible."""
-_MULTIPLE = frozenset({"shift_jis", "cp932", "euc_jp", "iso2022_jp", "gb18030", "gbk", "big5",
-                       "big5hkscs", "euc_kr", "cp949"})  # fmt: skip
+_ROMANIAN = re.compile("(?=.*[ăşţ])(?=.*[Ľľ¤])", re.DOTALL | re.IGNORECASE)
+"""What ISO-8859-16, which no detector of browsers knows, reads as in ISO-8859-2: its letters of
+Romanian, among letters of Slovak and the currency sign in place of quotation marks and the euro."""
+_MULTIPLE = frozenset({"cp932", "euc_jp", "iso2022_jp", "gb18030", "big5hkscs", "cp949"})
 _MOST_MIXED = 0.2
 _LATIN = ("LATIN", "MICRO SIGN", "FEMININE", "MASCULINE")
 _FOREIGN_WORD = re.compile("[al]*f[alf]*")
@@ -155,13 +160,14 @@ def _utf8(body: bytes) -> str | None:
 
 def _strictly(body: bytes, name: str) -> str | None:
     """The text if a charset that was named fits it."""
+    labelled = webencodings.lookup(name.replace("_", "-")) or webencodings.lookup(name)
     try:
-        codec = codecs.lookup(name)
+        codec = labelled.codec_info if labelled is not None else codecs.lookup(name)
     except (LookupError, ValueError):
         return None
     if not getattr(codec, "_is_text_encoding", True) or codec.name in ("utf-7", "idna", "punycode"):
         return None
-    meant = _MEANT.get(codec.name, _MEANT.get(name.lower(), codec.name))
+    meant = _MEANT.get(codec.name, codec.name)
     if meant.startswith(("utf-16", "utf-32")):
         return None  # else its NULs would have told
     text = _try(body, meant)
@@ -172,12 +178,32 @@ def _strictly(body: bytes, name: str) -> str | None:
 
 def _try(body: bytes, name: str) -> str | None:
     try:
-        return body.decode(name)
+        return body.decode(name, errors=_EXTENDED if name == "euc_jp" else "strict")
     except (UnicodeError, ValueError):
         # a stray byte in an otherwise good page must not change the charset of the whole
         text = body.decode(name, errors="replace")
         most = len(text) // (1000 if name == "utf-8" else 100)
         return text if text.count("\ufffd") <= most else None
+
+
+def _extended(error: UnicodeError) -> tuple[str, int]:
+    """A sign of EUC-JP that Python lacks: NEC's and IBM's, as Windows has them in Shift JIS.
+
+    The same rows and cells of JIS X 0208, numbered in another way.
+    """
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    pair = error.object[error.start : error.start + 2]
+    row, cell = (byte - 0xA0 for byte in pair) if len(pair) == 2 else (0, 0)
+    if not (0 < row < 95 and 0 < cell < 95):
+        raise error
+    lead = (row + 1) // 2 + (0x80 if row < 63 else 0xC0)
+    trail = cell + 0x9E if row % 2 == 0 else cell + 0x3F + (cell > 63)
+    return bytes((lead, trail)).decode("cp932"), error.start + 2
+
+
+_EXTENDED = "kbkit-euc-jp"
+codecs.register_error(_EXTENDED, _extended)
 
 
 def _guessed(body: bytes) -> Decoded:
@@ -188,7 +214,11 @@ def _guessed(body: bytes) -> Decoded:
         part.decode(_WESTERN, errors="replace") if number % 2 == 0 else part.decode("latin-1")
         for number, part in enumerate(re.split(rb"([\x81\x8d\x8f\x90\x9d]+)", body))
     )
+    name = _MEANT.get(name, name)
     text = western if name == _WESTERN else _try(body, name)
+    if name == "iso8859-2" and text is not None and _ROMANIAN.search(text):
+        name = "iso8859-16"
+        text = _try(body, name)
     if text is None or (text is not western and not _credible(text, western, name)):
         return Decoded(
             western, f"names no charset, and none is certain: read as {_WESTERN} ({name}?)"

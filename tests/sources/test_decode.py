@@ -38,6 +38,11 @@ LONG = {
         "użytkownik zamknie wszystkie okna i wyloguje się z systemu.",
         ["cp1250", "iso-8859-2"],
     ),
+    "romanian": (
+        "Această comandă șterge fișierele din dosarul ales. Înainte de „Pornire” salvați toate "
+        "modificările, iar prețul în € se află la sfârșit.",
+        ["iso-8859-16"],
+    ),
     "czech": (
         "Příkaz vytvoří nový soubor a uloží jej do složky uživatele. Před spuštěním zkontrolujte, "
         "že máte dostatečná oprávnění; jinak bude zobrazena chyba.",
@@ -59,6 +64,10 @@ LONG = {
     "japanese": (
         "このコマンドは指定したフォルダーのファイルを削除します。実行する前に変更を保存してください。",
         ["shift_jis", "euc-jp", "iso2022_jp"],
+    ),
+    "vendor": (
+        "次の手順に従って設定してください。①ファイルを選ぶ。②㈱の名前（髙橋様、山﨑様）を入力する。Ⅲ保存。",
+        ["cp932"],
     ),
     "chinese": ("此命令会删除指定文件夹中的文件。运行之前请先保存所有更改。", ["gb18030"]),
     "taiwanese": ("此命令會刪除指定資料夾中的檔案。執行之前請先儲存所有變更。", ["big5"]),
@@ -100,6 +109,44 @@ def test_a_charset_that_is_named_needs_no_guess(text: str, charset: str) -> None
     if charset != "iso2022_jp":
         assert decoded(page.encode(charset)).text == page
         assert decoded(page.encode(charset)).note == ""
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "charset"),
+    [
+        ("shift_jis", LONG["vendor"][0], "cp932"),
+        ("x-sjis", LONG["vendor"][0], "cp932"),
+        ("Windows-31J", LONG["vendor"][0], "cp932"),
+        ("x-euc-jp", LONG["japanese"][0], "euc-jp"),
+        ("gb2312", "朱镕基访问", "gbk"),
+        ("ks_c_5601-1989", "똠방각하", "cp949"),
+        ("x-x-big5", LONG["taiwanese"][0], "big5"),
+        ("x-cp1251", "Привет", "cp1251"),
+        ("ISO_8859-16", "Ștergeți „tot”", "iso-8859-16"),
+        ("iso-8859-9", "“İşlem”", "cp1254"),
+    ],
+)
+def test_what_pages_call_a_charset_is_what_browsers_take_it_for(
+    label: str, text: str, charset: str
+) -> None:
+    body = text.encode(charset)
+    assert decoded(body, label) == decoded(text.encode())
+    for page in (
+        f'<html><meta charset="{label}"><p>',
+        f'<html><meta http-equiv=Content-Type content="text/html; charset={label}"><p>',
+        f'<?xml version="1.0" encoding="{label}"?><p>',
+    ):
+        assert decoded(page.encode() + body).text == page + text
+
+
+def test_signs_that_vendors_added_to_euc_jp_are_read() -> None:
+    body = "手順".encode("euc-jp") + b"\xad\xa1\xad\xa2\xad\xb7\xad\xea\xfc\xe2"
+    assert decoded(body, "EUC-JP").text == "手順①②Ⅲ㈱髙"
+    guessed = decoded(LONG["japanese"][0].encode("euc-jp") + body)
+    assert guessed.text == LONG["japanese"][0] + "手順①②Ⅲ㈱髙"
+    assert guessed.note.endswith("euc_jp")
+    damaged = ("設定" * 200).encode("euc-jp") + b"\xad"
+    assert decoded(damaged, "euc-jp").text == "設定" * 200 + "\ufffd"
 
 
 @pytest.mark.parametrize("name", LONG)
