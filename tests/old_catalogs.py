@@ -1,8 +1,8 @@
 """What has to go from a catalog before it looks as an older kbkit left it."""
 
 KNOWLEDGE_TABLES = (
-    "annotator_answers", "built_graphs", "related_chunks", "merges", "relation_evidence",
-    "relations", "entities", "annotation_subjects", "subjects", "annotations", "gazetteers",
-    "named_documents", "document_names",
+    "graph_edits", "annotator_answers", "built_graphs", "related_chunks", "merges",
+    "relation_evidence", "relations", "entities", "annotation_subjects", "subjects", "annotations",
+    "gazetteers", "named_documents", "document_names",
 )  # fmt: skip
-"""What revisions 0017 and 0018 of the catalog brought, in an order in which they can go."""
+"""What revisions 0017 to 0019 of the catalog brought, in an order in which they can go."""

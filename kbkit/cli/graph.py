@@ -188,14 +188,42 @@ def merge(
 
 
 @graph.command()
+def edits(
+    context: typer.Context,
+    by: Annotated[str | None, typer.Option(help="Only by this person.")] = None,
+    limit: Limit = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List what people changed, the last first; `kbkit graph undo` takes it back."""
+    with open_workspace(context) as workspace:
+        found = workspace.graph.edits(by=by, limit=limit)
+    if as_json:
+        print_json([each.to_dict() for each in found])
+        return
+    print_figures(
+        ("edit", "by", "at", "what"),
+        (
+            (str(each.id), plain(each.made_by), f"{each.made_at:%Y-%m-%d %H:%M}", plain(each.what))
+            for each in found
+        ),
+    )
+
+
+@graph.command()
 def undo(
     context: typer.Context,
-    keep: Annotated[str | None, typer.Argument(help="The one that stayed.")] = None,
-    other: Annotated[str | None, typer.Argument(help="The one that was merged.")] = None,
+    edit: Annotated[
+        int | None, typer.Argument(help="Its number in `kbkit graph edits`; by default your last.")
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Take back a merge or a refusal, by default the last one."""
+    """Take back a change of the graph, by default your last one."""
     with open_workspace(context) as workspace:
-        say(workspace.graph.undo(keep, other))
+        undone = workspace.graph.undo(edit)
+    if as_json:
+        print_json(undone.to_dict())
+    else:
+        say(f"taken back: {plain(undone.what)}")
 
 
 @graph.command()

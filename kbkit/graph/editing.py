@@ -11,12 +11,13 @@ from typing import Any
 from kbkit.arguments import explained
 from kbkit.errors import ConfigError, NotFoundError
 from kbkit.graph.keys import named
-from kbkit.models import Entity, Relation, Target, TargetKind
-from kbkit.stores.catalog import entities, merges, reading, relations
+from kbkit.models import Entity, GraphEdit, Relation, Target, TargetKind
+from kbkit.stores.catalog import entities, graph_edits, merges, reading, relations
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.graph_edits import noted
 from kbkit.stores.catalog.subjects import SubjectName
 from kbkit.stores.stores import Stores
-from kbkit.validation import check_text, is_share
+from kbkit.validation import check_integer, check_text, is_share
 
 _LONGEST = 500
 """Characters of a name."""
@@ -65,15 +66,22 @@ class Editing:
             ConfigError: A value is wrong.
             ConflictError: A name is one of an entity that is there.
         """
-        with self._database.write() as transaction:
+        made_by = by or self._rater
+        own = _named(name)
+        others = [_named(each) for each in _several("aliases", aliases)]
+        ids = [each.id for each in others]
+        with (
+            self._database.write() as transaction,
+            noted(transaction, f"made {own.name!r}", made_by, entity=own.id, names=ids),
+        ):
             return entities.create(
                 transaction,
-                _named(name),
+                own,
                 type=_word("type", type),
                 description=check_text("description", description),
                 properties={} if properties is None else _json(properties),
-                aliases=[_named(each) for each in _several("aliases", aliases)],
-                made_by=by or self._rater,
+                aliases=others,
+                made_by=made_by,
             )
 
     def update(
@@ -104,21 +112,30 @@ class Editing:
             NotFoundError: There is no such entity.
             ConflictError: Somebody else changed it meanwhile, or a name is one of another entity.
         """
+        made_by = by or self._rater
+        others = (
+            None if aliases is None else [_named(each) for each in _several("aliases", aliases)]
+        )
+        new = None if name is None else _named(name)
         with self._database.write() as transaction:
             found = self._entity_id(transaction, entity)
-            return entities.update(
-                transaction,
-                found,
-                named=None if name is None else _named(name),
-                type=None if type is None else _word("type", type),
-                description=None if description is None else check_text("description", description),
-                properties=None if properties is None else _json(properties),
-                aliases=None
-                if aliases is None
-                else [_named(each) for each in _several("aliases", aliases)],
-                seen=entity if isinstance(entity, Entity) else None,
-                made_by=by or self._rater,
-            )
+            names = entities.group(transaction, [found])
+            names |= {each.id for each in (*(others or ()), *((new,) if new else ()))}
+            what = f"changed {entities.get(transaction, found).name!r}"
+            with noted(transaction, what, made_by, entity=found, names=names):
+                return entities.update(
+                    transaction,
+                    found,
+                    named=new,
+                    type=None if type is None else _word("type", type),
+                    description=None
+                    if description is None
+                    else check_text("description", description),
+                    properties=None if properties is None else _json(properties),
+                    aliases=others,
+                    seen=entity if isinstance(entity, Entity) else None,
+                    made_by=made_by,
+                )
 
     def delete(self, entity: str | Entity | Relation, *, by: str = "") -> None:
         """Delete an entity or a relation for good; `create` and `relate` bring it back.
@@ -136,11 +153,15 @@ class Editing:
         by = by or self._rater
         with self._database.write() as transaction:
             if isinstance(entity, Relation):
-                relations.delete(transaction, entity, made_by=by)
+                what = f"deleted the relation {_words(transaction, entity)}"
+                with noted(transaction, what, by, relation=relations.ends(transaction, entity.id)):
+                    relations.delete(transaction, entity, made_by=by)
             else:
                 found = self._entity_id(transaction, entity)
                 seen = entity if isinstance(entity, Entity) else None
-                entities.delete(transaction, found, seen=seen, made_by=by)
+                what = f"deleted {entities.get(transaction, found).name!r}"
+                with noted(transaction, what, by, entity=found):
+                    entities.delete(transaction, found, seen=seen, made_by=by)
 
     def relate(
         self,
@@ -172,20 +193,26 @@ class Editing:
         """
         if not is_share(weight):
             raise ConfigError(f"weight={weight!r}: give a number above 0, at most 1")
+        made_by = by or self._rater
+        name = _word("name", name).lower()
+        note = check_text("note", note)
         with self._database.write() as transaction:
             ends = self._target(transaction, source), self._target(transaction, target)
             if ends[0] == ends[1]:
                 raise ConfigError(f"{source}: cannot be related to itself")
-            return relations.relate(
-                transaction,
-                ends[0],
-                _word("name", name).lower(),
-                ends[1],
-                weight=float(weight),
-                note=check_text("note", note),
-                made_by=by or self._rater,
-                expected=expected,
-            )
+            made = Relation(0, ends[0], name, ends[1], float(weight))
+            what = f"related {_words(transaction, made)}"
+            with noted(transaction, what, made_by, relation=_ends(made)):
+                return relations.relate(
+                    transaction,
+                    ends[0],
+                    name,
+                    ends[1],
+                    weight=made.weight,
+                    note=note,
+                    made_by=made_by,
+                    expected=expected,
+                )
 
     def merge(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> Entity:
         """Make an entity another name of a second one; `undo` takes it back in one step.
@@ -199,9 +226,12 @@ class Editing:
             NotFoundError: One of them is not there.
             ConflictError: They are one already.
         """
+        by = by or self._rater
         with self._database.write() as transaction:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
-            merges.merge(transaction, *pair, made_by=by or self._rater)
+            first, second = _called(transaction, pair)
+            with noted(transaction, f"merged {second!r} into {first!r}", by, pair=pair):
+                merges.merge(transaction, *pair, made_by=by)
             return entities.get(transaction, pair[0])
 
     def refuse(self, keep: str | Entity, other: str | Entity, *, by: str = "") -> None:
@@ -211,44 +241,46 @@ class Editing:
             NotFoundError: One of them is not there.
             ConflictError: They are one already.
         """
+        by = by or self._rater
         with self._database.write() as transaction:
             pair = self._entity_id(transaction, keep), self._entity_id(transaction, other)
-            merges.refuse(transaction, *pair, made_by=by or self._rater)
+            first, second = _called(transaction, pair)
+            with noted(transaction, f"refused to merge {second!r} and {first!r}", by, pair=pair):
+                merges.refuse(transaction, *pair, made_by=by)
 
-    def undo(self, keep: str | Entity | None = None, other: str | Entity | None = None) -> str:
-        """Take back a merge or a refusal, by default the last one.
+    def edits(self, *, by: str | None = None, limit: int = 20) -> list[GraphEdit]:
+        """What people changed in the graph and `undo` takes back, the last first.
 
         Args:
-            keep: The one that stayed.
-            other: The one that was merged into it, by its name or id.
-
-        Returns:
-            What was taken back, in words.
+            by: Only by this person.
+            limit: Most edits; no more than the last 1,000 are kept.
 
         Raises:
-            ConfigError: Only one of the two is given.
-            NotFoundError: Nothing was decided.
-            ConflictError: What was kept has been merged into another entity since.
+            ConfigError: The limit is no number above 0.
         """
-        if (keep is None) != (other is None):
-            raise ConfigError("undo(): name both entities, or none for the last decision")
+        check_integer("limit", limit, 1)
+        with self._database.read() as transaction:
+            return graph_edits.listed(transaction, made_by=by, limit=limit)
+
+    def undo(self, edit: GraphEdit | int | None = None, *, by: str = "") -> GraphEdit:
+        """Take back a change of the graph in one step: all is as it was before.
+
+        Args:
+            edit: Which, as `edits` lists it, or its number; by default your last one.
+            by: Whose last one; by default that of ``KBKIT_RATER`` or the login name.
+
+        Returns:
+            What was taken back.
+
+        Raises:
+            NotFoundError: There is nothing to take back.
+            ConflictError: What it changed was changed again since.
+        """
+        number = edit.id if isinstance(edit, GraphEdit) else edit
+        if number is not None:
+            check_integer("edit", number, 1)
         with self._database.write() as transaction:
-            pair = None
-            if keep is not None and other is not None:
-                pair = (_own_id(keep), _own_id(other))
-                if not merges.is_decided(transaction, pair):
-                    pair = (named(str(keep)).id, named(str(other)).id)
-            undone = merges.undo(transaction, pair)
-            if undone is None:
-                raise NotFoundError("nothing was merged or refused that could be taken back")
-            kept, merged, applied = undone
-            labels = relations.labels(
-                transaction, [Target(TargetKind.ENTITY, each) for each in (kept, merged)]
-            )
-            first, second = (label for label, _ in labels.values())
-        if applied:
-            return f"{second!r} is an entity of its own again, no longer another name of {first!r}"
-        return f"{first!r} and {second!r} may be one again"
+            return graph_edits.undo(transaction, by or self._rater, number)
 
     def _entity_id(self, transaction: Transaction, entity: str | Entity) -> str:
         name = _own_id(entity)
@@ -282,6 +314,25 @@ class Editing:
             self._entity_id(transaction, name)  # says what is missing
             raise NotFoundError(f"nothing with id or name {name!r}")
         return found
+
+
+def _called(transaction: Transaction, ids: Sequence[str]) -> list[str]:
+    """What entities are called."""
+    targets = [Target(TargetKind.ENTITY, each) for each in ids]
+    labels = relations.labels(transaction, targets)
+    return [labels[each][0] for each in targets]
+
+
+def _words(transaction: Transaction, relation: Relation) -> str:
+    """A relation in words."""
+    labels = relations.labels(transaction, [relation.source, relation.target])
+    return f"{labels[relation.source][0]!r} {relation.name} {labels[relation.target][0]!r}"
+
+
+def _ends(relation: Relation) -> tuple[str, ...]:
+    """What tells a relation from others."""
+    source, target = relation.source, relation.target
+    return source.kind.value, source.id, relation.name, target.kind.value, target.id
 
 
 def _own_id(entity: str | Entity) -> str:

@@ -29,7 +29,7 @@ from kbkit.models.documents import (
     telling_types,
 )
 from kbkit.models.filters import Filters
-from kbkit.models.graph import Entity, Gap, GapKind, MergeSuggestion, Relation, Step
+from kbkit.models.graph import Entity, Gap, GapKind, GraphEdit, MergeSuggestion, Relation, Step
 from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
 from kbkit.models.licenses import License
 from kbkit.models.reports import (
@@ -73,6 +73,7 @@ __all__ = [
     "Frame",
     "Gap",
     "GapKind",
+    "GraphEdit",
     "Hit",
     "Hits",
     "Image",

@@ -96,6 +96,23 @@ class Step(Value):
     forward: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class GraphEdit(Value):
+    """What a person changed in the graph, and `kbkit.graph.graph.Graph.undo` takes back.
+
+    Attributes:
+        id: Its number.
+        what: The change, in words.
+        made_by: Who made it.
+        made_at: When.
+    """
+
+    id: int
+    what: str
+    made_by: str
+    made_at: datetime
+
+
 class GapKind(StrEnum):
     """What is missing."""
 

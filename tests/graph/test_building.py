@@ -1,5 +1,6 @@
 """Relations out of documents: which, with which evidence, and the same however they came about."""
 
+import dataclasses
 import itertools
 
 import pytest
@@ -319,3 +320,52 @@ def test_entities_of_a_graph_are_searched_by_type_and_knowledge_base(workspace, 
     }  # fmt: skip
     assert graph.entities("base", type=["term"]) == []
     assert Target(TargetKind.ENTITY, graph.entity("shelf.Pool").id)
+
+
+def test_what_is_in_the_trash_weighs_nothing_and_counts_again_when_it_comes_back(workspace, kb):
+    other = workspace.create("other")
+    text = "# Part\n\n`shelf.get()` raises `shelf.Error` ({})."
+    kb.add("d", text.format(0), source="http://x.org")
+    other.add("d", text.format(1), source="http://x.org")
+    other.add("e", "# Own\n\n`shelf.own()` raises `shelf.Other`.", source="http://x.org/own")
+    built(kb)
+    both, alone = workspace.graph.relations(name="raises")
+    assert (both.weight, len(both.evidence)) == (pytest.approx(2 / 3), 2)
+    workspace.delete("other")
+    (found,) = workspace.graph.relations(name="raises")
+    assert (found.id, found.weight, len(found.evidence)) == (both.id, pytest.approx(1 / 2), 1)
+    assert not workspace.graph.neighbors("shelf.get()", relation="raises", depth=2)[1:]
+    assert "shelf.Other" not in {each.name for each in workspace.graph.entities()}
+    kb.add("d", text.format(2), source="http://x.org")
+    built(kb)  # a rebuild meanwhile forgets nothing
+    workspace.restore("other")
+    assert workspace.graph.relations(name="raises") == [
+        dataclasses.replace(both, evidence=workspace.graph.relations(name="raises")[0].evidence),
+        alone,
+    ]
+
+
+def test_what_was_refused_is_not_suggested_again_when_the_documents_come_back(workspace, kb):
+    graph = workspace.graph
+    pages = {
+        "http://x.org/a": "# Structured Query Language {#sql}\n\nStructured Query Language asks.",
+        "http://x.org/b": "# Use\n\n`SQL` is `SQL`. Structured Query Language (`SQL`).",
+    }
+    for source, text in pages.items():
+        kb.add(source[-1], text, source=source)
+    built(kb)
+    (found,) = graph.suggestions()
+    graph.refuse(*found.names)
+    for source in pages:
+        kb.documents.delete(source)
+    kb.add("c", "# Nothing\n\nOf the kind.", source="http://x.org/c")
+    kb.improve()
+    built(kb)
+    for source, text in pages.items():
+        kb.add(source[-1], text, source=source)
+    built(kb)
+    assert graph.entity(found.names[0]).chunks
+    assert graph.entity(found.names[1]).chunks
+    assert graph.suggestions() == []
+    graph.undo()
+    assert [each.names for each in graph.suggestions()] == [found.names]

@@ -19,11 +19,12 @@ from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
     entities,
     merges,
+    relations,
     subjects,
 )
 from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
-from kbkit.stores.catalog.subjects import SubjectName
+from kbkit.stores.catalog.subjects import SubjectName, ends_by_hand
 
 _KIND = SubjectKind.ENTITY.value
 
@@ -125,7 +126,12 @@ def listed(
     counted = mentioned.subquery()
     query = _LISTED.join(counted, counted.c.canonical == subjects.c.id, isouter=kb_ids is None)
     if kb_ids is None:  # what no chunk names is there if a document defines it or a person made it
-        query = query.where(counted.c.n.is_not(None) | entities.c.subject_id.is_not(None))
+        defined = sa.exists().where(
+            relations.c.source_kind == _KIND, relations.c.source_id == subjects.c.id,
+            relations.c.name == "defined_in", relations.c.weight > 0,
+        )  # fmt: skip
+        by_person = entities.c.by_hand | subjects.c.id.in_(ends_by_hand())
+        query = query.where(counted.c.n.is_not(None) | defined | by_person)
     if like:
         said = sa.func.lower(own.c.name).contains(like.lower(), autoescape=True)
         query = query.where(subjects.c.id.in_(sa.select(canonical).where(said)))

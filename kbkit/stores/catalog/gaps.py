@@ -13,7 +13,6 @@ from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
     entities,
-    relation_evidence,
     relations,
     subjects,
 )
@@ -106,10 +105,7 @@ def defining_documents(transaction: Transaction) -> dict[str, set[str]]:
     query = (
         sa.select(relations.c.source_id, relations.c.target_id)
         .where(relations.c.name == "defined_in", relations.c.deleted_at.is_(None))
-        .where(
-            relations.c.by_hand
-            | sa.exists().where(relation_evidence.c.relation_id == relations.c.id)
-        )
+        .where(relations.c.weight > 0)
     )
     found: dict[str, set[str]] = {}
     for known, document_id in transaction.execute(query):

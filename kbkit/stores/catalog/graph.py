@@ -28,6 +28,7 @@ from kbkit.stores.catalog.knowledge_schema import (
 )
 from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
+from kbkit.stores.catalog.subjects import ends_by_hand
 
 BUILDER = "kbkit"
 """Who made a relation that no person made."""
@@ -268,19 +269,33 @@ def put_co_occurrence(transaction: Transaction, kb_id: str, facts: Sequence[Fact
     _add(transaction, [fact for fact in wanted.values() if fact.seq in there])
 
 
-def settle(transaction: Transaction) -> None:
-    """Have weights follow from the evidence that is left; what has none goes, unless by hand."""
-    total = (
-        sa.select(
-            relation_evidence.c.relation_id, sa.func.sum(relation_evidence.c.weight).label("s")
-        )
-        .group_by(relation_evidence.c.relation_id)
-        .subquery()
+def settle(transaction: Transaction, ids: Sequence[int] | None = None) -> None:
+    """Have weights follow from the evidence that is left; what has none goes, unless by hand.
+
+    Evidence in the trash weighs nothing, but is there when it comes back.
+
+    Args:
+        transaction: A writing transaction.
+        ids: Only of these relations; by default of all.
+    """
+    deleted = sa.select(knowledge_bases.c.id).where(knowledge_bases.c.deleted_at.is_not(None))
+    trashed = list(transaction.execute(deleted).scalars())
+    weight: sa.ColumnElement[float] = relation_evidence.c.weight
+    if trashed:
+        in_trash = sa.select(chunks.c.seq).where(chunks.c.kb_id.in_(trashed))
+        weight = sa.case((relation_evidence.c.chunk_seq.in_(in_trash), 0.0), else_=weight)
+    total = sa.select(relation_evidence.c.relation_id, sa.func.sum(weight).label("s")).group_by(
+        relation_evidence.c.relation_id
     )
+    own = ~relations.c.by_hand
+    if ids is not None:
+        total = total.where(relation_evidence.c.relation_id.in_(ids))
+        own &= relations.c.id.in_(ids)
+    summed = total.subquery()
     query = (
-        sa.select(relations.c.id, relations.c.weight, total.c.s)
-        .outerjoin(total, total.c.relation_id == relations.c.id)
-        .where(~relations.c.by_hand)
+        sa.select(relations.c.id, relations.c.weight, summed.c.s)
+        .outerjoin(summed, summed.c.relation_id == relations.c.id)
+        .where(own)
     )
     gone: list[int] = []
     changed: list[dict[str, Any]] = []
@@ -301,7 +316,7 @@ def settle(transaction: Transaction) -> None:
 
 
 def weight_of(total: float) -> float:
-    """The weight of a relation whose evidence adds up to a number above 0."""
+    """The weight of a relation whose evidence adds up to a number, 0 or above."""
     return total / (1 + total)
 
 
@@ -352,9 +367,12 @@ def put_entities(
         )
     gone = [known for known in rows if known not in described and known not in elsewhere]
     used = sa.exists().where(annotation_subjects.c.subject_id == table.subject_id)
+    related = ends_by_hand()
     for part in in_parts(gone):
         transaction.execute(
-            entities.delete().where(table.subject_id.in_(part), ~table.by_hand, ~used)
+            entities.delete().where(
+                table.subject_id.in_(part), ~table.by_hand, ~used, table.subject_id.not_in(related)
+            )
         )
 
 

@@ -26,6 +26,7 @@ __all__ = [
     "document_names",
     "entities",
     "gazetteers",
+    "graph_edits",
     "merges",
     "metadata",
     "named_documents",
@@ -208,4 +209,21 @@ merges = Table(
     Column("made_by", String, nullable=False),
     Column("decided_at", UtcDateTime, nullable=False),
     Index("merges_by_merged", "merged_id"),
+)
+
+graph_edits = Table(
+    "graph_edits",
+    metadata,
+    # what people changed in the graph: rows as they were and as they became
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    # in words
+    Column("what", Text, nullable=False),
+    Column("made_by", String, nullable=False),
+    Column("made_at", UtcDateTime, nullable=False),
+    Column("before", sa.JSON, nullable=False),
+    Column("after", sa.JSON, nullable=False),
+    # built_graphs.version of each knowledge base then
+    Column("built", sa.JSON, nullable=False),
+    Index("graph_edits_by_person", "made_by", "id"),
+    sqlite_autoincrement=True,
 )

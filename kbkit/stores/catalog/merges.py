@@ -7,7 +7,9 @@ column again.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -44,54 +46,44 @@ def refuse(transaction: Transaction, kept_id: str, merged_id: str, *, made_by: s
     _decide(transaction, kept_id, merged_id, applied=False, moved=[], made_by=made_by)
 
 
-def undo(
-    transaction: Transaction, pair: tuple[str, str] | None = None
-) -> tuple[str, str, bool] | None:
-    """Take a decision back, by default the last one.
-
-    Args:
-        transaction: A writing transaction.
-        pair: The two entities that it is about, in any order.
-
-    Returns:
-        Which one stayed, which was merged into it, and whether they had been merged; ``None`` where
-        nothing was decided.
+def undo(transaction: Transaction, pair: tuple[str, str]) -> None:
+    """Take back what was decided about two entities.
 
     Raises:
-        ConflictError: What was merged has itself become part of another entity since.
+        ConflictError: What was kept has itself become part of another entity since.
     """
-    query = sa.select(*merges.c)
-    if pair is not None:
-        query = query.where(merges.c.kept_id.in_(pair), merges.c.merged_id.in_(pair))
-    row = transaction.execute(query.order_by(merges.c.decided_at.desc()).limit(1)).first()
-    if row is None:
-        return None
-    if row.applied:
-        names = [row.merged_id, *row.moved]
-        kept = transaction.execute(
-            sa.select(subjects.c.alias_of).where(subjects.c.id == row.kept_id)
-        ).scalar_one()
-        if kept is not None:
-            raise ConflictError(
-                "the entity that was kept has been merged into another since; undo that first"
+    for row in of_pair(transaction, pair):
+        if row.applied:
+            kept = transaction.execute(
+                sa.select(subjects.c.alias_of).where(subjects.c.id == row.kept_id)
+            ).scalar_one()
+            if kept is not None:
+                raise ConflictError(
+                    "the entity that was kept has been merged into another since; undo that first"
+                )
+            transaction.execute(
+                subjects.update()
+                .where(subjects.c.id.in_(row.moved), subjects.c.alias_of == row.kept_id)
+                .values(alias_of=row.merged_id)
             )
-        transaction.execute(
-            subjects.update()
-            .where(subjects.c.id.in_(names[1:]), subjects.c.alias_of == row.kept_id)
-            .values(alias_of=row.merged_id)
-        )
-        transaction.execute(
-            subjects.update()
-            .where(subjects.c.id == row.merged_id, subjects.c.alias_of == row.kept_id)
-            .values(alias_of=None)
-        )
-    _forget(transaction, row.kept_id, row.merged_id)
-    return row.kept_id, row.merged_id, row.applied
+            transaction.execute(
+                subjects.update()
+                .where(subjects.c.id == row.merged_id, subjects.c.alias_of == row.kept_id)
+                .values(alias_of=None)
+            )
+        _forget(transaction, row.kept_id, row.merged_id)
 
 
-def is_decided(transaction: Transaction, pair: tuple[str, str]) -> bool:
-    """Whether somebody decided about two entities."""
-    return frozenset(pair) in decided(transaction)
+def of_pair(transaction: Transaction, pair: Sequence[str]) -> list[Any]:
+    """The rows of what was decided about two entities, whichever stayed."""
+    both = merges.c.kept_id.in_(pair) & merges.c.merged_id.in_(pair)
+    return list(transaction.execute(sa.select(*merges.c).where(both)).all())
+
+
+def put_back(transaction: Transaction, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Have decided again what was decided before."""
+    if rows:
+        transaction.execute(merges.insert(), list(rows))
 
 
 def decided(transaction: Transaction) -> set[frozenset[str]]:

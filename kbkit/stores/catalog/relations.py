@@ -144,16 +144,16 @@ def of(transaction: Transaction, ids: Sequence[int], evidence: int = 5) -> list[
     """
     rows: dict[int, Any] = {}
     for part in in_parts(ids):
-        query = sa.select(*relations.c).where(
-            relations.c.id.in_(part), relations.c.deleted_at.is_(None)
-        )
+        query = sa.select(*relations.c).where(relations.c.id.in_(part), _THERE)
         rows |= {row.id: row for row in transaction.execute(query)}
     support: dict[int, list[str]] = {}
     for part in in_parts(list(rows)):
         query = (
             sa.select(relation_evidence.c.relation_id, chunks.c.id)
             .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
+            .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
             .where(relation_evidence.c.relation_id.in_(part))
+            .where(knowledge_bases.c.deleted_at.is_(None))
             .order_by(relation_evidence.c.weight.desc(), chunks.c.id)
         )
         for relation_id, chunk_id in transaction.execute(query):
@@ -183,7 +183,7 @@ def listed(
         made_by: Only by this person, or by what finds them.
         limit: Most relations.
     """
-    query = sa.select(relations.c.id).where(relations.c.deleted_at.is_(None))
+    query = sa.select(relations.c.id).where(_THERE)
     if target is not None:
         query = query.where(_at(transaction, [target]))
     if name is not None:
@@ -214,6 +214,18 @@ def delete(transaction: Transaction, seen: Relation, *, made_by: str) -> None:
     )
 
 
+def ends(transaction: Transaction, relation_id: int) -> tuple[str, ...]:
+    """Kind and id of the source, name, kind and id of the target of a relation as it is kept.
+
+    Raises:
+        NotFoundError: There is none, or a person deleted it.
+    """
+    get(transaction, relation_id)
+    columns = ("source_kind", "source_id", "name", "target_kind", "target_id")
+    query = sa.select(*(relations.c[name] for name in columns))
+    return tuple(transaction.execute(query.where(relations.c.id == relation_id)).one())
+
+
 def edges(
     transaction: Transaction,
     *,
@@ -225,7 +237,7 @@ def edges(
     Ends that are other names of an entity stand as that entity; of relations that become one so,
     the strongest counts. Those whose ends are not there are left out.
     """
-    query = sa.select(*_EDGE).where(relations.c.deleted_at.is_(None))
+    query = sa.select(*_EDGE).where(_THERE)
     if at is not None:
         query = query.where(_at(transaction, at))
     if names:
@@ -245,7 +257,7 @@ def strongest(
 
     One that relates to much leaves others fewer than the limit.
     """
-    query = sa.select(*_EDGE).where(relations.c.deleted_at.is_(None), _at(transaction, targets))
+    query = sa.select(*_EDGE).where(_THERE, _at(transaction, targets))
     query = query.order_by(relations.c.weight.desc(), relations.c.id)
     rows = transaction.execute(query.limit(_SPARE * limit * len(targets))).all()
     found: dict[Target, list[Edge]] = {target: [] for target in targets}
@@ -258,6 +270,8 @@ def strongest(
 _SPARE = 4
 """Relations that are read for each that is wanted: some are of one target alone, some lead to what
 is gone."""
+_THERE = relations.c.deleted_at.is_(None) & (relations.c.weight > 0)
+"""Of relations that are not deleted, those that more than the trash supports."""
 _TABLES = {
     TargetKind.CHUNK: sa.select(chunks.c.id)
     .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)

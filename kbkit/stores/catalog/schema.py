@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0018"
+HEAD = "0019"
 """Revision of the newest migration."""
 
 

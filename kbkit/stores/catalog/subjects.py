@@ -11,7 +11,13 @@ import sqlalchemy as sa
 
 from kbkit.models import Subject, SubjectKind
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.knowledge_schema import annotation_subjects, entities, subjects
+from kbkit.stores.catalog.knowledge_schema import (
+    annotation_subjects,
+    entities,
+    merges,
+    relations,
+    subjects,
+)
 from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
 
@@ -56,11 +62,27 @@ def sweep(transaction: Transaction) -> None:
     used = sa.select(annotation_subjects.c.subject_id)
     known = sa.select(entities.c.subject_id)
     aliased = sa.select(subjects.c.alias_of).where(subjects.c.alias_of.is_not(None))
+    decided = sa.union(sa.select(merges.c.kept_id), sa.select(merges.c.merged_id))
     transaction.execute(
         subjects.delete().where(
             subjects.c.alias_of.is_(None),
-            *(subjects.c.id.not_in(each) for each in (used, known, aliased)),
+            *(
+                subjects.c.id.not_in(each)
+                for each in (used, known, aliased, decided, ends_by_hand())
+            ),
         )
+    )
+
+
+def ends_by_hand() -> sa.CompoundSelect[tuple[str]]:
+    """Ids of the entities that relations lead to which a person made."""
+    table = relations.c
+    made = table.by_hand & table.deleted_at.is_(None)
+    kind = SubjectKind.ENTITY.value
+    return (
+        sa.select(table.source_id)
+        .where(table.source_kind == kind, made)
+        .union(sa.select(table.target_id).where(table.target_kind == kind, made))
     )
 
 

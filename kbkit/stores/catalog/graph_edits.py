@@ -1,0 +1,250 @@
+"""What people changed in the graph, kept so that it can be taken back. Functions of a transaction.
+
+An edit is noted as the rows it is about, before and after. Taking it back puts the rows before in
+place of the rows after, unless somebody changed those since. What follows from documents is not
+kept here: it is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from kbkit.errors import ConflictError, NotFoundError
+from kbkit.models import GraphEdit
+from kbkit.stores.catalog import graph, merges
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_schema import (
+    annotation_subjects,
+    built_graphs,
+    entities,
+    graph_edits,
+    relations,
+    subjects,
+)
+from kbkit.stores.catalog.subjects import ends_by_hand
+
+_KEPT = 1_000
+"""Edits that can be taken back."""
+_ENDS = ("source_kind", "source_id", "name", "target_kind", "target_id")
+_TIMES = frozenset({"updated_at", "deleted_at", "created_at", "seen_at", "decided_at"})
+
+Rows = Mapping[str, Any]
+"""Rows of the catalog as JSON values, ``None`` for one that is not there."""
+
+
+@contextmanager
+def noted(
+    transaction: Transaction,
+    what: str,
+    made_by: str,
+    *,
+    entity: str = "",
+    names: Collection[str] = (),
+    relation: tuple[str, ...] = (),
+    pair: tuple[str, str] | None = None,
+) -> Iterator[None]:
+    """Note what is changed meanwhile, so that `undo` can take it back.
+
+    Args:
+        transaction: A writing transaction.
+        what: The change, in words.
+        made_by: Who makes it.
+        entity: Id of the entity that is changed.
+        names: Ids of the subjects that are or become names of it.
+        relation: Kind and id of the source, name, kind and id of the target of the relation that
+            is changed.
+        pair: The entities that are merged, or are not to be.
+    """
+    about = {
+        "entity": entity,
+        "names": sorted({entity, *names}) if entity else [],
+        "relation": list(relation),
+        "pair": list(pair or ()),
+    }
+    before = _rows(transaction, about)
+    yield
+    values = {
+        "what": what, "made_by": made_by, "made_at": datetime.now(UTC), "before": about | before,
+        "after": _rows(transaction, about), "built": _built(transaction),
+    }  # fmt: skip
+    made = transaction.execute(graph_edits.insert().values(**values).returning(graph_edits.c.id))
+    transaction.execute(graph_edits.delete().where(graph_edits.c.id <= made.scalar_one() - _KEPT))
+
+
+def listed(
+    transaction: Transaction, *, made_by: str | None = None, limit: int | None = None
+) -> list[GraphEdit]:
+    """The edits that can be taken back, the last first; only of one person, where one is given."""
+    query = sa.select(*graph_edits.c).order_by(graph_edits.c.id.desc())
+    if made_by is not None:
+        query = query.where(graph_edits.c.made_by == made_by)
+    return [_edit(row) for row in transaction.execute(query.limit(limit))]
+
+
+def undo(transaction: Transaction, made_by: str, edit_id: int | None = None) -> GraphEdit:
+    """Take an edit back.
+
+    Args:
+        transaction: A writing transaction.
+        made_by: Whose last edit, where none is named.
+        edit_id: Which one.
+
+    Raises:
+        NotFoundError: There is no such edit.
+        ConflictError: What it changed was changed again since.
+    """
+    query = sa.select(*graph_edits.c).order_by(graph_edits.c.id.desc()).limit(1)
+    own = graph_edits.c.made_by == made_by if edit_id is None else graph_edits.c.id == edit_id
+    row = transaction.execute(query.where(own)).first()
+    if row is None:
+        raise NotFoundError(
+            f"{made_by} changed nothing in the graph that could be taken back"
+            if edit_id is None
+            else f"no edit {edit_id} of the graph that could be taken back"
+        )
+    _check_unchanged(transaction, row)
+    before = row.before
+    if before["pair"]:
+        merges.undo(transaction, (before["pair"][0], before["pair"][1]))
+        merges.put_back(transaction, [_from_json(each) for each in before["decisions"]])
+    if before["relation"]:
+        _restore_relation(transaction, before)
+    if before["entity"]:
+        _restore_entity(transaction, before)
+        _have_read_again(transaction, row.built)
+    transaction.execute(graph_edits.delete().where(graph_edits.c.id == row.id))
+    return _edit(row)
+
+
+def _rows(transaction: Transaction, about: Rows) -> dict[str, Any]:
+    """What an edit is about, as it is now."""
+    found: dict[str, Any] = {}
+    if about["entity"]:
+        own = sa.select(*entities.c).where(entities.c.subject_id == about["entity"])
+        found["entity_row"] = _to_json(transaction.execute(own).first())
+        named = sa.select(*subjects.c).where(transaction.is_in(subjects.c.id, about["names"]))
+        found["subjects"] = {row.id: _to_json(row) for row in transaction.execute(named)}
+    if about["relation"]:
+        same = _same(about["relation"])
+        row = transaction.execute(sa.select(*relations.c).where(same)).first()
+        found["relation_row"] = _to_json(row)
+    if about["pair"]:
+        rows = merges.of_pair(transaction, about["pair"])
+        found["decisions"] = [_to_json(row) for row in rows]
+    return found
+
+
+def _check_unchanged(transaction: Transaction, row: Any) -> None:
+    """Whether what an edit changed is as it left it.
+
+    Raises:
+        ConflictError: It is not.
+    """
+    now, after = _rows(transaction, row.before), row.after
+    entity, relation = now.get("entity_row"), now.get("relation_row")
+    by = ""
+    if _time(entity, "updated_at") != _time(after.get("entity_row"), "updated_at"):
+        by = (entity or {}).get("made_by", "")
+    elif _time(relation, "seen_at") != _time(after.get("relation_row"), "seen_at"):
+        by = (relation or {}).get("made_by", "")
+    elif now.get("decisions") == after.get("decisions") and all(
+        (subject["name"], subject["alias_of"])
+        == (after["subjects"][known]["name"], after["subjects"][known]["alias_of"])
+        for known, subject in now.get("subjects", {}).items()
+        if known in after["subjects"]
+    ):
+        return
+    raise ConflictError(
+        f"{row.what}: that was changed again{f' by {by}' if by else ''} since; take that back "
+        "first, or change it by hand"
+    )
+
+
+def _restore_entity(transaction: Transaction, before: Rows) -> None:
+    """Put back what was said of an entity, and its names."""
+    known, there = before["entity"], before["subjects"]
+    present = set(
+        transaction.execute(
+            sa.select(subjects.c.id).where(transaction.is_in(subjects.c.id, before["names"]))
+        ).scalars()
+    )
+    missing = [there[each] | {"alias_of": None} for each in there if each not in present]
+    if missing:
+        transaction.execute(subjects.insert(), missing)
+    for each in before["names"]:  # one that was not there names nothing any more
+        said = {key: there[each][key] for key in ("name", "alias_of")} if each in there else {}
+        own = subjects.c.id == each
+        transaction.execute(subjects.update().where(own).values(**({"alias_of": None} | said)))
+    transaction.execute(entities.delete().where(entities.c.subject_id == known))
+    if before["entity_row"] is not None:
+        transaction.execute(entities.insert().values(**_from_json(before["entity_row"])))
+    own = subjects.alias("own")
+    transaction.execute(
+        subjects.delete().where(
+            subjects.c.id.in_([each for each in before["names"] if each not in there]),
+            ~sa.exists().where(annotation_subjects.c.subject_id == subjects.c.id),
+            ~sa.exists().where(entities.c.subject_id == subjects.c.id),
+            ~sa.exists().where(own.c.alias_of == subjects.c.id),
+            subjects.c.id.not_in(ends_by_hand()),
+        )
+    )
+
+
+def _restore_relation(transaction: Transaction, before: Rows) -> None:
+    """Put back what a person said of a relation, or leave it to the documents."""
+    same = _same(before["relation"])
+    said = before["relation_row"]
+    if said is not None and said["by_hand"]:
+        values = _from_json(said)
+        transaction.execute(relations.update().where(same).values(**values))
+        return
+    values = {"by_hand": False, "made_by": graph.BUILDER, "note": "", "deleted_at": None}
+    known = transaction.execute(
+        relations.update().where(same).values(**values).returning(relations.c.id)
+    ).scalar_one()
+    graph.settle(transaction, [known])
+
+
+def _have_read_again(transaction: Transaction, built: Mapping[str, int]) -> None:
+    """Have those knowledge bases tell what entities are that changed since an edit."""
+    for kb_id, version in _built(transaction).items():
+        if built.get(kb_id) != version:
+            transaction.execute(built_graphs.delete().where(built_graphs.c.kb_id == kb_id))
+
+
+def _built(transaction: Transaction) -> dict[str, int]:
+    rows = transaction.execute(sa.select(built_graphs.c.kb_id, built_graphs.c.version))
+    return {row.kb_id: row.version for row in rows}
+
+
+def _same(ends: Collection[str]) -> sa.ColumnElement[bool]:
+    return sa.and_(*(relations.c[name] == end for name, end in zip(_ENDS, ends, strict=True)))
+
+
+def _edit(row: Any) -> GraphEdit:
+    return GraphEdit(row.id, row.what, row.made_by, row.made_at)
+
+
+def _time(row: Rows | None, column: str) -> str | None:
+    return None if row is None else row[column]
+
+
+def _to_json(row: Any) -> dict[str, Any] | None:
+    if row is None:
+        return None
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in row._mapping.items()
+    }
+
+
+def _from_json(values: Rows) -> dict[str, Any]:
+    return {
+        name: datetime.fromisoformat(value) if name in _TIMES and value else value
+        for name, value in values.items()
+    }
