@@ -14,6 +14,7 @@ from typing import NoReturn
 from kbkit.cli import (
     config,
     graph,
+    graph_edits,
     kept_sources,
     manage,
     models,
@@ -34,6 +35,7 @@ __all__ = [
     "app",
     "config",
     "graph",
+    "graph_edits",
     "kept_sources",
     "main",
     "manage",

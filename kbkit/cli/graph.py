@@ -1,4 +1,4 @@
-"""Commands of the knowledge graph."""
+"""Commands that look at the knowledge graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ app.add_typer(graph, name="graph")
 
 Entity = Annotated[str, typer.Argument(help="An entity, by its name or id.")]
 AnyTarget = Annotated[
-    str, typer.Argument(help="An entity by its name, a chunk by its id, a document by id or URI.")
+    str,
+    typer.Argument(
+        help="An entity by its name, a chunk or document by its id, a URI, file:PATH or entry:ID."
+    ),
 ]
 Limit = Annotated[int, typer.Option(min=1, help="Most that are shown.")]
 Within = Annotated[
@@ -106,23 +109,33 @@ def path(
     _print_steps(found)
 
 
-@graph.command()
-def relate(
+@graph.command("relations")
+def list_relations(
     context: typer.Context,
-    source: AnyTarget,
-    name: Annotated[str, typer.Argument(help="What it says of the two, such as depends_on.")],
-    target: AnyTarget,
-    weight: Annotated[float, typer.Option(help="How strong it is, above 0 to 1.")] = 1.0,
-    note: Annotated[str, typer.Option(help="Anything else to say.")] = "",
+    target: Annotated[
+        str | None, typer.Argument(help="Only those that begin or end there (default: any).")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Only of this name, such as raises.")] = None,
+    by: Annotated[str | None, typer.Option(help="Only by this person.")] = None,
+    limit: Limit = 50,
     as_json: AsJson = False,
 ) -> None:
-    """Relate two things by hand; no rebuild changes that."""
+    """List relations, the strongest first."""
     with open_workspace(context) as workspace:
-        made = workspace.graph.relate(source, name, target, weight=weight, note=note)
+        found = workspace.graph.relations(target, name=name, by=by, limit=limit)
+        ends = [end for each in found for end in (each.source, each.target)]
+        names = workspace.graph.names(ends)
     if as_json:
-        print_json(made.to_dict())
-    else:
-        say(f"related {source} to {target}: {made.name}")
+        print_json([each.to_dict() for each in found])
+        return
+    print_figures(
+        ("source", "relation", "target", "weight", "by", "evidence", "note"),
+        (
+            (names[each.source], each.name, names[each.target], f"{each.weight:.2f}", each.made_by,
+             " ".join(each.evidence[:1]), each.note)
+            for each in found
+        ),
+    )  # fmt: skip
 
 
 @graph.command()
@@ -169,72 +182,18 @@ def suggestions(context: typer.Context, limit: Limit = 20, as_json: AsJson = Fal
 
 
 @graph.command()
-def merge(
-    context: typer.Context,
-    keep: Entity,
-    other: Entity,
-    refuse: Annotated[
-        bool, typer.Option("--refuse", help="Note that they are not one, and never ask again.")
-    ] = False,
-) -> None:
-    """Make an entity another name of a second one; `kbkit graph undo` takes it back."""
-    with open_workspace(context) as workspace:
-        if refuse:
-            workspace.graph.refuse(keep, other)
-            say(f"{keep} and {other} are not suggested again")
-        else:
-            kept = workspace.graph.merge(keep, other)
-            say(f"{plain(kept.name)} is also called {', '.join(map(plain, kept.aliases))}")
-
-
-@graph.command()
-def edits(
-    context: typer.Context,
-    by: Annotated[str | None, typer.Option(help="Only by this person.")] = None,
-    limit: Limit = 20,
-    as_json: AsJson = False,
-) -> None:
-    """List what people changed, the last first; `kbkit graph undo` takes it back."""
-    with open_workspace(context) as workspace:
-        found = workspace.graph.edits(by=by, limit=limit)
-    if as_json:
-        print_json([each.to_dict() for each in found])
-        return
-    print_figures(
-        ("edit", "by", "at", "what"),
-        (
-            (str(each.id), plain(each.made_by), f"{each.made_at:%Y-%m-%d %H:%M}", plain(each.what))
-            for each in found
-        ),
-    )
-
-
-@graph.command()
-def undo(
-    context: typer.Context,
-    edit: Annotated[
-        int | None, typer.Argument(help="Its number in `kbkit graph edits`; by default your last.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Take back a change of the graph, by default your last one."""
-    with open_workspace(context) as workspace:
-        undone = workspace.graph.undo(edit)
-    if as_json:
-        print_json(undone.to_dict())
-    else:
-        say(f"taken back: {plain(undone.what)}")
-
-
-@graph.command()
 def export(
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="GraphML (.graphml) or JSON (.json).")],
+    as_json: AsJson = False,
 ) -> None:
     """Write all relations to a file."""
     with open_workspace(context) as workspace:
-        workspace.graph.export(file)
-    say(f"wrote {file}")
+        written = workspace.graph.export(file)
+    if as_json:
+        print_json({"file": str(written)})
+    else:
+        say(f"wrote {written}")
 
 
 def _print_steps(steps: Sequence[Step]) -> None:

@@ -22,6 +22,9 @@ from kbkit.validation import check_integer, check_text, is_share
 _LONGEST = 500
 """Characters of a name."""
 
+_PREFIXES = frozenset(TargetKind)
+"""What may stand before an id, with a colon, to say what it is of."""
+
 Named = str | Target | Entity
 """What somebody names an entity or another target by: its id, its name, or itself."""
 
@@ -178,7 +181,8 @@ class Editing:
 
         Args:
             source: Where it begins: an entity by its id or name, a chunk or document by its id, a
-                document by its URI, or a `Target` of any kind.
+                document by its URI, what has ``file:`` or ``entry:`` before its path or id, or a
+                `Target` of any kind.
             name: What it says of the two, as ``depends_on``.
             target: Where it ends, likewise.
             weight: How strong it is, above 0 to 1.
@@ -311,6 +315,9 @@ class Editing:
             return Target(TargetKind.ENTITY, entity)
         found = reading.find_target(transaction, name)
         if found is None:
+            kind, separator, known = name.partition(":")
+            if separator and known and kind in _PREFIXES:
+                return self._target(transaction, Target(TargetKind(kind), known))
             self._entity_id(transaction, name)  # says what is missing
             raise NotFoundError(f"nothing with id or name {name!r}")
         return found

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
-from kbkit.errors import ConfigError, WorkspaceError
+from kbkit.errors import ConfigError, NotFoundError, WorkspaceError
 from kbkit.graph import gaps
 from kbkit.graph.building import build_waiting
 from kbkit.graph.editing import Editing, Named
@@ -122,6 +122,33 @@ class Graph(Editing):
         with self._read() as transaction:
             end = None if target is None else self._target(transaction, target)
             return relations.listed(transaction, target=end, name=name, made_by=by, limit=limit)
+
+    def relation(self, source: Named, name: str, target: Named) -> Relation:
+        """One relation by what it is between, to change or delete it.
+
+        Args:
+            source: Where it begins; named as in `relate`.
+            name: What it says of the two.
+            target: Where it ends.
+
+        Raises:
+            NotFoundError: There is none, or one of the ends is not there.
+        """
+        with self._read() as transaction:
+            ends = self._target(transaction, source), self._target(transaction, target)
+            for each in relations.listed(transaction, target=ends[0], name=name):
+                if (each.source, each.target) == ends:
+                    return each
+        raise NotFoundError(
+            f"{source} has no relation {name!r} to {target}; `graph.relations()` lists those there "
+            "are"
+        )
+
+    def names(self, targets: Iterable[Target]) -> dict[Target, str]:
+        """What targets are called: the name of an entity, a title, the headings of a chunk."""
+        with self._database.read() as transaction:
+            labels = relations.labels(transaction, list(dict.fromkeys(targets)))
+        return {target: name for target, (name, _) in labels.items()}
 
     def neighbors(
         self,
