@@ -8,7 +8,7 @@ with something else. Code is never touched, neither blocks nor spans.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,6 +24,9 @@ _BACKTICKS = re.compile(r"`+")
 _SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^\s<>]+)>")
 _DEFINITION = re.compile(r"[ >\t]{0,12}(\[(?:\\.|[^\]\\])+\]):[ \t]*(?:<([^<>]*)>|(\S+))")
+_PICTURE = re.compile(
+    r"\[!\[[^\[\]]{0,400}\]\([^()\n]{0,2000}\)\]\([^()\n]{0,2000}\)|!\[[^\[\]]{0,400}\]\([^()\n]{0,2000}\)"
+)
 _CONTENTS = re.compile(r"^([ >\t]*(?:[-*+][ \t]+)?)\[(?=TOC\]\s*$)", re.IGNORECASE | re.MULTILINE)
 _NO_MARKS = re.compile(r"^[ >\t]*")
 _MARKS = re.compile(r"^(?:[ >\t]|(?:[-*+]|\d{1,9}[.)])(?=[ \t]))*")
@@ -58,8 +61,9 @@ def escape(text: str) -> str:
 def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
     """Make a document's Markdown fit to stand below its title on a page.
 
-    A heading of level 1 that repeats the title is dropped (its anchor is handed over); if other
-    headings of level 1 remain, all headings go down one level. Raw HTML becomes text.
+    A heading of level 1 that repeats the title is dropped where nothing but pictures stands before
+    it (its anchor is handed over); if other headings of level 1 remain, all headings go down one
+    level. Raw HTML becomes text.
 
     Args:
         content: The document's Markdown.
@@ -68,13 +72,9 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
     """
     content = same_breaks(content.replace("\r\n", "\n"))
     found = list(blocks(content))
-    anchor = ""
     at = 0
-    if found and found[0].level == 1 and found[0].outermost:
-        text, named = split_anchor(found[0].title)
-        if _words(text) == _words(title):
-            anchor, at = named, found.pop(0).end
-    demote = any(block.level == 1 and block.outermost for block in found)
+    own, anchor = _repeated_title(found, content, title)
+    demote = any(block.level == 1 and block.outermost and block is not own for block in found)
     parts: list[str] = []
     before: Block | None = None
     for block in found:
@@ -83,7 +83,8 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
             gap = "\n\n"  # a comment ends at its line; as text it would go on in the next
         before = block
         parts.append(_between(gap, rewrite))
-        parts.append(_disarmed(block, content[block.start : block.end], rewrite, demote=demote))
+        if block is not own:
+            parts.append(_disarmed(block, content[block.start : block.end], rewrite, demote=demote))
         at = block.end
     parts.append(_between(content[at:], rewrite))
     text = "".join(parts).strip("\n")
@@ -92,6 +93,21 @@ def prepare(content: str, *, title: str, rewrite: Rewrite) -> Prepared:
     if last and last.kind is Kind.FENCE and last.outermost and not is_closed(last, content):
         text += f"\n{last.markup}"
     return Prepared(text, anchor)
+
+
+def _repeated_title(found: Sequence[Block], content: str, title: str) -> tuple[Block | None, str]:
+    """The heading that repeats the title before anything else is said, and its anchor."""
+    own = next((block for block in found if block.kind is Kind.HEADING), None)
+    if own and own.level == 1 and own.outermost and _bare(content[: own.start]):
+        text, anchor = split_anchor(own.title)
+        if _words(text) == _words(title):
+            return own, anchor
+    return None, ""
+
+
+def _bare(text: str) -> bool:
+    """Whether a text has no words but those of pictures, which may be links."""
+    return not any(map(str.isalnum, _PICTURE.sub("", text)))
 
 
 def _words(text: str) -> str:

@@ -20,11 +20,13 @@ from urllib.parse import urlsplit
 import nh3
 from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
-from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
+from kbkit.markdown.admonitions import shown_as
 from kbkit.markdown.blocks import without_text_anchor
 from kbkit.markdown.definition_lists import make_definition_lists
+from kbkit.markdown.footnotes import link_notes
+from kbkit.markdown.formulas import formula, marked, with_mathml
 from kbkit.markdown.highlighting import code_block, colour
 from kbkit.markdown.links import SAFE_SCHEMES
 from kbkit.markdown.page_parts import mark_breadcrumbs, mark_meta_line, mark_onwards
@@ -38,7 +40,7 @@ _TAGS = {
     "span", "nav", "dl", "dt", "dd", "img",
 }  # fmt: skip
 _ATTRIBUTES = {
-    "a": {"href", "title", "rel", "class"},
+    "a": {"href", "title", "rel", "class", "id"},
     "p": {"class", "data-search-exclude", "id"},
     "li": {"id"},
     "div": {"class"},
@@ -52,18 +54,7 @@ _ATTRIBUTES = {
 }
 _STYLES = {f"text-align:{side}" for side in ("left", "right", "center")}
 
-_FORMULA = re.compile(r"\$\$(?=[^$])[^$]{1,4000}\$\$|\$(?=[^\s$])[^$\n]{0,500}(?<=[^\s\\])\$(?!\d)")
 _LONGEST_TITLE = 200
-_CALLOUTS = {
-    **{kind: kind for kind in (
-        "note", "abstract", "info", "tip", "success", "question", "warning", "failure", "danger",
-        "bug", "example", "quote",
-    )},
-    "caution": "warning", "attention": "warning", "deprecated": "warning", "error": "danger",
-    "hint": "tip", "important": "info", "see": "info", "new": "info", "changed": "info",
-    "todo": "info", "faq": "question", "help": "question", "summary": "abstract",
-}  # fmt: skip
-"""How the theme shows an admonition, by the first word of its title."""
 _PICTURE = re.compile(r'<span class="kb-picture-(\d+)"></span>')
 ResolvePage = Callable[[str], str | None]
 """Turns a relative link to a Markdown file into the address of its page, ``None`` if unknown."""
@@ -81,7 +72,7 @@ class Rendered:
 
     Attributes:
         plain: The HTML with code as plain text, for search.
-        html: The HTML with coloured code, for readers.
+        html: The HTML with coloured code and drawn formulas, for readers.
         toc: The headings, nested.
         anchors: Ids of all headings and terms, and of paragraphs and items that have one.
     """
@@ -97,8 +88,9 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     parser.core.ruler.after("block", "html_as_text", _html_as_text)
     parser.core.ruler.after("block", "heading_anchors", _take_anchors)
-    parser.inline.ruler.before("escape", "formula", _formula)
+    parser.inline.ruler.before("escape", "formula", formula)
     parser.core.ruler.push("callouts", _callouts)
+    parser.add_render_rule("formula", marked)
     parser.add_render_rule("fence", code_block)
     parser.add_render_rule("code_block", code_block)
     return parser
@@ -138,6 +130,7 @@ def render(
             token.children = _safe_links(children, resolve, image)
     toc, anchors = _finish_headings(tokens)
     if document:
+        link_notes(tokens, anchors)
         _finish_terms(make_definition_lists(tokens), anchors)
     if document:
         mark_meta_line(tokens)
@@ -152,8 +145,9 @@ def render(
         url_schemes=set(SAFE_SCHEMES),
         link_rel=None,
     )
-    coloured = _PICTURE.sub(lambda found: pictures[int(found[1])], colour(plain, env["code"]))
-    return Rendered(plain, coloured, toc, frozenset(anchors))
+    shown = with_mathml(colour(plain, env["code"]))
+    shown = _PICTURE.sub(lambda found: pictures[int(found[1])], shown)
+    return Rendered(plain, shown, toc, frozenset(anchors))
 
 
 def _with_pictures(children: list[Token], picture: Picture, found: list[str]) -> list[Token]:
@@ -196,17 +190,6 @@ def _html_as_text(state: StateCore) -> None:
             state.tokens[number : number + 1] = [opened, inside, closed]
 
 
-def _formula(state: StateInline, silent: bool) -> bool:
-    """Keep TeX between dollars as it is: its backslashes and underscores are no Markdown."""
-    found = _FORMULA.match(state.src, state.pos) if state.src[state.pos] == "$" else None
-    if found is None:
-        return False
-    if not silent:
-        state.push("text", "", 0).content = html.unescape(found[0])
-    state.pos = found.end()
-    return True
-
-
 def _callouts(state: StateCore) -> None:
     """Make admonitions of quotations that begin with a line in bold."""
     stack: list[int] = []
@@ -218,9 +201,8 @@ def _callouts(state: StateCore) -> None:
             opened, title = state.tokens[number + 1], state.tokens[min(number + 2, last)]
             if opened.type == "paragraph_open" and (name := _bold(title)):
                 callouts.add(number)
-                kind = name.split()[0].lower().strip(":")
                 token.tag = "div"
-                token.attrSet("class", f"admonition {_CALLOUTS.get(kind, 'note')}")
+                token.attrSet("class", f"admonition {shown_as(name)}")
                 opened.attrSet("class", "admonition-title")
         elif token.type == "blockquote_close" and stack and stack.pop() in callouts:
             token.tag = "div"
@@ -336,7 +318,7 @@ def _finish_terms(terms: Sequence[Token], used: set[str]) -> None:
 def _name(heading: Token) -> str:
     """What a heading says."""
     parts = (
-        child.content if child.type in {"text", "code_inline"} else " "
+        child.content if child.type in {"text", "code_inline", "formula"} else " "
         for child in heading.children or []
         if child.nesting == 0
     )

@@ -102,6 +102,8 @@ def test_markup_of_others_is_disarmed(content, expected):
          "## Other {#o}\n\n### Sub {#s}\n\n###### Deep", ""),
         ("Other\n=====\n\nSub\n---\n", "Other\n-----\n\n### Sub", ""),
         ("intro\n\n# Title", "intro\n\n## Title", ""),
+        ("![Logo](a.png)\n\n# Title {#t}\n\n[![B](b.svg)](https://b.example)",
+         "![Logo](a.png)\n\n\n\n[![B](b.svg)](https://b.example)", "t"),
         ("## Sub\n\n```\n# Title\n```", "## Sub\n\n```\n# Title\n```", ""),
     ],
 )  # fmt: skip

@@ -176,10 +176,57 @@ def test_quotations_that_begin_with_a_title_are_callouts() -> None:
     assert page.count("<div") == page.count("</div>") == 2
 
 
-def test_formulas_stay_as_they_are() -> None:
-    text = "$a_1 *b* \\\\ c_2$, $x &lt; y$ and $$\\{a\\}_b$$, but *$5* and $6"
+def test_formulas_are_drawn_and_stay_text_for_search() -> None:
+    page = render("In $a_1 *b* \\le c$, and $$\\frac{x}{2} &lt; y$$", lambda _: None)
+    assert "$a_1 *b* \\le c$" in page.plain
+    assert "<math><msub><mi>a</mi><mn>1</mn></msub><mo>*</mo>" in page.html
+    assert '<math display="block"><mfrac><mi>x</mi><mn>2</mn></mfrac><mo>&lt;</mo>' in page.html
+    assert "$" not in page.html
+
+
+@pytest.mark.parametrize("environment", ["align", "align*", "gather", "equation", "eqnarray*"])
+def test_environments_of_formulas_are_drawn(environment: str) -> None:
+    tex = f"\\begin{{{environment}}}\na &= b \\label{{x}} \\\\\nc\n\\end{{{environment}}}"
+    page = html(f"$$\n{tex if environment != 'equation' else tex.replace('&', '')}\n$$")
+    assert '<math display="block">' in page
+    assert "begin" not in page
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*$5* and $6", "$FOO_BAR/$BAZ", "$HOME/$", "from $5 to 6$", "US$x and A$",
+        "$\\nosuchcommand{x}$", "$" + "{" * 300 + "}" * 300 + "^2$",
+    ],
+)  # fmt: skip
+def test_other_dollars_are_text(text: str) -> None:
     page = html(text)
-    assert "$a_1 *b* \\\\ c_2$, $x &lt; y$ and $$\\{a\\}_b$$, but <em>$5</em> and $6" in page
+    assert "<math" not in page
+    assert page.count("$") == text.count("$")
+
+
+def test_formulas_are_harmless() -> None:
+    page = html("$\\text{<script>alert(1)</script>}$ and $\\href{javascript:alert(1)}{x}$")
+    assert "<script" not in page
+    assert "href" not in page.replace("\\href", "")
+
+
+def test_footnotes_are_linked_both_ways() -> None:
+    text = (
+        "# T\n\nOne[\\[1\\]](#fn-1), again[\\[1\\]](#fn-1) and [\\[a\\]](#fn-none).\n\n"
+        "-   \\[1\\]: Note {#fn-1}\n\n    more\n-   \\[2\\]: Alone {#fn-2}"
+    )
+    page = render(text, lambda _: None, document=True)
+    assert 'One<a class="kb-note" href="#fn-1" id="fn-1-ref-1">[1]</a>' in page.html.replace(
+        '<a href="#fn-1" id="fn-1-ref-1" class="kb-note">',
+        '<a class="kb-note" href="#fn-1" id="fn-1-ref-1">',
+    )
+    assert page.html.count('id="fn-1-ref-2"') == 1
+    assert {"fn-1", "fn-2", "fn-1-ref-1", "fn-1-ref-2"} <= page.anchors
+    back = re.search(r"<p>more(.*?)</p>", page.html)
+    assert back is not None
+    assert re.findall(r'href="(#[^"]*)"', back[1]) == ["#fn-1-ref-1", "#fn-1-ref-2"]
+    assert "Alone</" in page.html
 
 
 def test_anchors_have_no_backslashes() -> None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from kbkit.markdown.admonitions import KINDS
 from kbkit.sources.html.dom import HEADINGS, Element, classes, normalized_text
 
 ADMONITIONS = frozenset(
     str.split("""
         admonition admonitionblock theme-admonition alert callout note warning tip hint
-        caution important danger error attention seealso
+        caution important danger error attention seealso custom-block
         """)
 )
 """Class names of admonitions."""
 
-_TITLES = frozenset({"admonition-title", "admonitiontitle", "alert-title", "callout-title"})
+_TITLES = frozenset(
+    f"{name}title" for name in ("admonition-", "admonition", "alert-", "callout-", "custom-block-")
+)
+_GENERAL = frozenset({"admonition", "callout", "aside"})
 _LONGEST_TITLE = 80
 _FRAMES = frozenset({"table", "tbody", "thead", "tr", "td", "div", "p", "dl"})
 
@@ -33,6 +37,12 @@ def admonition_title(element: Element) -> Element | None:
     if first is None or len(normalized_text(first)) > _LONGEST_TITLE:
         return None
     return first
+
+
+def admonition_kind(element: Element) -> str:
+    """What kind of admonition the classes of an element say it is, or ``""``."""
+    words = " ".join(classes(element)).lower().replace("-", " ").split()
+    return next((word for word in words if word in KINDS and word not in _GENERAL), "")
 
 
 def only_child(element: Element, tag: str) -> Element | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from kbkit.markdown.admonitions import title_of
 from kbkit.markdown.blocks import without_text_anchor
 from kbkit.markdown.writing import (
     code_span,
@@ -21,7 +22,12 @@ from kbkit.markdown.writing import (
     indent,
     quote,
 )
-from kbkit.sources.html.admonitions import ADMONITIONS, admonition_title, only_child
+from kbkit.sources.html.admonitions import (
+    ADMONITIONS,
+    admonition_kind,
+    admonition_title,
+    only_child,
+)
 from kbkit.sources.html.anchors import anchor, opening_anchor, valid_anchor
 from kbkit.sources.html.code import broken_code, code_text, language, lines_of_code, pops_up
 from kbkit.sources.html.dom import (
@@ -43,6 +49,7 @@ from kbkit.sources.html.tables import (
     table_cells,
 )
 
+_MARK = re.compile(r"^-(?=   )", re.MULTILINE)
 _NO_PARAGRAPH = re.compile(r"`{3}|[|>]|#{1,6} |-   |\d+\. |\$\$|---$|.*\}$", re.DOTALL)
 _NOTE_LISTS = frozenset({"footnote", "citation"})
 _API_LISTS = frozenset(
@@ -98,12 +105,17 @@ class MarkdownWriter:
     def _blocks(self, element: Element) -> list[str]:
         out: list[str] = []
         run: list[str] = [escape(element.text)] if element.text else []
+        before, mark = "", "-"
         for child in element:
             tag = child.tag
             if isinstance(tag, str):
                 if tag in BLOCKS or child in self._holders:
                     self._paragraph(run, out)
-                    out.extend(self._block(child))
+                    if {before, tag} == {"dl", "ul"}:  # or they would be one list
+                        mark = "*" if mark == "-" else "-"
+                    blocks = self._block(child)
+                    out.extend(blocks if mark == "-" else map(_starred, blocks))
+                    before, mark = (tag, mark) if tag in {"dl", "ul"} else ("", "-")
                 elif (code := broken_code(child)) is not None:
                     self._paragraph(run, out)
                     out.append(fence(code, language(child)))
@@ -345,7 +357,7 @@ class MarkdownWriter:
         title: list[str] = []
         if named is not None:
             level = HEADINGS.get(named.tag)
-            title = self._heading(named, level) if level else [f"**{self._spans.line(named)}**"]
+            title = self._heading(named, level) if level else [f"**{self._title(element, named)}**"]
             drop_tree(named)
         elif "admonition" not in (element.get("class") or ""):
             return self._definitions(element) if element.tag == "dl" else self._blocks(element)
@@ -356,9 +368,21 @@ class MarkdownWriter:
             inner = self._blocks(element)
         return [quote("\n\n".join(title + inner))] if title + inner else []
 
+    def _title(self, element: Element, named: Element) -> str:
+        """What names an admonition, and before a title of its own what kind it is."""
+        text = self._spans.line(named)
+        if " " not in normalized_text(named):
+            return text  # the name of its kind, in whatever language
+        return title_of(admonition_kind(element), text)
+
     def _math(self, element: Element) -> list[str]:
         text = formula(normalized_text(element))
         return [f"$$\n{text}\n$$"] if text else []
+
+
+def _starred(block: str) -> str:
+    """A list that is told from the one before by its marks."""
+    return _MARK.sub("*", block) if block.startswith("-   ") else block
 
 
 def _definition_parts(element: Element) -> list[Element]:

@@ -6,6 +6,7 @@ same. Dialects are turned into it where they are read:
 
 * `containers`: what spans lines. Admonitions, tabs, details and directives of MkDocs, GitHub,
   MyST, Docusaurus and VitePress, footnotes, definition lists, abbreviations;
+* `components`, `formulas`, `listings`: MDX, formulas on lines of their own, tables of MyST;
 * `inline`: what stands in lines, and raw HTML. Emoji codes, roles, attribute lists, tasks, tags.
 
 Code is never touched.

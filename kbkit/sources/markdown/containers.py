@@ -6,8 +6,13 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from kbkit.markdown.admonitions import KINDS, admonition, title_of
+from kbkit.markdown.footnotes import note_anchor
 from kbkit.markdown.structure import split_anchor
-from kbkit.markdown.writing import fence, indent, quote
+from kbkit.markdown.writing import fence, indent
+from kbkit.sources.markdown.components import Component, module_end
+from kbkit.sources.markdown.formulas import formula_block, formula_lines
+from kbkit.sources.markdown.listings import csv_table, glossary, list_table, toctree
 
 _DEEPEST = 12
 _FENCE = re.compile(r"(?P<lead>[ \t]*)(?P<marks>`{3,}|~{3,})[ \t]*(?P<info>[^\n]*)$")
@@ -35,28 +40,16 @@ _DROPPED = re.compile(
     re.IGNORECASE,
 )
 _ATTRIBUTES = re.compile(r"[ \t]*\{[ :][^{}\n]*\}[ \t]*$")
-_MODULE = re.compile(r"(?:import[ \t{*].*|export[ \t]+(?:const|default|let|function|\{).*)$")
+_COMMENT = re.compile(r"%(?:[ \t]|$)|\+\+\+(?:[ \t]*\{.*\}|[ \t]*)$")
+_USES_DIRECTIVES = re.compile(
+    r"^[ \t]*(?:`{3,}|:{3,}|~{3,})\{[\w:.-]+\}|^\([\w.:/+-]{1,200}\)=[ \t]*$", re.MULTILINE
+)
 _PATH = re.compile(r"\w+(?:[.:]+\w+)+$")
 _TITLE = re.compile(r"""\btitle=(?:"([^"\n]*)"|'([^'\n]*)'|(\S+))""")
 _LABEL = re.compile(r"\[([^\[\]\n]+)\]")
 _LANGUAGE = re.compile(r"\{?[ \t]*\.?([A-Za-z0-9+#_-][\w+#.-]*)")
 _BEGINS_BLOCK = re.compile(r"(?:[-#>|]|\d+\.|`{3})")
 
-_ADMONITIONS = frozenset(
-    str.split("""
-        note warning tip hint caution important danger error attention seealso info success
-        question failure bug example quote abstract summary tldr todo check done fail missing
-        cite help faq security admonition annotate secondary
-        """)
-)
-_TOLD = frozenset(
-    str.split("""
-        warning tip hint caution important danger error attention success question failure bug
-        example
-        """)
-)
-"""Kinds that a page draws in a way of their own, which a title alone would not tell."""
-_NAMES = {"seealso": "See also", "tldr": "TL;DR", "faq": "FAQ", "todo": "To do"}
 _FOLDED = frozenset({"details", "dropdown", "spoiler", "collapse", "toggle"})
 _UNNAMED = frozenset({"html", "code-group", "div", "grid", "container", "tab-set", "figure"})
 """Containers whose argument is no title."""
@@ -67,6 +60,7 @@ _VERSIONS = {
 _CODE = frozenset(
     {"code-block", "code", "sourcecode", "code-cell", "ipython", "prompt", "parsed-literal"}
 )
+_LANGUAGES = {"mermaid": "mermaid", "eval-rst": "rst"}
 _PICTURES = frozenset({"image", "figure", "figure-md"})
 _NOTHING = frozenset(
     {"contents", "index", "raw", "meta", "comment", "tableofcontents", "highlight", "currentmodule"}
@@ -80,14 +74,16 @@ def unfold(text: str, *, components: bool = False) -> str:
         text: Markdown of any dialect.
         components: ``import`` and ``export`` outside of code are none of the text.
     """
-    return "\n".join(_Unfolding(components).lines(text.split("\n"), 0))
+    directives = _USES_DIRECTIVES.search(text) is not None
+    return "\n".join(_Unfolding(components, directives).lines(text.split("\n"), 0))
 
 
 class _Unfolding:
     """Goes through the lines of a text, and of what is nested in it."""
 
-    def __init__(self, components: bool) -> None:
+    def __init__(self, components: bool, directives: bool) -> None:
         self._components = components
+        self._directives = directives  # it is MyST, which has comments and breaks of its own
         self._ended: dict[int, dict[int, int]] = {}  # by the lines that are gone through
 
     def lines(self, lines: list[str], depth: int) -> list[str]:
@@ -115,19 +111,25 @@ class _Unfolding:
                 if block and at < len(lines) and lines[at].strip():
                     out.append("")
             elif found := _ALERT.match(line):
-                title = _titled(found["kind"], found["title"] or None)
+                title = title_of(found["kind"], found["title"] or None)
                 out += [f"{found['lead']}**{title}**", found["lead"].rstrip()]
                 at += 1
             elif found := _TARGET.match(line):
                 target = found["name"]
                 at += 1
-            elif _DROPPED.match(line) or (self._components and _MODULE.match(line)):
-                at += 1
             else:
-                out.append(line)
-                at += 1
+                after = self._dropped(lines, at)
+                out += [line] if after == at else []
+                at = max(after, at + 1)
         self._ended.pop(id(lines), None)
         return out
+
+    def _dropped(self, lines: list[str], at: int) -> int:
+        """The line behind what is none of the text, or the line itself."""
+        if self._components and (after := module_end(lines, at)):
+            return after
+        comment = self._directives and _COMMENT.match(lines[at])
+        return at + 1 if comment or _DROPPED.match(lines[at]) else at
 
     def _taken(self, lines: list[str], at: int, depth: int) -> tuple[list[str], int] | None:
         """The block that begins at a line, as CommonMark, and the line behind it."""
@@ -136,7 +138,7 @@ class _Unfolding:
             return self._fence(found, lines, at, depth)
         if found := _ADMONITION.match(line):
             title = found["title"]
-            return self._indented(found, lines, at, depth, _titled(found["kind"], title))
+            return self._indented(found, lines, at, depth, title_of(found["kind"], title))
         if found := _TAB.match(line):
             lead = found["lead"]
             body, after = _body(lines, at + 1, _width(lead) + 4)
@@ -147,9 +149,13 @@ class _Unfolding:
         if found := _FOOTNOTE.match(line):
             body, after = _body(lines, at + 1, 4, lazy=True)
             inner = self.lines([found["text"], *body], depth + 1)
-            return _item(f"\\[{found['label']}\\]: ", inner), after
+            return _note(found["label"], inner), after
+        if formula := formula_block(lines, at):
+            return formula
+        if self._components and (component := Component.at(lines, at)):
+            return self._component(component, depth), component.after
         if found := _ABBREVIATION.match(line):
-            return [f"-   **{found['name']}**: {found['text']}"], at + 1
+            return [f"*   **{found['name']}**: {found['text']}"], at + 1
         return None
 
     def _indented(
@@ -175,9 +181,12 @@ class _Unfolding:
             body = _dedented(lines[at + 1 : end], _width(found["lead"]))
             block = self._directive(directive["kind"], directive["title"], body, depth)
             return _indented(block, found["lead"]), after
+        if info.strip() == "math":
+            inside = _dedented(lines[at + 1 : end], _width(found["lead"]))
+            return _indented(formula_lines(inside), found["lead"]), after
         code = lines[at:after]
         named = _TITLE.search(info) or _LABEL.search(info)
-        if info.startswith("{") or named:
+        if "{" in info or named:
             language = _LANGUAGE.match(info)
             said = language[1] if language and not info.startswith(("[", "{title")) else ""
             code[0] = f"{found['lead']}{marks}{said}"
@@ -225,29 +234,33 @@ class _Unfolding:
         kind = kind.lower().rpartition(":")[2]
         if kind in _NOTHING:
             return []
-        if kind in _CODE:
-            language = "" if kind == "parsed-literal" else title.split(" ", maxsplit=1)[0]
-            caption = options.get("caption", "")
-            code = fence("\n".join(body), language).split("\n")
-            return [f"**{caption}**", "", *code] if caption else code
-        if kind == "math":
-            return ["$$", *([title] if title else []), *body, "$$"]
-        if kind == "toctree":
-            return [line for entry in body if (line := _toctree_link(entry.strip()))]
-        if kind == "mermaid":
-            return fence("\n".join(body), "mermaid").split("\n")
+        if (block := _verbatim(kind, title, options, body)) is not None:
+            return block
+        if kind == "glossary":
+            body = glossary(body)
         inner = self.lines(body, depth + 1)
+        if kind == "list-table":
+            return [*_caption(title), *list_table(inner)]
         if kind in _PICTURES:
             picture = [f"![{options.get('alt', '')}]({title})", ""] if title else []
             return [*picture, *inner]
         if kind in _VERSIONS:
             said = f"{_VERSIONS[kind]} {title}".strip()
             return _quoted(said, inner)
-        if kind in _ADMONITIONS or kind in _FOLDED:
-            return _quoted(_titled(options.get("type", kind), title or None), inner)
-        if title and kind not in _UNNAMED:
-            return [f"**{title}**", "", *inner]
-        return inner
+        if kind in KINDS or kind in _FOLDED:
+            kind = options.get("type") or (kind if kind in KINDS else "details")
+            if kind == "admonition":
+                named = options.get("class", "").split()
+                kind = next((name for name in named if name in KINDS), kind)
+            return _quoted(title_of(kind, title or None), inner)
+        return [*(_caption(title) if kind not in _UNNAMED else []), *inner]
+
+    def _component(self, component: Component, depth: int) -> list[str]:
+        """What a component holds; its title above, or that of the admonition it is."""
+        inner = self.lines(component.body, depth + 1)
+        if component.kind:
+            return _quoted(title_of(component.kind, component.title or None), inner)
+        return [*_caption(component.title), *inner]
 
     def _terms(
         self, lines: list[str], at: int, depth: int, out: list[str]
@@ -277,7 +290,24 @@ class _Unfolding:
                 end = more
         head = ", ".join(terms)
         head = head if re.fullmatch(r"`[^`]+`|\*\*[^*]+\*\*", head) else f"**{head}**"
-        return _item(f"{head}: ", inner), end
+        return _item("*", f"{head}: ", inner), end
+
+
+def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -> list[str] | None:
+    """What a directive says whose text is no Markdown, ``None`` for any other."""
+    if kind in _CODE:
+        language = "" if kind == "parsed-literal" else title.split(" ", maxsplit=1)[0]
+        code = fence("\n".join(body), language).split("\n")
+        return [*_caption(options.get("caption", "")), *code]
+    if kind in _LANGUAGES:
+        return fence("\n".join(body), _LANGUAGES[kind]).split("\n")
+    if kind == "math":
+        return formula_lines([title, *body])
+    if kind == "toctree":
+        return toctree(body)
+    if kind == "csv-table":
+        return [*_caption(title), *csv_table(options.get("header", ""), body)]
+    return None
 
 
 @lru_cache(maxsize=64)
@@ -285,11 +315,17 @@ def _closing(marks: str) -> re.Pattern[str]:
     return re.compile(rf"[ \t]*{marks[0]}{{{len(marks)},}}[ \t]*$")
 
 
-_STARTS = frozenset("`~!?=>:/[*")
+_STARTS = frozenset("`~!?=>:/[*<$\\")
 
 
-def _item(head: str, inner: list[str]) -> list[str]:
-    """An item of a list that begins with what it is about."""
+def _item(mark: str, head: str, inner: list[str]) -> list[str]:
+    """An item of a list that begins with what it is about.
+
+    Args:
+        mark: What no other list beside it begins with, or they would be one.
+        head: What it is about.
+        inner: The rest.
+    """
     while inner and not inner[-1].strip():
         inner.pop()
     if inner and _BEGINS_BLOCK.match(inner[0].lstrip()):
@@ -297,41 +333,30 @@ def _item(head: str, inner: list[str]) -> list[str]:
         head = head.removesuffix(": ")
     first, *rest = inner or [""]
     return [
-        f"-   {head}{first}".rstrip(),
+        f"{mark}   {head}{first}".rstrip(),
         *(f"    {line}" if line.strip() else "" for line in rest),
     ]
 
 
+def _note(label: str, inner: list[str]) -> list[str]:
+    """A footnote as an item of a list, which references lead to."""
+    item = _item("+", f"\\[{label}\\]: ", inner)
+    first = next((n for n, line in enumerate(item) if n and not line.strip()), len(item))
+    return [*item[: first - 1], f"{item[first - 1]} {{#{note_anchor(label)}}}", *item[first:]]
+
+
 def _quoted(title: str, inner: list[str]) -> list[str]:
-    """An admonition as kbkit keeps it: a quotation, its title in bold."""
-    text = "\n".join(inner).strip("\n")
-    parts = [f"**{title}**"] if title else []
-    return (
-        quote("\n\n".join([*parts, text] if text else parts)).split("\n") if parts or text else []
-    )
+    text = admonition(title, "\n".join(inner).strip("\n"))
+    return text.split("\n") if text else []
+
+
+def _caption(text: str) -> list[str]:
+    """What names a block, above it."""
+    return [f"**{text}**", ""] if text else []
 
 
 def _indented(block: list[str], lead: str) -> list[str]:
     return indent("\n".join(block), lead).split("\n") if block else []
-
-
-def _titled(kind: str, title: str | None) -> str:
-    """What names an admonition; a title of its own follows what kind it is, which pages draw.
-
-    Args:
-        kind: As it is written.
-        title: Its own one; ``""`` for none at all in dialects that say so, ``None`` for its kind's.
-    """
-    first = (title or "").split(" ", maxsplit=1)[0].lower().rstrip(":!.,")
-    if title and kind.split(" ", maxsplit=1)[0].lower() in _TOLD and first not in _ADMONITIONS:
-        return f"{_named(kind)}: {title}"
-    return _named(kind) if title is None else title
-
-
-def _named(kind: str) -> str:
-    """What an admonition of a kind is called that has no title."""
-    kind = kind.split(" ", maxsplit=1)[0].lower()
-    return _NAMES.get(kind, kind.replace("-", " ").capitalize())
 
 
 def _width(lead: str) -> int:
@@ -388,17 +413,6 @@ def _options(body: list[str]) -> tuple[dict[str, str], list[str]]:
             options[name.strip()] = value.strip()
             at += 1
     return options, body[at:]
-
-
-def _toctree_link(entry: str) -> str:
-    """An entry of a table of contents as an item of a list."""
-    titled = re.fullmatch(r"(.*\S)[ \t]*<([^<>\s]+)>", entry)
-    place = titled[2] if titled else entry
-    if not entry or entry == "self" or "*" in place or re.search(r"[\s()]", place):
-        return ""
-    name = titled[1] if titled else place.rpartition("/")[2]
-    suffix = "" if "://" in place or re.search(r"\.\w{2,4}$", place) else ".md"
-    return f"-   [{name}]({place}{suffix})"
 
 
 def labels(text: str) -> Iterator[str]:

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from functools import cache
 from html import unescape
 
-from kbkit.markdown.blocks import Block, Kind, blocks
+from kbkit.markdown.blocks import Block, Kind, blocks, text_anchor
+from kbkit.markdown.footnotes import note_anchor
 from kbkit.markdown.structure import PAGE_MARK, split_anchor
 from kbkit.markdown.writing import code_span, safe_url
 
-_ACTIVE = re.compile(r"[\\`<:{=+\[]")
+_ACTIVE = re.compile(r"[\\`<:{=+\[$~^]")
 _SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _TICKS = re.compile(r"`+")
 _TAG = re.compile(
@@ -20,7 +21,9 @@ _TAG = re.compile(
 )
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _ATTRIBUTE = re.compile(
-    r"""\b(?P<name>href|src|alt|title)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))"""
+    r"""\b(?P<name>href|src|alt|title)\s*=\s*
+    (?:"([^"]*)"|'([^']*)'|\{[^{}"'`]*["'`]([^"'`{}]*)["'`][^{}"'`]*\}|([^\s"'>]+))""",
+    re.VERBOSE,
 )
 _ROLE = re.compile(
     r"\{(?P<role>[\w:.+-]{1,40})\}(?P<ticks>`+)(?!`)(?P<text>.+?)(?<!`)(?P=ticks)(?!`)", re.DOTALL
@@ -30,10 +33,14 @@ _ATTRIBUTES = re.compile(
     (?:[ ]+(?:[.#][\w:-]+|[\w:@-]+(?:=(?:"[^"\n]*"|'[^'\n]*'|[^\s{}"']+))?))*[ ]*\}""",
     re.VERBOSE,
 )
+_EXPRESSION = re.compile(
+    r"""\{[ ]*(?:/\*.{0,4000}?\*/|(?P<space>(["'`])[ ]*\2))[ ]*\}""", re.DOTALL
+)
 _HEADING_ATTRIBUTES = re.compile(r"[ \t]*\{[^{}\n]*\}[ \t]*$")
 _CLOSING_HASHES = re.compile(r"[ \t]+#+[ \t]*$")
 _EMOJI = re.compile(r"(?<![\w:]):(?P<name>[a-z0-9_+-]{1,60}):(?![\w:])")
 _ICON = re.compile(r"(?:material|fontawesome|octicons|simple)-[a-z0-9-]+")
+_ICON_MARK = re.compile(rf":{_ICON.pattern}:(?:\{{[^{{}}\n]*\}})?(?:[ ]+(?=\S))?")
 _ICON_LINK = re.compile(  # nothing is left of it to read
     rf"\[[ ]*:{_ICON.pattern}:[ ]*\](?:\[[^\[\]\n]*\]|\([^()\n]*\))"
 )
@@ -42,6 +49,15 @@ _KEYS = re.compile(
     r"""(?<![\w+])\+\+((?:[\w-]+|"[^"\n]{1,20}")(?:\+(?:[\w-]+|"[^"\n]{1,20}")){0,5})\+\+(?![\w+])"""
 )
 _FORMULA = re.compile(r"\\(?:\((?P<inline>.{1,2000}?)\\\)|\[(?P<block>.{1,4000}?)\\\])", re.DOTALL)
+_KEPT_FORMULA = re.compile(
+    r"\$\$(?=[^$])[^$]{1,4000}\$\$|\$`(?P<ticked>[^`\n]{1,500})`\$"
+    r"|\$(?=[^\s$])[^$\n]{0,500}(?<=[^\s\\])\$(?![\d\w])"
+)
+_RAISED = re.compile(r"(?<=[\w)])\^([^\s^\[\]]{1,12})\^(?!\^)")
+_LOWERED = re.compile(r"(?<=\w)~(\w{1,12})~(?!~)")
+_ADDRESS = re.compile(r"://[^\s<>\[\]`\"\\]{2,1000}")
+_ADDRESS_START = re.compile(r"(?:^|(?<!\]:)\s|(?<!\])\(|[*_\u201c])(https?)$")
+_ADDRESS_END = re.compile(r"(?:[.,:;!?'*_~]|&\w+;)+$")
 _TEX = re.compile(r"[\\^_=]")
 _NOTE = re.compile(r"\[\^([^\]\s]{1,80})\]")
 _TASK = re.compile(r"(?P<lead>[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)+)\[(?P<done>[ xX])\](?=[ \t])")
@@ -98,7 +114,9 @@ def plain_markup(
             if block.item and (task := _TASK.match(piece)):
                 mark = "☐" if task["done"] == " " else "☑"
                 piece = task["lead"] + mark + piece[task.end() :]
-            out.append(writer.text(piece, in_line=block.kind is Kind.TABLE))
+            piece, anchor = text_anchor(block, piece)
+            written = writer.text(piece, in_line=block.kind is Kind.TABLE)
+            out.append(f"{written.rstrip()} {{#{anchor}}}" if anchor else written)
         else:
             out.append(piece)
     return "".join([*out, text[at:]])
@@ -174,11 +192,15 @@ class _LineWriter:
                 marks = "$" if formula["inline"] else "$$"
                 return f"{marks}{inner.strip()}{marks}", formula.end()
             return text[at : at + 2], min(at + 2, len(text))
+        if char == ":" and not in_line and (address := _address(text, at, out)):
+            return address
         for mark, pattern, write in _MARKS:
             if char == mark and (found := pattern.match(text, at)):
                 written = write(found, self._notes)
                 if written is not None:
                     return written, found.end()
+        if char == "{" and self._components and (found := _EXPRESSION.match(text, at)):
+            return " " * (found["space"] is not None), found.end()
         if char == "{" and (found := _ATTRIBUTES.match(text, at)):
             before = text[at - 1] if at else ""
             alone = not text[found.end() :].strip() or text[found.end()] == "\n"
@@ -265,8 +287,6 @@ def _emoji() -> dict[str, str]:
 
 
 def _emoji_text(found: re.Match[str], _: frozenset[str]) -> str | None:
-    if _ICON.fullmatch(found["name"]):
-        return ""
     return _emoji().get(found["name"])
 
 
@@ -293,12 +313,30 @@ def _keys(found: re.Match[str], _: frozenset[str]) -> str:
 
 
 def _reference(found: re.Match[str], notes: frozenset[str]) -> str | None:
-    return f"\\[{found[1]}\\]" if found[1] in notes else None
+    label = found[1]
+    return f"[\\[{label}\\]](#{note_anchor(label)})" if label in notes else None
+
+
+def _address(text: str, at: int, out: list[str]) -> tuple[str, int] | None:
+    """A bare web address as a link, and where it ends; what has been written of it goes."""
+    found = _ADDRESS.match(text, at)
+    scheme = _ADDRESS_START.search("".join(out[-2:])) if found and out else None
+    if found is None or scheme is None or text.rfind("[", 0, at) > text.rfind("]", 0, at):
+        return None
+    rest = found[0]
+    if (bare := _ADDRESS_END.sub("", rest)) and bare.count(")") > bare.count("("):
+        bare = bare[: bare.rindex(")")]
+    out[-1] = out[-1].removesuffix(scheme[1])
+    return f"<{scheme[1]}{bare}>", at + len(bare)
 
 
 _Write = Callable[[re.Match[str], frozenset[str]], str | None]
 _MARKS: tuple[tuple[str, re.Pattern[str], _Write], ...] = (
+    (":", _ICON_MARK, lambda _found, _: ""),
     (":", _EMOJI, _emoji_text),
+    ("$", _KEPT_FORMULA, lambda found, _: f"${found['ticked']}$" if found["ticked"] else found[0]),
+    ("^", _RAISED, lambda found, _: f"^{found[1]}"),
+    ("~", _LOWERED, lambda found, _: found[1]),
     ("{", _ROLE, _role),
     ("=", _MARKED, lambda found, _: f"**{found[1]}**"),
     ("+", _KEYS, _keys),

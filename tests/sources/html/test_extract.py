@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kbkit.markdown.rendering import render
 from kbkit.markdown.writing import code_span, escape, fence, safe_url
 from kbkit.sources.decode import decode
 from kbkit.sources.html.extract import extract
@@ -178,6 +179,28 @@ def test_lists_keep_their_nesting_and_the_code_in_them() -> None:
         '<ul><li><input type="checkbox" checked> done</li><li><input type="checkbox"> not</li></ul>'
     )
     assert markdown(tasks) == "-   [x] done\n-   [ ] not"
+
+
+def test_lists_of_terms_are_told_from_lists_beside_them() -> None:
+    page = (
+        "<ul><li>a</li></ul><dl><dt>T</dt><dd>x</dd><dt>U</dt><dd>y</dd></dl>"
+        "<ul><li>b<dl><dt>In</dt><dd>z</dd></dl></li></ul><dl><dt>V</dt><dd>z</dd></dl>"
+    )
+    text = markdown(page)
+    assert [line[:9] for line in text.split("\n") if line[:1] in {"-", "*"}] == [
+        "-   a", "*   **T**", "*   **U**", "-   b", "*   **V**"
+    ]  # fmt: skip
+    assert render(text, lambda _: None, document=True).plain.count("<dl>") == 3
+
+
+def test_admonitions_tell_their_kind_beside_a_title_of_their_own() -> None:
+    titled = '<div class="admonition %s"><p class="admonition-title">%s</p><p>Mind.</p></div>'
+    assert markdown(titled % ("warning", "Mind the gap")).startswith("> **Warning: Mind the gap")
+    assert markdown(titled % ("warning", "Achtung")).startswith("> **Achtung**")
+    assert markdown(titled % ("note", "Own title")).startswith("> **Own title**")
+    assert markdown(titled % ("danger", "Danger of death")).startswith("> **Danger of death**")
+    custom = '<div class="tip custom-block"><p class="custom-block-title">Do so</p><p>x</p></div>'
+    assert markdown(custom) == "> **Tip: Do so**\n>\n> x"
 
 
 def test_admonitions_survive() -> None:
@@ -446,7 +469,7 @@ def test_anchors_of_paragraphs_items_and_definitions_are_kept() -> None:
     assert "-   One item. {#one}\n" in text
     assert "-   Two of them. {#two}\n" in text
     assert "-   Three. {#three}\n\n    More.\n" in text
-    assert "-   **--apple**: Stirs. {#apple}\n" in text
+    assert "*   **--apple**: Stirs. {#apple}\n" in text
     assert text.count("{#") == 7  # none in the table, none for a list
     assert "Bad. {#not%20one}\n" in text
     assert "Literal \\{#nothing}" in text

@@ -64,19 +64,27 @@ CASES = {
     ),
     "definitions": (
         "Term\n:   One\n    two\n\n    second\n\n`--all`\n:   Every one",
-        "-   **Term**: One\n    two\n\n    second\n\n-   `--all`: Every one",
+        "*   **Term**: One\n    two\n\n    second\n\n*   `--all`: Every one",
     ),
     "footnotes": (
         "A[^1] and [^none].\n\n[^1]: Note\n\n    more",
-        "A\\[1\\] and [^none].\n\n-   \\[1\\]: Note\n\n    more",
+        "A[\\[1\\]](#fn-1) and [^none].\n\n+   \\[1\\]: Note {#fn-1}\n\n    more",
     ),
     "tasks": ("- [ ] open\n- [x] done", "- ☐ open\n- ☑ done"),
-    "abbreviations": ("*[HTML]: Hyper Text", "-   **HTML**: Hyper Text"),
+    "abbreviations": ("*[HTML]: Hyper Text", "*   **HTML**: Hyper Text"),
     "emoji": (
         ":rocket: 10:30:45 `:rocket:` :no_such: :material-home:{ .lg } x",
-        "🚀 10:30:45 `:rocket:` :no_such:  x",
+        "🚀 10:30:45 `:rocket:` :no_such: x",
     ),
     "icons that are links": ("A [:octicons-file-24:][_x]{: .y } [:material-x:](u) b", "A   b"),
+    "icons that begin items": (
+        "-   :material-clock:{ .lg } __Soon__\n\n    ---\n\n    [:octicons-x: Go](g.md)",
+        "-   __Soon__\n\n    ---\n\n    [Go](g.md)",
+    ),
+    "definitions, notes and lists": (
+        "- one\n\nTerm\n:   What[^1]\n\n- two\n\n[^1]: Note",
+        "- one\n\n*   **Term**: What[\\[1\\]](#fn-1)\n\n- two\n\n+   \\[1\\]: Note {#fn-1}",
+    ),
     "html blocks": ("/// html | div.result\nText\n///", "Text"),
     "attribute lists": (
         '![A](a.png){ width="3" } [b](c.md){ .md-button }\n{: .x }\n\n# H { data-toc-label="x" }',
@@ -111,7 +119,76 @@ CASES = {
     "snippets": ('--8<-- "file.md"', '--8<-- "file.md"'),
     "mermaid": ("```mermaid\ngraph TD\n```", "```mermaid\ngraph TD\n```"),
     "directives that say nothing": ("```{contents}\n:depth: 2\n```\n\n[TOC]\n\nText", "Text"),
+    "formulas with braces": (
+        "$$\n\\sum_{n=0}^\\infty x\n$$ (eq1)\n\nIn $\\sum_{i=0}$ {.x}",
+        "$$\n\\sum_{n=0}^\\infty x\n$$\n\nIn $\\sum_{i=0}$",
+    ),
+    "environments of formulas": (
+        "A\n\n\\begin{align}\na &= b\n\\end{align}\nB",
+        "A\n\n$$\n\\begin{align}\na &= b\n\\end{align}\n$$\n\nB",
+    ),
+    "formulas of GitHub": (
+        "```math\nx_1\n\ny\n```\n\nIn $`a<b`$ it",
+        "$$\nx_1\ny\n$$\n\nIn $a<b$ it",
+    ),
+    "raised and lowered": ("H~2~O x^2^ ~/a and ~b 2^10 ^^", "H2O x^2 ~/a and ~b 2^10 ^^"),
+    "bare addresses": (
+        "See https://x.example/a_(b)). `https://y.example` [https://z.example](https://z.example)",
+        "See <https://x.example/a_(b)>). `https://y.example` "
+        "[https://z.example](https://z.example)",
+    ),
+    "fences that mark lines": ("```js{1,3-5}\nx\n```", "```js\nx\n```"),
+    "admonition of a class": (
+        "```{admonition} My own\n:class: tip\nText\n```",
+        "> **Tip: My own**\n>\n> Text",
+    ),
+    "list table": (
+        "```{list-table} Caption\n:header-rows: 1\n\n* - A\n  - B | b\n* - `x`\n  - two\n"
+        "    lines\n* - alone\n```",
+        "**Caption**\n\n| A | B \\| b |\n| --- | --- |\n| `x` | two lines |\n| alone |  |",
+    ),
+    "csv table": (
+        '```{csv-table}\n:header: "A", "B"\n\n1, "2, 3"\n```',
+        "| A | B |\n| --- | --- |\n| 1 | 2, 3 |",
+    ),
+    "glossary": (
+        "```{glossary}\nterm\n  A word.\n\nother\n  Another\n  one.\n```",
+        "*   **term**: A word.\n\n*   **other**: Another\n    one.",
+    ),
+    "comments and breaks of MyST": (
+        "(top)=\n# T\n\n% no\n\n+++ {\"x\": 1}\n\n50 % yes",
+        "# T {#top}\n\n50 % yes",
+    ),
+    "rst in MyST": ("```{eval-rst}\n.. note:: x\n```", "```rst\n.. note:: x\n```"),
     "page marks": ("<!-- page 2 -->\n\nText <!-- no -->", "<!-- page 2 -->\n\nText "),
+}  # fmt: skip
+
+
+MDX = {
+    "modules": (
+        "import T from 't';\n\nexport const H = ({c}) => (\n  <span>\n\n{c}</span>\n);\n\n# T",
+        "# T",
+    ),
+    "tabs": (
+        '<Tabs>\n  <TabItem value="a" label="Apple">\n    An *apple*\n  </TabItem>\n'
+        '  <TabItem label="Pear">\n\n    ```js title="x.js"\n    const a = {\n    };\n    ```\n\n'
+        "  </TabItem>\n</Tabs>",
+        "**Apple**\n\nAn *apple*\n\n**Pear**\n\n**x.js**\n\n```js\nconst a = {\n};\n```",
+    ),
+    "admonitions": (
+        '<Warning>\n  Take care\n</Warning>\n\n<Aside type="caution" title="Own">\nText\n</Aside>',
+        "> **Warning**\n>\n> Take care\n\n> **Caution: Own**\n>\n> Text",
+    ),
+    "steps": (
+        '<Steps>\n<Step title="First">\n1\n</Step>\n<Step title="Second">\n2\n</Step>\n</Steps>',
+        "**First**\n\n1\n\n**Second**\n\n2",
+    ),
+    "components that are not closed": ("<Tabs>\n\nText", "Text"),
+    "expressions": ("A{' '}b {/* no */} {x}", "A b  {x}"),
+    "pictures": (
+        "<img src={require('./a.png').default} alt=\"A\" /> <img src={useBaseUrl('/b.png')} />",
+        "![A](./a.png) ![](/b.png)",
+    ),
 }  # fmt: skip
 
 
@@ -125,6 +202,11 @@ def squeezed(text: str) -> str:
 @pytest.mark.parametrize(("source", "kept"), CASES.values(), ids=CASES)
 def test_dialects_become_commonmark(source: str, kept: str) -> None:
     assert squeezed(commonmark(source)) == kept
+
+
+@pytest.mark.parametrize(("source", "kept"), MDX.values(), ids=MDX)
+def test_components_leave_what_they_hold(source: str, kept: str) -> None:
+    assert squeezed(commonmark(source, components=True)).strip() == kept
 
 
 @pytest.mark.parametrize("kept", [kept for _, kept in CASES.values()], ids=CASES)
