@@ -20,10 +20,12 @@ from kbkit.export.index import IndexContent, IndexedCards, IndexedChunk, Indexed
 from kbkit.markdown.plain_text import plain_text
 from kbkit.models import Chunk, Document, DocumentState
 from kbkit.models.plain import plain as one_line
+from kbkit.publishing.index_annotations import indexed_annotations
 from kbkit.publishing.learned_words import with_questions
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.retrieval.fusion import rating_prior
 from kbkit.stores.catalog import (
+    annotated_chunks,
     corpus,
     knowledge_bases,
     query_encoders,
@@ -83,10 +85,11 @@ def index_state(
         asked = _published_questions(transaction, row)
         # when documents were fetched changes no version
         listed = list(reading.iter_listed(transaction, kb_id))
+        annotated = annotated_chunks.state(transaction, kb_id)
     parts: list[object] = [version("kbkit"), row.id, row.name, row.version, row.embedder]
     parts += [row.card_embedder, row.cards_version]
     parts += [encoder and encoder.fitted_at.isoformat() for encoder in encoders]
-    parts += [row.config, title, model, sorted(pages.items())]
+    parts += [row.config, title, model, annotated, sorted(pages.items())]
     parts += [sorted(totals.chunks.items()), sorted(totals.documents.items()), asked]
     parts += sorted(
         (each.id, each.fetched_at.date().isoformat(), str(each.state)) for each in listed
@@ -137,8 +140,9 @@ def index_content(
                 ids.append(chunk.id)
                 owners.append(chunk.document_id)
                 chunks.append(_chunk(chunk, of_documents[chunk.document_id].title))
+        rows = snapshot.rows_of(ids)
+        annotations = indexed_annotations(transaction, kb_id, snapshot.seqs[rows].tolist())
     config = KnowledgeBaseSpec.model_validate(row.config)
-    rows = snapshot.rows_of(ids)
     if not len(rows):
         return None
     of = analyzer(config.language)
@@ -176,6 +180,7 @@ def index_content(
         stop_words=sorted(of.stop_words),
         retrieval=config.retrieval,
         model=_model() if (config.site.model if model is None else model) else "",
+        annotations=annotations,
     )
 
 

@@ -97,12 +97,18 @@ class IndexVectors:
         """
         return np.asarray(decode_bytes(axes["v"], len(vector)) @ vector * np.array(axes["s"]))
 
-    def near(self, query: NDArray[np.float64], best: Integers) -> Near:
+    def near(
+        self,
+        query: NDArray[np.float64],
+        best: Integers,
+        allowed: NDArray[np.bool_] | None = None,
+    ) -> Near:
         """What a query needs of them.
 
         Args:
             query: Its vector, of any length; nothing is read for zeros.
             best: Rows that are best by words, best first.
+            allowed: Which rows may be found; clusters without any are not read.
         """
         vectors = np.zeros((self._rows, self.dimensions), np.float32)
         if not query.any():
@@ -111,20 +117,26 @@ class IndexVectors:
         near = self._centroids @ query
         cosines = np.append(near, 0.0)[self._clusters]
         parts = [np.zeros(0, np.int64)]
-        for number in self._to_read(near, best):
+        for number in self._to_read(near, best, allowed):
             rows, values = self._cluster(number)
             cosines[rows] = values @ query
             norms = np.linalg.norm(values, axis=1, keepdims=True)
             vectors[rows] = values / np.where(norms > 0, norms, 1)
             parts.append(rows)
-        return Near(np.sort(np.concatenate(parts)), cosines, vectors)
+        read = np.sort(np.concatenate(parts))
+        return Near(read if allowed is None else read[allowed[read]], cosines, vectors)
 
-    def _to_read(self, near: NDArray[np.float64], best: Integers) -> list[int]:
+    def _to_read(
+        self, near: NDArray[np.float64], best: Integers, allowed: NDArray[np.bool_] | None
+    ) -> list[int]:
         weights = np.zeros(len(near))
         for position, row in enumerate(best[:FIRST].tolist()):
             if self._clusters[row] >= 0:
                 weights[self._clusters[row]] += 1 / (10 + position)
-        chosen: list[int] = np.argsort(-near, kind="stable")[: self._read.near].tolist()
+        nearest = np.argsort(-near, kind="stable")
+        if allowed is not None:
+            nearest = nearest[np.isin(nearest, self._clusters[allowed])]
+        chosen: list[int] = nearest[: self._read.near].tolist()
         for number in np.argsort(-weights, kind="stable").tolist():
             if len(chosen) == self._read.near + self._read.further or not weights[number]:
                 break

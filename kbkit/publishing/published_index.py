@@ -37,7 +37,8 @@ from kbkit.export.index.packing import (
 )
 from kbkit.export.index.terms import UNIT, utf16_key
 from kbkit.export.index.writer import FORMAT, index_folder
-from kbkit.models import Mode
+from kbkit.models import Filters, Frame, Mode
+from kbkit.publishing.index_filters import IndexFilters
 from kbkit.publishing.index_vectors import (
     CARD_CLUSTERS,
     CHUNK_CLUSTERS,
@@ -53,6 +54,7 @@ from kbkit.text import analyzer
 
 ASKED = 64
 """Terms of a query that count in its vector."""
+_NO_FILTERS = Filters()
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class PublishedHit:
         chunk: Its number in the index.
         page: The page of its document, ``.md`` and all, within the export.
         anchor: Where on the page it begins, or ``""``.
+        frame: What it says as a whole, if that can be told.
+        entities: Names that stand in it, those that the fewest other chunks have.
     """
 
     kb: str
@@ -73,6 +77,8 @@ class PublishedHit:
     heading: str
     anchor: str
     text: str
+    frame: Frame | None = None
+    entities: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +121,7 @@ class PublishedIndex:
     _columns: _Columns = field(init=False)
     _vectors: IndexVectors = field(init=False)
     _cards: IndexVectors = field(init=False)
+    _filters: IndexFilters = field(init=False)
 
     def __post_init__(self) -> None:
         self._core = self._shard("core")
@@ -133,6 +140,7 @@ class PublishedIndex:
             CARD_CLUSTERS,
             lambda number: self._shard(f"c/{number}"),
         )
+        self._filters = IndexFilters(self._core, columns.owners, self._shard)
 
     @classmethod
     def open(cls, folder: Path) -> PublishedIndex:
@@ -147,7 +155,12 @@ class PublishedIndex:
         return cls(index_folder(folder))
 
     def search(
-        self, query: str, limit: int = 10, *, vector: Vector | None = None
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        vector: Vector | None = None,
+        filters: Filters | Mapping[str, Any] | None = None,
     ) -> list[PublishedHit]:
         """The chunks that answer a query, best first.
 
@@ -156,13 +169,21 @@ class PublishedIndex:
             limit: Most hits.
             vector: What the model makes of the query, as in a browser that has it: MiniLM, which
                 counts where it embedded what is asked.
+            filters: What a chunk must be to be found: those of type, tags, rating, day, state,
+                frame, subject and entity; as `KnowledgeBase.search` takes them.
+
+        Raises:
+            ConfigError: The filters have a condition that the index cannot tell.
         """
+        pool = self.pool(query, vector, Filters.of(filters))
         return [
             self._hit(int(place.seq), place.parts.total)
-            for place in rank([self.pool(query, vector)], limit, Mode.HYBRID)
+            for place in rank([pool], limit, Mode.HYBRID)
         ]
 
-    def pool(self, query: str, vector: Vector | None = None) -> CandidatePool:
+    def pool(
+        self, query: str, vector: Vector | None = None, filters: Filters = _NO_FILTERS
+    ) -> CandidatePool:
         """The candidates for a query; see `search`."""
         columns = self._columns
         asked = tuple(analyzer(columns.language).query_terms(query))
@@ -172,16 +193,17 @@ class PublishedIndex:
         )
         size = min(columns.retrieval.candidates, columns.chunks)
         scores = self._lexical(terms, statistics)
-        matching = np.flatnonzero(scores)
+        mask = self._filters.mask(filters)
+        matching = np.flatnonzero(scores if mask is None else np.where(mask, scores, 0))
         lexical = matching[top_indices(scores[matching], size)]
         counted = list(terms.values())[:ASKED]
         asking = sum((term.vector for term in counted), np.zeros(self._vectors.dimensions))
         if vector is not None and self._vectors.modelled:
             asking = self._vectors.projected(vector, self._shard("m")["vectors"])
-        near = self._vectors.near(asking, lexical)
+        near = self._vectors.near(asking, lexical, mask)
         dense = near.rows[top_indices(near.cosines[near.rows].astype(np.float32), size)]
         documents = self._documents(terms, counted, vector)
-        best = documents.best_rows(columns, lambda rows: near.cosines[rows], scores, None)
+        best = documents.best_rows(columns, lambda rows: near.cosines[rows], scores, mask)
         chosen, ranked = merge_legs(dense, lexical, size, best)
         whole = max(1, len(asked))
         counts: list[dict[str, int]] = [{} for _ in chosen]
@@ -289,10 +311,13 @@ class PublishedIndex:
     def _hit(self, row: int, score: float) -> PublishedHit:
         number = bisect_right(self._columns.texts, row) - 1
         shown = self._shard(f"x/{number}")
-        text, heading, anchor = shown["x"][row - self._columns.texts[number]]
+        text, heading, anchor, *said = shown["x"][row - self._columns.texts[number]]
         owner = int(self._columns.owners[row])
         page, title = next((page, title) for n, page, title in shown["d"] if n == owner)
-        return PublishedHit(self._columns.name, row, score, page, title, heading, anchor, text)
+        return PublishedHit(
+            self._columns.name, row, score, page, title, heading, anchor, text,
+            list(Frame)[said[0] - 1] if said and said[0] else None, tuple(said[1:2] and said[1]),
+        )  # fmt: skip
 
     def _shard(self, name: str) -> Mapping[str, Any]:
         if name not in self._shards:

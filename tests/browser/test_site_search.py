@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -173,6 +174,66 @@ def test_the_page_filters_and_its_address_says_so(tab):
     assert "Making jelly" not in tab.titles()
     tab.open("search/index.html?query=water&type=tutorial&fresh=7")
     assert "Making jelly" in tab.titles()
+
+
+def test_passages_are_narrowed_by_what_they_say_and_name(tab):
+    tab.open("search/index.html?query=publish+a+site&kb=kb%2Fguides")
+    page = tab.page
+    assert tab.titles()
+    assert not [url for url in tab.asked if re.search(r"/(a|s/\d+)\.js$", url)]
+    says = page.locator("[name=frame]")
+    assert re.search(r"constraint \(\d+\)", says.inner_text())
+    says.select_option("constraint")
+    page.wait_for_url("**frame=constraint")
+    tab.titles()
+    shown = set(page.locator(".kb-said .kb-chip[title*='say a']").all_text_contents())
+    assert "constraint" in shown
+    about = page.locator("[data-adds=subject]")
+    about.fill("mkdocs")
+    option = page.locator("#kb-subjects option").first
+    option.wait_for(state="attached")
+    assert "mkdocs" in option.get_attribute("value").lower()
+    assert re.fullmatch(r"\d+ passages?", option.get_attribute("label"))
+    about.fill(option.get_attribute("value"))
+    about.press("Enter")
+    page.wait_for_url("**&subject=*")
+    assert about.input_value() == ""
+    chip = page.get_by_role("button", name="Remove the filter: about")
+    chip.wait_for()
+    assert tab.titles()
+    page.reload()
+    chip.wait_for()
+    assert says.input_value() == "constraint"
+    assert tab.titles()
+    chip.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("constraint$"))
+    assert page.evaluate("document.activeElement.name") == "query"
+    tab.titles()
+    named = page.locator(".kb-said .kb-chip[title*='names']").first
+    entity = named.text_content()
+    named.click()
+    page.wait_for_url("**&entity=*")
+    page.get_by_role("button", name=f"Remove the filter: names {entity}").wait_for()
+    tab.titles()
+    cards = page.locator(".kb-card").count()
+    assert 0 < cards < 10
+    assert violations(page, "#kb-page") == []
+    page.screenshot(path=SCREENSHOTS / "search-annotations.png")
+
+
+def test_filters_that_let_nothing_through_are_named_and_dropped(tab):
+    evil = "<img src=x onerror=alert(1)>"
+    tab.open(f"search/index.html?query=site&tag=jar&frame=procedure&entity={quote(evil)}")
+    status = tab.page.locator("#kb-status", has_text="Nothing was found")
+    status.wait_for()
+    assert status.inner_text().endswith(f"names {evil}, tag jar, says procedure.")
+    assert tab.page.locator("#kb-page img").count() == 0
+    assert violations(tab.page, "#kb-page") == []
+    tab.page.get_by_role("button", name="Search without filters").click()
+    tab.page.locator(".kb-card").first.wait_for()
+    assert tab.page.url.endswith("?query=site")
+    assert not tab.page.locator("#kb-drop").is_visible()
 
 
 def test_the_page_is_used_with_the_keyboard(tab):

@@ -154,6 +154,8 @@ const hit = {
   day: 0,
   stale: false,
   rating: 0,
+  frame: "",
+  entities: [],
 };
 
 test("texts are escaped on their way into the search box", () => {
@@ -188,7 +190,7 @@ test("a word of a hit is suggested for the one that is typed", () => {
 /** An engine of one small index. @param {boolean} directories */
 function engine(directories) {
   const core = {
-    format: 6,
+    format: 7,
     language: "english",
     stop: "the of",
     settings: pool([], []).settings,

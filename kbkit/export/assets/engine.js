@@ -64,6 +64,8 @@ const LONGEST = 1_000; // characters of a query that are read
  * @property {number} day
  * @property {boolean} stale
  * @property {number} rating
+ * @property {string} frame  the kind of statement that it makes, if that can be told
+ * @property {string[]} entities  names that stand in it
  */
 
 class Engine {
@@ -156,6 +158,20 @@ class Engine {
         return this.#hit(kb, index, pool.rows[place], score, pool.terms);
       }),
     );
+  }
+
+  /**
+   * Subjects to choose from, those first that most chunks speak of; of equal names the commonest.
+   *
+   * @param {string} like  a part of their names
+   * @param {string[]} kbs  names of the knowledge bases; all where there are none
+   */
+  async subjects(like, kbs = []) {
+    const chosen = this.#site.kbs.filter((kb) => !kbs.length || kbs.includes(kb.name));
+    const found = await Promise.all(
+      chosen.map(async (kb) => (await this.#index(kb)).annotations.suggested(like)),
+    );
+    return found.flat().sort((a, b) => b.count - a.count);
   }
 
   /**

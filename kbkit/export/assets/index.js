@@ -1,22 +1,24 @@
 // The search index of one published knowledge base, read shard by shard: the twin of
 // kbkit/publishing/published_index.py, whose docstring says how candidates are come by.
 
+import { Annotations } from "./annotations.js";
 import { Documents } from "./documents.js";
 import { lastNotAbove, octets, varints } from "./packing.js";
 import { B, K1, byScore, idf, impact } from "./ranking.js";
 import { Vectors, rowOf } from "./vectors.js";
 
-const FORMAT = 6;
+const FORMAT = 7;
 const CHUNK_CLUSTERS = { near: 4, further: 6 };
 const CARD_CLUSTERS = { near: 2, further: 1 };
 const MODEL_CLUSTERS = { near: 8, further: 4 };
 const ASKED = 64; // terms of a query that count in its vector
+const FRAMES = ["", "causal", "constraint", "pattern", "equivalence", "taxonomy", "procedure"];
 const LOOKED_AT = 4; // term shards that are read for the ends of an unfinished word
 const SHORTEST = 2; // letters of a word before its end is guessed
 const ENDINGS = 3; // how many shorter beginnings are tried: "maki" is no beginning of the stem "make"
 
 /**
- * What is asked of documents; all of it must hold.
+ * What is asked of chunks and their documents; all of it must hold.
  *
  * @typedef {object} Filters
  * @property {string[]} [kinds]  one of these types
@@ -24,6 +26,9 @@ const ENDINGS = 3; // how many shorter beginnings are tried: "maki" is no beginn
  * @property {number} [rating]  least average rating
  * @property {number} [since]  fetched at this day or later, in days since 1970-01-01
  * @property {boolean} [current]  no page that could not be fetched of late
+ * @property {string[]} [frames]  makes a statement of one of these kinds
+ * @property {string[]} [subjects]  speaks of all of these, by any of their names
+ * @property {string[]} [entities]  names all of these
  */
 
 /**
@@ -78,6 +83,7 @@ class Index {
     this.ratings = new Map(core.ratings);
     this.vectors = new Vectors(core.vectors, CHUNK_CLUSTERS, this.#numbered("v"));
     this.cards = new Vectors(core.cards, CARD_CLUSTERS, this.#numbered("c"));
+    this.annotations = new Annotations(Boolean(core.frames), (name) => this.#shard(name));
     this.documents = new Documents(this.owners, this.lengths, this.sizes.length);
   }
 
@@ -106,10 +112,11 @@ class Index {
   async shown(row) {
     const number = lastNotAbove(this.texts, row);
     const shard = await this.#shard(`x/${number}`);
-    const [text, heading, anchor] = shard.x[row - this.texts[number]];
+    const [text, heading, anchor, frame, entities] = shard.x[row - this.texts[number]];
     const owner = this.owners[row];
     const [, page, title] = shard.d.find((/** @type {any[]} */ known) => known[0] === owner);
-    return { text, heading, anchor, page, title, ...this.document(owner) };
+    const said = { frame: FRAMES[frame] ?? "", entities: entities ?? [] };
+    return { text, heading, anchor, page, title, ...said, ...this.document(owner) };
   }
 
   /**
@@ -126,7 +133,7 @@ class Index {
     const asked = this.analyzer.queryTerms(query);
     const model = this.#modelled(embed).catch(() => null);
     const terms = await this.#terms(asked, typing && /[^\s"'”“’»`.?!,;:)\]]$/u.test(query));
-    const mask = this.#mask(filters);
+    const mask = await this.#mask(filters);
     const size = Math.min(this.settings.candidates, this.lengths.length);
     const frequencies = new Map([...terms].map(([name, term]) => [name, term.rows.length]));
     const statistics = {
@@ -333,7 +340,30 @@ class Index {
    *
    * @param {Filters} filters
    */
-  #mask({ kinds = [], tags = [], rating = 0, since = 0, current = false }) {
+  async #mask({ frames = [], subjects = [], entities = [], ...ofDocuments }) {
+    const documents = this.#documentMask(ofDocuments);
+    if (!frames.length && !subjects.length && !entities.length) return documents;
+    const mask = documents ?? new Uint8Array(this.owners.length).fill(1);
+    const { annotations } = this;
+    const conditions = await Promise.all([
+      ...(frames.length ? [annotations.saying(frames)] : []),
+      ...subjects.map((name) => annotations.speaking(name)),
+      ...entities.map((name) => annotations.speaking(name, ["entity"])),
+    ]);
+    for (const holds of conditions) {
+      const holdsFor = holds instanceof Set ? (/** @type {number} */ row) => holds.has(row) : holds;
+      mask.forEach((allowed, row) => (mask[row] = Number(allowed && holdsFor(row))));
+    }
+    return mask;
+  }
+
+  /**
+   * Which chunks are of documents that the filters let through; null where they ask nothing of
+   * documents.
+   *
+   * @param {Filters} filters
+   */
+  #documentMask({ kinds = [], tags = [], rating = 0, since = 0, current = false }) {
     if (!kinds.length && !tags.length && !rating && !since && !current) return null;
     const allowed = Array.from(this.sizes, (_, owner) => {
       const known = this.document(owner);

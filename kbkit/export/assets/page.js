@@ -6,6 +6,8 @@
   const results = /** @type {HTMLElement} */ (document.getElementById("kb-results"));
   const status = /** @type {HTMLElement} */ (document.getElementById("kb-status"));
   const more = /** @type {HTMLButtonElement} */ (document.getElementById("kb-more"));
+  const drop = /** @type {HTMLButtonElement} */ (document.getElementById("kb-drop"));
+  const chosen = /** @type {HTMLElement} */ (document.getElementById("kb-chosen"));
   const config = JSON.parse(document.getElementById("__config")?.textContent ?? "{}");
   const root = new URL(`${config.base}/`, location.href);
   const query = /** @type {HTMLInputElement} */ (form.elements.namedItem("query"));
@@ -14,9 +16,13 @@
   const WAIT = 180; // milliseconds after a key
   const DAY = 86_400_000;
 
+  /** What the chips of names say. @type {Record<string, string>} */
+  const SAID = { subject: "about", entity: "names" };
+
   /** @type {Worker | null} */
   let worker = null;
   let asked = 0;
+  let suggested = 0;
   let limit = STEP;
   let timer = 0;
 
@@ -38,6 +44,9 @@
         rating: Number(given.get("rating")),
         since: fresh ? Math.floor(Date.now() / DAY) - fresh : 0,
         current: given.get("state") === "current",
+        frames: given.getAll("frame"),
+        subjects: given.getAll("subject"),
+        entities: given.getAll("entity"),
       },
     };
   }
@@ -64,6 +73,7 @@
     history.replaceState(null, "", address);
     const text = given.get("query") ?? "";
     asked += 1;
+    drop.hidden = true;
     if (!text) {
       results.replaceChildren();
       more.hidden = true;
@@ -76,6 +86,8 @@
 
   /** @param {any} message */
   function receive(message) {
+    if (message.kbkit === "subjects" && message.id === suggested) suggest(message.subjects);
+    if (message.kbkit !== "hits" && message.kbkit !== "error") return;
     if (message.id !== asked) return;
     results.removeAttribute("aria-busy");
     if (message.kbkit === "error") {
@@ -87,7 +99,10 @@
     const { hits } = message;
     results.replaceChildren(...hits.map(card));
     more.hidden = hits.length < limit || limit >= MOST;
-    if (!hits.length) say("Nothing was found. Try other words, or fewer filters.");
+    const filters = conditions();
+    drop.hidden = !filters.length || hits.length > 0;
+    if (!drop.hidden) say(`Nothing was found with the filters: ${filters.join(", ")}.`);
+    else if (!hits.length) say("Nothing was found. Try other words.");
     else say(hits.length === 1 ? "1 passage" : `${hits.length} passages, best first`);
   }
 
@@ -122,7 +137,104 @@
     if (hit.rating) about.push(`rated ${hit.rating.toFixed(1)} of 5`);
     if (hit.tags.length) about.push(hit.tags.join(", "));
     parts.push(element("p", "kb-about", [about.join(" · ")]));
+    const said = hit.entities.map((/** @type {string} */ name) => narrowing("entity", name));
+    const frames = /** @type {any} */ (form.elements.namedItem("frame"));
+    if (hit.frame && frames) said.unshift(narrowing("frame", hit.frame));
+    if (said.length) parts.push(element("p", "kb-said", said));
     return element("li", "kb-card", parts);
+  }
+
+  /**
+   * A button on a hit: only passages that say or name the same.
+   *
+   * @param {"frame" | "entity"} name
+   * @param {string} value
+   */
+  function narrowing(name, value) {
+    const button = /** @type {HTMLButtonElement} */ (element("button", "kb-chip", [value]));
+    const only =
+      name === "frame" ? `Only passages that say a ${value}` : `Only what names ${value}`;
+    button.type = "button";
+    button.title = only;
+    button.setAttribute("aria-label", only);
+    button.addEventListener("click", () => {
+      if (name === "frame") /** @type {any} */ (form.elements.namedItem(name)).value = value;
+      else choose(name, value);
+      changed();
+      query.focus();
+    });
+    return button;
+  }
+
+  /**
+   * Adds a condition as a chip that takes it away.
+   *
+   * @param {string} name
+   * @param {string} value
+   */
+  function choose(name, value) {
+    const there = new FormData(form).getAll(name).includes(value);
+    if (!value || there) return;
+    const field = document.createElement("input");
+    field.type = "hidden";
+    field.name = name;
+    field.value = value;
+    const text = `${SAID[name]} ${value}`;
+    const chip = /** @type {HTMLButtonElement} */ (element("button", "kb-chip", [`${text} ✕`]));
+    chip.type = "button";
+    chip.setAttribute("aria-label", `Remove the filter: ${text}`);
+    chip.dataset.said = text;
+    chip.append(field);
+    chip.addEventListener("click", () => {
+      chip.remove();
+      changed();
+      query.focus();
+    });
+    chosen.append(chip);
+  }
+
+  /** Takes what was typed into a field for names. @param {HTMLInputElement} field */
+  function take(field) {
+    choose(String(field.dataset.adds), field.value.trim());
+    field.value = "";
+  }
+
+  /** Offers names to choose from. @param {{name: string, kind: string, count: number}[]} subjects */
+  function suggest(subjects) {
+    for (const field of fields()) {
+      const entities = field.dataset.adds === "entity";
+      const counts = new Map();
+      for (const { name, kind, count } of subjects) {
+        if ((!entities || kind === "entity") && !counts.has(name)) counts.set(name, count);
+      }
+      const offered = [...counts].map(([name, count]) => {
+        const option = document.createElement("option");
+        option.value = name;
+        option.label = count === 1 ? "1 passage" : `${count.toLocaleString("en")} passages`;
+        return option;
+      });
+      field.list?.replaceChildren(...offered);
+    }
+  }
+
+  /** The fields that names are typed into. */
+  function fields() {
+    return /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("[data-adds]"));
+  }
+
+  /** What the filters that are set say. */
+  function conditions() {
+    const said = [...chosen.querySelectorAll("[data-said]")].map((chip) =>
+      String(/** @type {HTMLElement} */ (chip).dataset.said),
+    );
+    for (const field of /** @type {any} */ (form.elements)) {
+      if (field.type === "checkbox" && field.checked) said.push(field.labels[0].textContent);
+      if (field.type === "select-one" && field.value) {
+        const label = field.labels[0].firstChild.textContent.toLowerCase();
+        said.push(`${label} ${field.selectedOptions[0].text.replace(/ \([\d,]+\)$/, "")}`);
+      }
+    }
+    return said;
   }
 
   function changed() {
@@ -133,7 +245,8 @@
   /** Moves between the results. @param {KeyboardEvent} event */
   function move(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const stops = [query, ...results.querySelectorAll("a")];
+    const links = /** @type {NodeListOf<HTMLElement>} */ (results.querySelectorAll("h2 a"));
+    const stops = [query, ...links];
     const at = stops.indexOf(/** @type {any} */ (document.activeElement));
     if (!step || at < 0) return;
     event.preventDefault();
@@ -144,8 +257,11 @@
   /** Puts what the address says into the form. */
   function restore() {
     const given = new URLSearchParams(location.search);
+    for (const name of Object.keys(SAID)) {
+      for (const value of given.getAll(name)) choose(name, value);
+    }
     for (const field of /** @type {any} */ (form.elements)) {
-      if (!field.name) continue;
+      if (!field.name || field.type === "hidden") continue;
       if (field.type === "checkbox") field.checked = given.getAll(field.name).includes(field.value);
       else field.value = given.get(field.name) ?? "";
     }
@@ -154,13 +270,36 @@
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     clearTimeout(timer);
+    fields().forEach(take);
     changed();
   });
   query.addEventListener("input", () => {
     clearTimeout(timer);
     timer = window.setTimeout(changed, WAIT);
   });
-  form.addEventListener("change", (event) => event.target !== query && changed());
+  form.addEventListener("change", ({ target }) => {
+    if (target === query) return;
+    if (target instanceof HTMLInputElement && target.dataset.adds) take(target);
+    changed();
+  });
+  for (const field of fields()) {
+    const ask = () => {
+      const kbs = new FormData(form).getAll("kb").filter(Boolean);
+      send({ kbkit: "subjects", id: ++suggested, query: field.value.trim(), options: { kbs } });
+    };
+    field.addEventListener("focus", ask);
+    field.addEventListener("input", ask);
+  }
+  drop.addEventListener("click", () => {
+    chosen.replaceChildren();
+    for (const field of /** @type {any} */ (form.elements)) {
+      if (field === query) continue;
+      if (field.type === "checkbox") field.checked = false;
+      else field.value = "";
+    }
+    changed();
+    query.focus();
+  });
   query.addEventListener("focus", () => send({ kbkit: "warm" }), { once: true });
   document.getElementById("kb-page")?.addEventListener("keydown", move);
   more.addEventListener("click", () => {

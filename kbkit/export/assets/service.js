@@ -7,11 +7,12 @@ const SHOWN = 10; // hits that the search box shows
 const PAUSE = 220; // milliseconds without a key until something is loaded for what is typed
 
 /**
- * A message of ours. `search` is answered by `hits` or `error` with the same id; once the model is
- * there, `model` names it, and `warm` loads it when it names that one.
+ * A message of ours. `search` is answered by `hits` or `error` with the same id, `subjects` by
+ * `subjects` that are named like the query; once the model is there, `model` names it, and `warm`
+ * loads it when it names that one.
  *
  * @typedef {object} Message
- * @property {"warm" | "search"} kbkit
+ * @property {"warm" | "search" | "subjects"} kbkit
  * @property {string} [model]
  * @property {number} id
  * @property {string} query
@@ -50,6 +51,8 @@ class Service {
       if (message.type === QUERY) await this.#type(message.data);
     } else if (message.kbkit === "search") {
       await this.#search(message);
+    } else if (message.kbkit === "subjects") {
+      await this.#suggest(message);
     } else if (message.kbkit === "warm") {
       await this.#engine.warm().catch(() => undefined); // a query will say what is wrong
       if (message.model && message.model === this.#site.model) this.#loadModel();
@@ -73,6 +76,12 @@ class Service {
     } catch (error) {
       this.#post({ kbkit: "error", id, message: String(error) });
     }
+  }
+
+  /** @param {Message} message */
+  async #suggest({ id, query, options }) {
+    const subjects = await this.#engine.subjects(query, options.kbs).catch(() => []);
+    this.#post({ kbkit: "subjects", id, subjects });
   }
 
   /**

@@ -17,9 +17,12 @@ it can be fetched, and where nothing can be fetched (``file://``) be loaded as a
 - ``m``: what these need to know besides: of those cards as the core has it of others, and what
   turns the model's vectors into those of chunks, where it embedded them.
 - ``x/N``: texts of neighbouring chunks, for what is shown of hits.
+- ``a``: what filters by annotations need: the frames of each chunk, the commonest subjects, what
+  parts the subjects of each shard from those before.
+- ``s/N``: neighbouring subjects, and the chunks that speak of them.
 
-Terms and texts fill their shards up to a number of bytes: files cost whoever writes, copies and
-serves them, and bytes that it does not need cost a query.
+Terms, texts and subjects fill their shards up to a number of bytes: files cost whoever writes,
+copies and serves them, and bytes that it does not need cost a query.
 
 Beside them ``stem`` is a script with the stemmer of the knowledge base's language.
 
@@ -28,18 +31,22 @@ Binary columns are base64 of little endian numbers, *varints* base 128 with the 
 
 from kbkit.export.index.content import (
     IndexContent,
+    IndexedAnnotations,
     IndexedCards,
     IndexedChunk,
     IndexedDocument,
+    IndexedSubject,
 )
 from kbkit.export.index.writer import IndexReport, is_written, remove_index, write_index
 
 __all__ = [
     "IndexContent",
     "IndexReport",
+    "IndexedAnnotations",
     "IndexedCards",
     "IndexedChunk",
     "IndexedDocument",
+    "IndexedSubject",
     "is_written",
     "remove_index",
     "write_index",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from kbkit.embedding.fitted import FittedEncoder
 from kbkit.export.index.packing import Integers
+from kbkit.models import Frame, SubjectKind
 from kbkit.recipes import RetrievalSpec
 from kbkit.stores.snapshots.snapshot import Snapshot
 
@@ -71,6 +72,40 @@ class IndexedCards:
     encoder: FittedEncoder
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexedSubject:
+    """A subject by one of its names.
+
+    Attributes:
+        key: The name in its normal form.
+        kind: What the subject is to those that speak of it.
+        name: Plain text.
+        rows: Numbers of the chunks that speak of it by any of its names, ascending.
+    """
+
+    key: str
+    kind: SubjectKind
+    name: str
+    rows: Integers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexedAnnotations:
+    """What is said of the chunks.
+
+    Attributes:
+        masks: The frames of each chunk's statements, a bit each in the order of `Frame`.
+        frames: What each chunk says as a whole, if that can be told.
+        entities: Names that each shows, plain texts.
+        subjects: What they speak of, in any order.
+    """
+
+    masks: Integers
+    frames: Sequence[Frame | None]
+    entities: Sequence[Sequence[str]]
+    subjects: Sequence[IndexedSubject]
+
+
 @dataclass(frozen=True, slots=True)
 class IndexContent:
     """All that an index is made of.
@@ -87,6 +122,7 @@ class IndexContent:
         retrieval: How to rank.
         model: Fingerprint of the model that browsers can run, ``""`` if they are to have none;
             vectors of this embedder can be asked with its vectors of queries.
+        annotations: What is said of the chunks; ``None`` where nothing is.
     """
 
     name: str
@@ -102,3 +138,4 @@ class IndexContent:
     stop_words: Sequence[str]
     retrieval: RetrievalSpec
     model: str = ""
+    annotations: IndexedAnnotations | None = None

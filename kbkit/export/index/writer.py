@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from kbkit.errors import ExportError
 from kbkit.export.files import write_file, writing
+from kbkit.export.index.annotations import annotation_shards, frame_counts, shown_of
 from kbkit.export.index.content import IndexContent, IndexedDocument
 from kbkit.export.index.packing import (
     OCTET,
@@ -29,7 +30,7 @@ from kbkit.export.index.quantization import CARDS, QuantizedVectors, quantize, r
 from kbkit.export.index.stemmers import stemmer_source
 from kbkit.export.index.terms import quantize_rows, split_by_size, term_shards
 
-FORMAT = 6
+FORMAT = 7
 FOLDER = "search"
 """Where an export has its index."""
 DESCRIPTOR = "kb.json"
@@ -104,7 +105,7 @@ def _write_shards(content: IndexContent, folder: Path) -> tuple[str, int, int]:
     """
     digest = hashlib.blake2b(digest_size=8)
     shards = size = 0
-    for kind in ("t", "v", "c", "e", "x"):
+    for kind in ("t", "v", "c", "e", "x", "s"):
         (folder / kind).mkdir(parents=True)
     for name, data in _shards(content):
         digest.update(f"{name} {len(data)}\n".encode() + data)
@@ -165,6 +166,8 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     texts = np.array([len(chunk.text) for chunk in content.chunks], np.int64)
     places = split_by_size(texts, TEXT_BYTES)
     yield from _text_shards(content, places)
+    if content.annotations is not None:
+        yield from annotation_shards(content.annotations)
     yield "core", encode_shard(_core(content, chunks, cards, firsts, places))
     shown = (f"{chunk.heading}\n{chunk.text}" for chunk in content.chunks)
     titles = (document.title for document in content.documents)
@@ -278,6 +281,8 @@ def _core(
         "firsts": " ".join(firsts),
         "texts": encode_varints(np.diff(places)),
     }
+    if content.annotations is not None:
+        values["frames"] = frame_counts(content.annotations)
     if chunks is not None:
         values["vectors"] = _about_vectors(chunks, chunks.clusters + 1)
         values["vectors"]["model"] = _modelled(content, content.snapshot.embedder)
@@ -310,7 +315,10 @@ def _text_shards(content: IndexContent, places: Sequence[int]) -> Iterator[tuple
         part = slice(start, end)
         pages: Mapping[int, IndexedDocument] = {n: content.documents[n] for n in owners[part]}
         values = {
-            "x": [[chunk.text, chunk.heading, chunk.anchor] for chunk in content.chunks[part]],
+            "x": [
+                [chunk.text, chunk.heading, chunk.anchor, *shown_of(content.annotations, row)]
+                for row, chunk in enumerate(content.chunks[part], start)
+            ],
             "d": [[n, page.path, page.title] for n, page in pages.items()],
         }
         yield f"x/{number}", encode_shard(values)

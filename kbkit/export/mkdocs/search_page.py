@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kbkit.export.index.packing import decode_varints
 from kbkit.models import DocumentType
 
 _TAGS = 100
@@ -16,6 +18,12 @@ _CURRENT = (
     '<label class="kb-check"><input type="checkbox" name="state" value="current">'
     "Without pages that may be out of date</label>"
 )
+_SUBJECTS = (
+    '<label>About<input data-adds="subject" list="kb-subjects" maxlength="200" '
+    'placeholder="any subject"></label><datalist id="kb-subjects"></datalist>'
+    '<label>Names<input data-adds="entity" list="kb-entities" maxlength="200" '
+    'placeholder="any name"></label><datalist id="kb-entities"></datalist>'
+)
 
 _PAGE = """<div id="kb-page">
 <h1>Search</h1>
@@ -25,8 +33,10 @@ _PAGE = """<div id="kb-page">
 <label class="kb-query">Question or words
 <input type="search" name="query" maxlength="1000" spellcheck="false" autocapitalize="off"></label>
 {fields}
+<div id="kb-chosen" class="kb-chosen" role="group" aria-label="Only passages that"></div>
 </form>
 <p id="kb-status" class="kb-status" role="status"></p>
+<button id="kb-drop" class="kb-more" type="button" hidden>Search without filters</button>
 <ol id="kb-results" class="kb-results"></ol>
 <button id="kb-more" class="kb-more" type="button" hidden>More</button>
 </div>
@@ -63,21 +73,43 @@ def search_page(
         cores: What the index of each knows of all its chunks.
         script: Address of the page's script, from the page.
     """
-    kinds = sorted({kind for core in cores for kind in core["kinds"]}, key=_kind_rank)
-    if kinds == [DocumentType.OTHER]:
-        kinds = []  # a filter that tells nothing apart
-    tags = sorted({tag for core in cores for tag in core["tags"]})
+    kinds, tags, frames = _document_counts(cores)
+    if list(kinds) == [DocumentType.OTHER]:
+        kinds.clear()  # a filter that tells nothing apart
     fields = []
     if len(kbs) > 1:
         fields.append(_choice("kb", "Knowledge base", [(kb["name"], kb["title"]) for kb in kbs]))
-    fields.append(_choice("type", "Type", [(kind, kind.replace("_", " ")) for kind in kinds]))
-    fields.append(_choice("tag", "Tag", [(tag, tag) for tag in tags[:_TAGS]]))
+    types = _counted(kinds, sorted(kinds, key=_kind_rank))
+    fields.append(_choice("type", "Type", [(k, text.replace("_", " ")) for k, text in types]))
+    fields.append(_choice("tag", "Tag", _counted(tags, sorted(tags)[:_TAGS])))
+    if frames:
+        fields.append(_choice("frame", "Says", _counted(frames, frames)))
+        fields.append(_SUBJECTS)
     if any(core["ratings"] for core in cores):
         fields.append(_choice("rating", "Rated at least", _STARS))
     fields.append(_choice("fresh", "Fetched in the last", _AGES))
     if any(core["stale"] for core in cores):
         fields.append(_CURRENT)
     return _PAGE.format(fields="".join(fields), script=script)
+
+
+def _document_counts(
+    cores: Sequence[Mapping[str, Any]],
+) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """How many documents are of each type and have each tag, and how many passages each frame."""
+    kinds: Counter[str] = Counter()
+    tags: Counter[str] = Counter()
+    frames: Counter[str] = Counter()
+    for core in cores:
+        kinds.update(core["kinds"][number] for number in decode_varints(core["kind"]).tolist())
+        tags.update(core["tags"][number] for held in core["tag"] for number in held)
+        frames.update(core.get("frames", {}))
+    return kinds, tags, Counter(dict(frames.most_common()))
+
+
+def _counted(counts: Mapping[str, int], names: Iterable[str]) -> list[tuple[str, str]]:
+    """Values to choose from, each with how often it is there."""
+    return [(name, f"{name} ({counts[name]:,})") for name in names]
 
 
 def _kind_rank(kind: str) -> tuple[bool, str]:

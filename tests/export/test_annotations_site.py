@@ -1,0 +1,226 @@
+"""Filters by annotations in a published site: in Python, in the engine, and on its page."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import kbkit
+from kbkit.errors import ConfigError
+from kbkit.export.index import remove_index, write_index
+from kbkit.export.index.writer import index_folder
+from kbkit.models import Frame, SubjectKind
+from kbkit.publishing.index_content import index_content, index_state
+from kbkit.publishing.published_index import PublishedIndex
+from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
+from kbkit.retrieval.candidates.masks import filter_mask
+from kbkit.stores.catalog import knowledge_bases, ratings, reading
+from kbkit.text.stopwords import stop_words
+from kbkit.text.subject_keys import subject_key
+from tests.export.test_search_site import in_node
+
+ROOT = Path(__file__).parents[2]
+JS = ROOT / "tests" / "js"
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    """A workspace with the guides, and pages about pools, annotated."""
+    with kbkit.open(tmp_path_factory.mktemp("annotated") / "kb") as workspace:
+        names = (NameSpec(name="open_pool", aliases=("pool opener",)), NameSpec(name=EVIL))
+        spec = KnowledgeBaseSpec(annotation=RulesAnnotation(names=names))
+        kb = workspace.create("guides", spec=spec)
+        kb.ingest(kbkit.FilesSource(path=str(ROOT / "site" / "*.md")))
+        for n in range(4):
+            document = kb.add(
+                f"Pools {n}",
+                f"## Open {n}\n\nYou must call `open_pool` before a query, number {n}.\n\n"
+                f"## Tell\n\nThe pool opener says {n} times what {EVIL} is.",
+                tags=["pool"],
+            )
+            kb.rate(document.id, 1 + n)
+        kb.annotations.make()
+        yield workspace
+
+
+@pytest.fixture(scope="module")
+def kb(workspace):
+    return workspace["guides"]
+
+
+@pytest.fixture(scope="module")
+def pages(kb):
+    return {document.uri: f"{n}.md" for n, document in enumerate(kb.documents)}
+
+
+@pytest.fixture(scope="module")
+def index(kb, pages, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("index")
+    write_index(index_content(kb._stores, kb.id, pages, "Guides"), folder)
+    return PublishedIndex.open(folder)
+
+
+CONDITIONS = [
+    {"frame": "constraint"},
+    {"frame": ["procedure", "causal"]},
+    {"entity": "open_pool"},
+    {"entity": "Pool Opener"},
+    {"entity": "open_pool()", "frame": "constraint"},
+    {"subject": "Knowledge graph"},
+    {"subject": "ingest", "frame": "causal"},
+    {"subject": ["open_pool", EVIL]},
+    {"entity": "no such thing at all"},
+    {"subject": ""},
+    {"tags": "pool", "min_rating": 2},
+    {"after": "2020-01-01T12:00:00", "state": "current", "document_type": ["other", "manual"]},
+    {"state": ["stale", "gone"]},
+]
+
+
+def test_the_index_lets_through_what_the_knowledge_base_does(kb, index):
+    counts = []
+    with kb._stores.database.read() as transaction:
+        row = knowledge_bases.get_by_id(transaction, kb.id)
+        snapshot = kb._stores.snapshots.made(transaction, row)
+        order = snapshot.rows_of([chunk.id for chunk in reading.iter_chunks(transaction, kb.id)])
+        totals = ratings.totals(transaction, kb.id)
+        for condition in CONDITIONS:
+            filters = kbkit.Filters.of(condition)
+            own = filter_mask(transaction, row, snapshot, filters, totals)[order]
+            assert index._filters.mask(filters).tolist() == own.tolist(), condition
+            counts.append(own.sum())
+    assert sum(count > 0 for count in counts) >= 8
+    assert index._filters.mask(kbkit.Filters()) is None
+
+
+def as_asked(condition):
+    """A condition as the page asks the engine."""
+    days = {"after": 18_262}
+    names = {"frame": "frames", "entity": "entities", "subject": "subjects", "tags": "tags",
+             "document_type": "kinds"}  # fmt: skip
+    asked = {}
+    for name, value in condition.items():
+        if name in names:
+            asked[names[name]] = [value] if isinstance(value, str) else value
+    if "min_rating" in condition:
+        asked["rating"] = condition["min_rating"]
+    if "after" in condition:
+        asked["since"] = days["after"]
+    asked["current"] = condition.get("state") == "current"
+    return asked
+
+
+@pytest.mark.parametrize("query", ["how do I open a pool?", "the graph of a knowledge base"])
+def test_the_engine_filters_as_python_does(node, index, tmp_path, query):
+    conditions = [each for each in CONDITIONS if each.get("state") in (None, "current")]
+    options = [{"filters": as_asked(each)} for each in conditions]
+    found = in_node(node, index, tmp_path, query, *options)
+    some = 0
+    for condition, hits in zip(conditions, found, strict=True):
+        expected = index.search(query, filters=condition)
+        assert [hit["row"] for hit in hits] == [hit.chunk for hit in expected], condition
+        assert [hit["score"] for hit in hits] == pytest.approx([hit.score for hit in expected])
+        for hit, other in zip(hits, expected, strict=True):
+            assert (hit["frame"], hit["entities"]) == (other.frame or "", list(other.entities))
+        some += bool(hits)
+    assert some >= 5
+    assert index.search(query, filters={"state": ["stale", "gone"]}) == []
+
+
+def test_a_first_answer_needs_nothing_of_the_filters(kb, index):
+    fresh = PublishedIndex(index.folder)
+    fresh.search("how do I open a pool?")
+    assert not [name for name in fresh.read if name == "a" or name.startswith("s/")]
+    fresh.search("how do I open a pool?", filters={"entity": "open_pool"})
+    assert "a" in fresh.read
+    assert len([name for name in fresh.read if name.startswith("s/")]) == 1
+
+
+def test_a_hit_shows_its_frame_and_the_entities_that_few_name(kb, index):
+    hits = index.search("call open_pool before a query", filters={"tags": "pool"})
+    assert {hit.frame for hit in hits if "must call" in hit.text} == {Frame.CONSTRAINT}
+    named = [hit.entities for hit in hits if "must call" in hit.text]
+    assert named
+    assert all("open_pool" in entities for entities in named)
+    assert all(len(hit.entities) <= 3 for hit in hits)
+
+
+def test_a_condition_that_the_index_cannot_tell_is_refused(index):
+    with pytest.raises(ConfigError, match=r"cannot tell path; it has .*entity"):
+        index.search("pool", filters={"path": "*.md"})
+    with pytest.raises(ConfigError, match="frame"):
+        index.search("pool", filters={"frame": "poem"})
+
+
+def test_annotations_are_part_of_the_state_of_an_index(workspace, kb, pages, tmp_path):
+    state = index_state(kb._stores, kb.id, pages, "Guides")
+    assert index_state(kb._stores, kb.id, pages, "Guides") == state
+    workspace.graph.update("open_pool", aliases=["pool opener", "unlocker"])
+    assert index_state(kb._stores, kb.id, pages, "Guides") != state
+    write_index(index_content(kb._stores, kb.id, pages, "Guides"), tmp_path)
+    index = PublishedIndex.open(tmp_path)
+    by_new_name = index.search("pool", filters={"entity": "unlocker"})
+    assert by_new_name == index.search("pool", filters={"entity": "open_pool"}) != []
+
+
+def test_a_knowledge_base_without_annotations_has_no_such_shards(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        kb = workspace.create(
+            "plain", spec=KnowledgeBaseSpec.model_validate({"annotation": "none"})
+        )
+        document = kb.add("Tea", "## Kettle\n\nYou must boil `water`.")
+        write_index(index_content(kb._stores, kb.id, {document.uri: "a.md"}, "Plain"), tmp_path)
+    folder = index_folder(tmp_path)
+    assert not (folder / "a.js").exists()
+    assert list((folder / "s").iterdir()) == []
+    index = PublishedIndex.open(tmp_path)
+    (hit,) = index.search("boil")
+    assert (hit.frame, hit.entities) == (None, ())
+    assert index.search("boil", filters={"frame": "constraint"}) == []
+    assert index.search("boil", filters={"subject": "water"}) == []
+    remove_index(tmp_path)
+
+
+NAMES = [
+    "", " ", "ConnectionPool", "connection_pool", "connection pools", "os.path", "os.Path", "-v",
+    "--verbose", "SQLITE_BUSY", "__init__", "Go", "C", "R", "WHERE", "make", "open()", "f( ... )",
+    "f(…)()", "URLs", "HTTPServers", "classes", "boxes", "ﬁle", "İstanbul", "Straße", "ΣΟΦΟΣ",
+    "“quoted”", "`code`", "a::b", "a->b", "$HOME", "@decorator", "_", "__", "-", "--", "...", "a.",
+    "a:", "etc..", "שלום עולם", "\u202egnp.exe", "x\x1cy", "x\x85y", "parties", "ties", "bus",
+    "kebab-case-names", "camelCaseWords", "XMLHttpRequest", "e\u0301s", "𝐁old names", "ǅungla",
+    "a" * 300, "😀 " * 150, EVIL, "C++", "f.open()", "is not", "Is", "IS", "Ⅷ things", "१२३s",
+]  # fmt: skip
+
+
+def test_names_have_the_same_normal_form_in_browsers(node, kb, tmp_path):
+    names = [*NAMES, *(each.name for each in kb.annotations.subjects(limit=3_000))]
+    assert len(names) > 500
+    asked = [[kind.value, name] for kind in SubjectKind for name in names]
+    script = tmp_path / "keys.mjs"
+    module = (ROOT / "kbkit/export/assets/subjects.js").as_uri()
+    script.write_text(
+        f'import {{ subjectKey }} from "{module}";\n'
+        'import { readFileSync, writeFileSync } from "node:fs";\n'
+        'const { asked, stop } = JSON.parse(readFileSync(process.argv[2], "utf8"));\n'
+        "const words = new Set(stop);\n"
+        "const keys = asked.map(([kind, name]) => subjectKey(kind, name, words));\n"
+        "writeFileSync(process.argv[3], JSON.stringify(keys));\n"
+    )
+    given, told = tmp_path / "asked.json", tmp_path / "keys.json"
+    given.write_text(json.dumps({"asked": asked, "stop": sorted(stop_words("english"))}))
+    subprocess.run([node, "--import", JS / "modules.js", script, given, told], check=True)
+    for (kind, name), key in zip(asked, json.loads(told.read_text()), strict=True):
+        assert key == subject_key(SubjectKind(kind), name), (kind, name)
+
+
+def test_rows_of_subjects_come_back(kb, index):
+    about = index._shard("a")
+    assert len(about["top"]) > 100
+    assert about["top"][0][2] >= about["top"][-1][2]
+    counts = np.array([count for _, _, count in about["top"]])
+    assert (np.diff(counts) <= 0).all()
