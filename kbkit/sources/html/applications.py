@@ -36,6 +36,7 @@ _WAIT = re.compile(
 _JAVASCRIPT = re.compile(r"\bjava\s?script\b", re.IGNORECASE)
 _ASKS = re.compile(r"enabl|disabl|requir|need|without|turn(ed)? on|activat", re.IGNORECASE)
 _PAGE_WORDS = 100  # words of paragraphs that no header or footer of a site has
+_MENU = 3  # links from which a menu is one
 _NOTICE = 40  # words of a sentence that asks to switch JavaScript on, at the most
 _WORD = re.compile(r"\w+")
 
@@ -52,7 +53,7 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
         return False
     if not rendered and next(filter(_runs, root.iter("script")), None) is None:
         return False
-    words, empty, waits, asks = 0, False, False, False
+    words, empty, waits, asks, served = 0, False, False, False, False
     stack = [body]
     while stack:
         element = stack.pop()
@@ -67,6 +68,7 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
         if element.tag in _FURNITURE and _holds_text(element):
             return False
         if element.tag in _SILENT or element.tag in _FURNITURE:
+            served = served or _is_menu(element)
             continue
         if element is not body and (mount := _mount(element)) is not None:
             empty, waits = True, waits or mount
@@ -76,8 +78,15 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
     if words > _FEW:
         return False
     sourced = any(script.get("src") for script in body.iter("script"))
-    # a page may be short; one that shows nothing at all shows what its scripts make
-    return waits or (not words and (empty or asks or sourced))
+    # a page may be short; one that shows nothing at all shows what its scripts make, unless a
+    # server wrote its menu, whose scripts then add to a page that is empty in truth
+    return waits or (not words and (asks or ((empty or sourced) and not served)))
+
+
+def _is_menu(furniture: Element) -> bool:
+    """Whether a header or menu leads to other pages of its site."""
+    targets = {link.get("href") for link in furniture.iter("a") if normalized_text(link)}
+    return len({target for target in targets if target and not target.startswith("#")}) >= _MENU
 
 
 def _holds_text(furniture: Element) -> bool:
@@ -94,7 +103,10 @@ def _mount(element: Element) -> bool | None:
     foreign = element.tag not in defs.tags
     texts = _texts(element)
     if not texts:
-        named = any(_NAMED.match(name) for name in (element.get("id") or "", element.tag))
+        identity = element.get("id") or ""
+        named = any(_NAMED.match(name) for name in (identity, element.tag))
+        if identity.lower() == "main" and len(element):
+            return None  # which is as well the content of a page that says nothing
         return named if foreign or element.tag in _CONTAINERS else None
     if element.tag in _CONTAINERS or foreign or element.tag in ("p", "span"):
         text = " ".join(texts)

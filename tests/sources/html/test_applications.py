@@ -53,6 +53,18 @@ PAGES = {
 }
 
 
+EMPTY = {
+    "a menu that a server wrote": (
+        '<header><a href="./">Home</a><a href="identifiers.html">Reference</a>'
+        f'<a href="source.html">Source</a></header><div class="content"></div>{SCRIPT}'
+    ),
+    "an empty content of a page with a menu": (
+        '<nav><a href="a.html">A</a><a href="b.html">B</a><a href="c.html">C</a></nav>'
+        f'<div id="main"><section><h3> </h3></section></div>{SCRIPT}'
+    ),
+}
+
+
 def read(body: str):
     return extract(
         f"<html><head><title>Kettle</title></head><body>{body}</body></html>", "https://x.org/"
@@ -69,6 +81,11 @@ def test_an_application_without_text_is_no_page(name):
 def test_a_short_page_stays_a_page(name):
     page = read(PAGES[name])
     assert (page.reason, bool(page.content)) == ("", True)
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_a_page_that_a_server_wrote_without_text_needs_no_browser(name):
+    assert read(EMPTY[name]).reason == "no text"
 
 
 def test_what_only_leads_on_is_still_said_to():
