@@ -79,6 +79,11 @@ def self_links(body: Element) -> dict[Element, str]:
                 anchors.setdefault(holder, href[1:])
             elif block.tag == "div" and _introduces(block):
                 anchors.setdefault(block, href[1:])
+            elif block.get("id") == href[1:] and is_mark(link):
+                # behind what the block begins with, and names it
+                named = link.getprevious()
+                if named is not None and named.tag == "div" and _is_short(named):
+                    anchors.setdefault(named, href[1:])
     return anchors
 
 
@@ -89,14 +94,17 @@ def _introduces(block: Element) -> bool:
     before, behind = block.getprevious(), block.getnext()
     while before is not None and _is_empty_anchor(before):
         before = before.getprevious()
-    if (
-        before is not None
-        or behind is None
-        or next(block.iterdescendants(*BLOCKS), None) is not None
-    ):
+    if before is not None or behind is None:
         return False
     in_cell = next(block.iterancestors("td", "th", "li", "dd"), None) is not None
-    return not in_cell and len(normalized_text(block).split()) <= _NAME_WORDS
+    return not in_cell and _is_short(block)
+
+
+def _is_short(block: Element) -> bool:
+    """Whether a block is one line, as long as a signature may be."""
+    if next(block.iterdescendants(*BLOCKS), None) is not None:
+        return False
+    return len(normalized_text(block).split()) <= _NAME_WORDS
 
 
 def anchor(element: Element, own: dict[Element, str]) -> str:

@@ -68,6 +68,11 @@ _STEP_LINKED = 0.4  # share of the words of a line of steps that are links
 _STEP_WORDS, _STEP_LINKS = 40, 8  # most words and links of a line of steps
 _SOURCE_TEXTS = frozenset({"source", "src", "view source", "view on github"})
 _SOURCE = re.compile(r"\b(?:src|source|viewcode)", re.IGNORECASE)
+_SHOWS_SOURCE = re.compile(
+    r"\W*(?:(?:view|show|expand|see|hide|toggle|unfold)\W+)?(?:the )?source(?: ?code)?\W*",
+    re.IGNORECASE,
+)
+_BUTTON = 40  # characters of a button that unfolds the source
 _TOGGLE = re.compile("toggle|collaps|expand", re.IGNORECASE)
 _JUMP = re.compile(r"(?:^|[\s_-])(?:skip|jump)(?:[_-]?(?:link|to|nav)|\s|$)", re.IGNORECASE)
 _LISTS_TITLES = frozenset({"menu", "table of contents", "contents", "on this page"})
@@ -81,7 +86,7 @@ _MARKED = etree.XPath(
 
 def clean(body: Element) -> None:
     """Remove what is never content: scripts, controls, navigation, hidden parts. In place."""
-    doomed = list(body.iter(*_DROPPED_TAGS))
+    doomed = [*_folded_sources(body), *body.iter(*_DROPPED_TAGS)]
     doomed += (part for part in body.iter("header", "footer") if _leads_elsewhere(part))
     for link in body.iter("a"):
         if is_self_link(link) or (_is_named(link, _CONTROLS) and not names_place(link)):
@@ -216,6 +221,24 @@ def _repeated_links(body: Element) -> list[Element]:
         if _WORD.findall(text) == _WORD.findall(said):
             rows.setdefault(text, []).append(table)
     return [table for same in rows.values() if len(same) > 1 for table in same]
+
+
+def _folded_sources(body: Element) -> list[Element]:
+    """Sources of what is described that are folded behind a button, and the button."""
+    found = []
+    boxes = {box.get("id"): box for box in body.iter("input") if box.get("type") == "checkbox"}
+    for button in body.iter("summary", "label", "button"):
+        text = normalized_text(button)
+        if len(text) > _BUTTON or not _SHOWS_SOURCE.fullmatch(text):
+            continue
+        box = boxes.get(button.get("for"), button)
+        beside = [button.getparent()] if button.tag == "summary" else box.itersiblings()
+        for folded in beside:
+            code = sum(len(normalized_text(pre).split()) for pre in folded.iter("pre"))
+            if code and len(normalized_text(folded).split()) - code <= _LITTLE:
+                found += [button, folded]
+                break
+    return found
 
 
 def _labels_of_code(body: Element) -> list[Element]:

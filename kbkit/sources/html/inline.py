@@ -35,21 +35,40 @@ class InlineWriter:
         self._urls: dict[str, str] = {}
         self._plain = False  # inside a heading or term: no emphasis
         self._linkless = False  # nor links
+        self._place: str | None = None  # the anchor of a heading, which may lead to itself
         self._in_link = False
         self._emphasis: set[str] = set()
 
-    def line(self, element: Element, *, links: bool = False) -> str:
+    def line(self, element: Element, *, links: bool = True, place: str | None = None) -> str:
         """The content of a heading or term in one line, without emphasis.
 
         Args:
             element: The heading or term.
             links: Keep its links.
+            place: The anchor of a heading; links to that, or to the page itself, are none.
         """
-        before = self._linkless, self._plain
-        self._linkless, self._plain = self._linkless or not links, True
+        before = self._linkless, self._plain, self._place
+        self._linkless, self._plain, self._place = self._linkless or not links, True, place
         text = folded(self._children(element)).replace("  \n", " ")
-        self._linkless, self._plain = before
+        self._linkless, self._plain, self._place = before
         return text
+
+    def signature(self, element: Element, place: str) -> str:
+        """A signature in one line: its types stay links, and what could be markup is code.
+
+        Args:
+            element: The signature.
+            place: Its anchor.
+        """
+        spans: Spans = []
+        _spans(element, None, spans)
+        written = [(SPACE.sub(" ", text).replace("( ", "("), self._target(href, place))
+                   for text, href in spans]  # fmt: skip
+        whole = "".join(text for text, _ in written).rstrip("¶# ").strip()
+        if any(href and text.strip() for text, href in written):
+            return self._code(spans, place).strip()
+        # brackets of optional parameters are no markup here, but they look like links
+        return code_span(whole) if escape(whole) != whole or "[" in whole else whole
 
     def write(self, element: Element) -> str:
         """An element that stands in a line, and what is in it."""
@@ -114,10 +133,13 @@ class InlineWriter:
         if self._linkless or self._in_link or next(element.iter("a"), None) is None:
             raw = _raw(element)
             return code_span(raw) or (" " if raw else "")
-        spans: list[tuple[str, str | None]] = []
+        spans: Spans = []
         _spans(element, None, spans)
+        return self._code(spans, self._place)
+
+    def _code(self, spans: Spans, place: str | None) -> str:
         written = (
-            f"{text[:1].isspace() * ' '}{self._linked(code_span(text), href)}"
+            f"{text[:1].isspace() * ' '}{self._linked(code_span(text), href, place)}"
             f"{text[-1:].isspace() * ' '}"
             if text.strip()
             else " "
@@ -131,13 +153,26 @@ class InlineWriter:
         self._in_link = True
         text = folded(self._children(element), strip=False)
         self._in_link = False
-        return self._linked(text, element.get("href"))
+        return self._linked(text, element.get("href"), self._place)
 
-    def _linked(self, text: str, href: str | None) -> str:
+    def _target(self, href: str | None, place: str | None) -> str:
+        """Where a link of a line leads, ``""`` if to nothing or to the line itself.
+
+        Args:
+            href: The address, as written.
+            place: The anchor of the line if it is a heading.
+        """
+        url = self._safe(href) if href else ""
+        if place is None:
+            return url
+        page, _, fragment = url.partition("#")
+        return "" if page == self._base.partition("#")[0] and fragment in ("", place) else url
+
+    def _linked(self, text: str, href: str | None, place: str | None = None) -> str:
         inner = text.strip()
         if not inner or not href or self._linkless or self._in_link:
             return text
-        url = self._safe(href)
+        url = self._target(href, place)
         if not url:
             return text
         before = " " if text[0].isspace() else ""

@@ -172,17 +172,19 @@ class MarkdownWriter:
     def _heading(self, element: Element, level: int) -> list[str]:
         for part in [part for part in element.iterdescendants() if pops_up(part)]:
             drop_tree(part)
-        text = self._spans.line(element)
+        place = anchor(element, self._own)
+        text = self._spans.line(element, place=place)
         if not text:
             return self._images(element)
         if element.getparent() is not None and self._in_cell(element):
             return [f"**{text}**"]
         self._level = level
-        return [self._titled(text, level, anchor(element, self._own))]
+        return [self._titled(text, level, place)]
 
     def _signature(self, element: Element) -> list[str]:
         """A ``div`` that names what stands behind it, with its anchor: a heading below the last."""
-        text, place = self._term(element, True), valid_anchor(self._own[element])
+        place = valid_anchor(self._own[element])
+        text = self._spans.signature(element, place)
         return [self._titled(text, min(6, max(self._level, 1) + 1), place)] if text else []
 
     def _images(self, element: Element) -> list[str]:
@@ -252,10 +254,11 @@ class MarkdownWriter:
                 if titled:
                     self._plain_terms(terms, [], out)
                     self._level = min(6, max(base, 1) + 1)
-                    text = self._term(child, api or "sig" in classes(child))
-                    if text:
+                    signs = api or "sig" in classes(child)
+                    line = self._spans.signature if signs else self._spans.line
+                    if text := line(child, place=place):
                         out.append(self._titled(text, self._level, place))
-                elif text := self._spans.line(child, links=True):
+                elif text := self._spans.line(child):
                     terms.append(f"[{text.strip('[]')}]" if notes else text)
             else:
                 blocks = self._blocks(child) if child.tag == "dd" else self._block(child)
@@ -267,15 +270,6 @@ class MarkdownWriter:
         self._plain_terms(terms, [], out)
         self._level = base
         return out
-
-    def _term(self, element: Element, signature: bool) -> str:
-        if not signature:
-            return self._spans.line(element)
-        text = normalized_text(element).replace("( ", "(").rstrip("¶#").strip()
-        # brackets of optional parameters are no markup here, but they look like links
-        if escape(text) != text or "[" in text:
-            return code_span(text)
-        return text
 
     @staticmethod
     def _plain_terms(terms: list[str], blocks: list[str], out: list[str]) -> None:
@@ -296,7 +290,7 @@ class MarkdownWriter:
     def _table(self, element: Element) -> list[str]:
         caption = next(element.iterchildren("caption"), None)
         out = []
-        if caption is not None and (text := self._spans.line(caption, links=True)):
+        if caption is not None and (text := self._spans.line(caption)):
             out.append(f"**{text}**")
         rows = grid(element)
         if rows is None or is_layout(element, rows):

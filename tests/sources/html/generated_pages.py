@@ -147,6 +147,39 @@ PAGES = {
         "# Vec\n\n### len {#len}\n\nCounts.\n",
         ("surplus", "headings"),
     ),
+    "sources folded behind a summary": GeneratedPage(
+        '<main><h1>kettle</h1><dl><dt id="boil"><code>def boil(water)</code></dt><dd><details class='
+        '"source"><summary><span>Expand source code</span></summary><pre><code class="python">def '
+        "boil(water):\n    return heat(water)</code></pre></details><p>Boils.</p></dd></dl></main>",
+        "# kettle\n\n## def boil(water) {#boil}\n\n**Expand source code**\n\n```python\ndef boil("
+        "water):\n    return heat(water)\n```\n\nBoils.\n",
+        "# kettle\n\n## def boil(water) {#boil}\n\nBoils.\n",
+        ("surplus",),
+    ),
+    "sources folded behind a button": GeneratedPage(
+        '<main><h1>kettle</h1><section id="boil"><div><input id="b" type="checkbox"><span>def boil('
+        'water)</span><label for="b"><span>View Source</span></label></div><a class="headerlink" href="#boil">'
+        '</a><div class="code"><pre><a href="#L-1">def</a> boil(water):\n    return heat(water)'
+        "</pre></div><p>Boils.</p></section></main>",
+        "# kettle\n\ndef boil(water) View Source\n\n```\ndef boil(water):\n    return heat(water)\n"
+        "```\n\nBoils.\n",
+        "# kettle\n\n## def boil(water) {#boil}\n\nBoils.\n",
+        ("surplus",),
+    ),
+    "the contents of a manual": GeneratedPage(
+        '<div class="navigation"><a href="n1.html"><img alt="next"></a><b>Next:</b> <a href="n1.html">'
+        'Pots</a></div><p>tea<hr><ul><li><a href="n1.html">Pots</a></li><li><a href="n2.html">Cups'
+        '</a></li><li><a href="n3.html">Spoons</a></li></ul>',
+        "Next: [Pots](https://docs.example/n1.html)\n\ntea\n\n-   [Pots](https://docs.example/n1.html)\n"
+        "-   [Cups](https://docs.example/n2.html)\n-   [Spoons](https://docs.example/n3.html)\n",
+        "tea\n\n-   [Pots](https://docs.example/n1.html)\n-   [Cups](https://docs.example/n2.html)\n-   "
+        "[Spoons](https://docs.example/n3.html)\n",
+        ("surplus",),
+        _numbered(
+            '<h1>@</h1><p>It is @.</p><p>tea<ul><li><a href="n1.html">Pots</a></li><li><a href="n2.html">'
+            'Cups</a></li><li><a href="n3.html">Spoons</a></li></ul>'
+        ),
+    ),
     "links of a signature": GeneratedPage(
         '<h1>List</h1><div class="spec"><code><span>val map : <a href="f.html">fn</a> -&gt; '
         '<a href="l.html">list</a></span></code></div><p>Applies.</p>',

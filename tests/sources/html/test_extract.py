@@ -44,7 +44,32 @@ def test_headings_keep_level_and_anchor() -> None:
     assert markdown('<span id="x y"></span><h2>Plain</h2>') == "## Plain {#x%20y}"
     assert markdown('<h2>Node<span><a class="mark" href="#n" id="n">#</a></span></h2>'
                     ) == "## Node {#n}"  # fmt: skip
-    assert markdown('<h2><a href="/x">Linked</a> <em>title</em></h2>') == "## Linked title"
+    linked = "## [Linked](https://docs.example/x) title"
+    assert markdown('<h2><a href="/x">Linked</a> <em>title</em></h2>') == linked
+    assert markdown('<h2 id="x"><a href="#x">Itself</a> <a href="#">Top</a></h2>'
+                    ) == "## Itself Top {#x}"  # fmt: skip
+
+
+def test_the_types_of_a_signature_are_links() -> None:
+    pot = "[`Pot`](https://docs.example/guide/pot.html)"
+    assert (
+        markdown(
+            '<dl class="function"><dt class="sig" id="boil">boil(pot: <a href="pot.html">Pot</a>)'
+            '<a class="headerlink" href="#boil">¶</a></dt><dd><p>Boils.</p></dd></dl>'
+        )
+        == f"## `boil(pot:` {pot}`)` {{#boil}}\n\nBoils."
+    )
+    assert (
+        markdown(
+            '<section id="fill"><div>fill(pot: <a href="pot.html">Pot</a>)</div>'
+            '<a class="headerlink" href="#fill"></a><p>Fills.</p></section>'
+        )
+        == f"## `fill(pot:` {pot}`)` {{#fill}}\n\nFills."
+    )
+    assert (
+        markdown('<h3 id="new">fn <a href="#new">new</a>() -&gt; <a href="pot.html">Pot</a></h3>')
+        == "### fn new() -> [Pot](https://docs.example/guide/pot.html) {#new}"
+    )
 
 
 def test_the_title_comes_from_the_heading_or_else_from_the_head() -> None:

@@ -92,7 +92,8 @@ def test_the_language_is_found_in_any_class_on_the_way(block: str, name: str) ->
 
 def test_blocks_inside_a_summary_are_blocks() -> None:
     method = (
-        '<details open><summary><section id="method.len"><h4 class="code-header">fn <a href="#l">'
+        '<details open><summary><section id="method.len"><h4 class="code-header">fn <a href='
+        '"#method.len">'
         "len</a>(&amp;self) -> usize</h4></section></summary>"
         "<div><p>Number of parts.</p><pre>v.len()</pre></div></details>"
     )
@@ -231,7 +232,7 @@ def test_the_number_of_a_note_is_no_footnote_of_markdown() -> None:
 
 def test_parts_of_a_name_that_a_style_sheet_parts_are_parted() -> None:
     name = '<h2><a href="/g">Lib</a><span class="sep"></span>Pot<span></span>s</h2>'
-    assert markdown(name) == "## Lib Pots"
+    assert markdown(name) == "## [Lib](https://docs.example/g) Pots"
 
 
 @pytest.mark.parametrize(

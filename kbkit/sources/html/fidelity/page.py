@@ -212,24 +212,29 @@ class _Reading:
             text = squashed("".join(link.itertext()))
             if not href or not text or link.get("data-aside"):
                 continue
-            if next(link.iter(*HEADINGS), None) is not None:
-                continue  # a heading that leads to itself
             block = link.getparent()
             while block is not None and block not in self._found.spans:
                 block = block.getparent()
-            if block is None or not self._judged.is_content(block) or self._holds_no_links(block):
+            if block is None or not self._judged.is_content(block) or self._in_fence(block):
                 continue
-            if address := absolute(href, self._base):
+            address = absolute(href, self._base)
+            if address and not self._leads_to_itself(link, address):
                 yield text, address
 
-    def _holds_no_links(self, block: Element) -> bool:
-        """Whether a block is in a fence or a heading, which have none in Markdown."""
-        return any(
-            around.tag in HEADINGS
-            or (around.tag == "dt" and around.get("id"))
-            or around in self._fences
-            for around in (block, *block.iterancestors())
-        )
+    def _in_fence(self, block: Element) -> bool:
+        """Whether a block is in code, which has no links in Markdown."""
+        return any(around in self._fences for around in (block, *block.iterancestors()))
+
+    def _leads_to_itself(self, link: Element, address: str) -> bool:
+        """Whether a link of a heading or term leads to that, or to its own page."""
+        titles = (*HEADINGS, "dt")
+        if next(link.iter(*HEADINGS), None) is not None:
+            return True
+        heading = next(link.iterancestors(*titles), None)
+        page, _, place = address.partition("#")
+        if heading is None or page != unquote(self._base.partition("#")[0]):
+            return False
+        return not place or any(place in places for places in self._anchors(heading))
 
     def _terms(self) -> Iterator[tuple[str, str]]:
         for term in self._found.root.iter("dt"):

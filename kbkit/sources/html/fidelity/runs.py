@@ -41,6 +41,7 @@ _MARKS = frozenset(
 _SOURCE_LINKS = frozenset(
     str.split("source [source] [docs] src [src] viewsource editthispage editongithub editpage", " ")
 )
+_SOURCE_BUTTON = frozenset(str.split("expand view show hide toggle see the source code"))
 _PREFORMATTED = frozenset({"pre", "listing", "xmp", "plaintext"})
 _LINE_NAMES = frozenset({"line", "code-line", "codeline", "cl", "view-line", "cm-line"})
 _UNFOLDING = 3  # most words of a link that leads nowhere and stands beside a name
@@ -123,8 +124,9 @@ def read(html: str) -> Runs | None:
     found = Runs(root)
     found.title = " ".join("".join(root.xpath("string(//title)")).split())
     found.base = next((one.get("href") or "" for one in root.iter("base")), "")
+    sources = _folded_sources(root)
     for element in list(root.iter()):
-        if element is root or not _unseen(element):
+        if element is root or not (element in sources or _unseen(element)):
             continue
         if element.tag == "a" and (element.get("id") or element.get("name")):
             _blank(element)  # it says where a heading is
@@ -205,6 +207,23 @@ class _Reader:
             self._found.runs.append(run)
         self._pieces.clear()
         self._linked.clear()
+
+
+def _folded_sources(root: Element) -> set[Element]:
+    """Buttons behind which a source is folded, and the code that follows each."""
+    found: set[Element] = set()
+    unfolds = False
+    for element in root.iter("summary", "label", "pre", *HEADINGS):
+        if element.tag in ("summary", "label"):
+            said = set("".join(element.itertext()).lower().split())
+            unfolds = "source" in said and said <= _SOURCE_BUTTON
+            found.update([element] * unfolds)
+        elif element.tag == "pre" and unfolds:
+            found.add(element)
+            unfolds = False
+        elif element.tag in HEADINGS:
+            unfolds = False
+    return found
 
 
 def _unseen(element: Element) -> bool:

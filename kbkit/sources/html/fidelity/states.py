@@ -103,7 +103,7 @@ class PageStates:
         least = 1 if _ends_named(element) else _TOC_LINKS
         if tag in _LISTS and self._is_contents(element, fragments, least):
             return State.FURNITURE if named else State.NEITHER
-        if size <= _STEPS and self._leads_on(element, first, last):
+        if size <= _STEPS and self._leads_on(element, first, last, named=named):
             return State.FURNITURE
         return State.CONTENT
 
@@ -154,8 +154,11 @@ class PageStates:
         found = {one.get("id") for one in self._found.root.iter() if one.get("id")}
         return found | {one.get("name") for one in self._found.root.iter("a") if one.get("name")}
 
-    def _leads_on(self, element: Element, first: int, last: int) -> bool:
-        """Whether an element is a line of steps to the neighbours of a page."""
+    def _leads_on(self, element: Element, first: int, last: int, *, named: bool) -> bool:
+        """Whether an element is a line of steps to the neighbours of a page.
+
+        One step is enough where the element is `named` so, as on the first page of a manual.
+        """
         links = [one for one in element.iter("a") if one.get("href")]
         if len(links) < 2 or any(run.code for run in self._runs[first:last]):
             return False
@@ -174,7 +177,7 @@ class PageStates:
             > 1
         )
         marked = len(_STEP.findall(" ".join(run.text for run in self._runs[first:last])))
-        return by_relation or (marked >= 2 and linked >= 0.9 * rest and steps > 0)
+        return by_relation or (marked >= (1 if named else 2) and linked >= 0.9 * rest and steps > 0)
 
     def _repeated(self) -> None:
         """Tell the texts of the template, and the links that stand before all content."""
@@ -200,7 +203,9 @@ class PageStates:
                 # links amid the page's own text, in a paragraph or what the page calls its main
                 # part, say something of its subject
                 amid = run.holder.tag == "p" or self._main[0] <= place < self._main[1] or not texts
-                foreign = outside or (self._is_linked(place) and not amid)
+                # what explains a term is said of it, though other pages say it of others
+                explains = next(run.holder.iterancestors("dd"), None) is not None
+                foreign = (outside and not explains) or (self._is_linked(place) and not amid)
                 self.states[place] = State.FURNITURE if foreign else State.NEITHER
         for place in heads:
             if self._same[place] and not self._leads_content(place):
