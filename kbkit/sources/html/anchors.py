@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from urllib.parse import quote
 
 from kbkit.sources.html.dom import BLOCKS, HEADINGS, Element, classes, normalized_text
@@ -18,6 +19,9 @@ _SELF_LINK_TEXTS = frozenset(
 )
 _LABEL_WORDS = 3  # of a mark beside a heading
 _NAME_WORDS = 60  # most words of a signature
+_DEFINES = frozenset({"def", "definition", "defn"})
+_NAME = re.compile(r"(?:^|[-_])(?:heading|signature)(?:$|[-_])", re.IGNORECASE)
+"""Class names of what names the block that it stands in."""
 _NOT_IN_ANCHORS = re.compile("[{}<>\"'`\\s]")
 
 
@@ -55,7 +59,8 @@ def says_its_place(link: Element) -> bool:
 
 def is_mark(link: Element) -> bool:
     """Whether a link says nothing but a sign, such as a pilcrow."""
-    return len(link) == 0 and (link.text or "").strip().lower() in _SELF_LINK_TEXTS
+    text = (link.text or "").strip(" \t\r\n\xa0\ufe0e\ufe0f")
+    return len(link) == 0 and text.lower() in _SELF_LINK_TEXTS
 
 
 def names_place(link: Element) -> bool:
@@ -84,7 +89,32 @@ def self_links(body: Element) -> dict[Element, str]:
                 named = link.getprevious()
                 if named is not None and named.tag == "div" and _is_short(named):
                     anchors.setdefault(named, href[1:])
+    for block, place in _named_blocks(body):
+        anchors.setdefault(block, place)
     return anchors
+
+
+def _named_blocks(body: Element) -> Iterator[tuple[Element, str]]:
+    """What blocks with ids begin with and are named by, as its class says, and the ids."""
+    for block in body.iter("div"):
+        if not any(map(_NAME.search, classes(block))) or not _is_short(block):
+            continue
+        outer, alone = block, True
+        while outer.getprevious() is None and (around := outer.getparent()) is not None:
+            if (around.text or "").strip() or around.tag not in ("div", "section", "article"):
+                break
+            alone = alone and outer.getnext() is None
+            if around.get("id"):
+                if not alone:
+                    yield block, around.get("id")
+                break
+            outer = around
+    for link in body.iter("a", "dfn", "span"):
+        block = link.getparent()
+        if block.tag in ("p", "div") and link.get("id") and _DEFINES & set(classes(link)):
+            first = link.getprevious() is None or not normalized_text(link.getprevious())
+            if _is_short(block) and (first or not block.text):
+                yield block, link.get("id")
 
 
 def _introduces(block: Element) -> bool:
@@ -133,6 +163,9 @@ def opening_anchor(element: Element) -> str:
         inner = inner[0]
         if inner.tag not in ("a", "span", "p", "dfn", "b", "strong", "code"):
             break
+        target = inner.get("href") or ""
+        if target and target != f"#{inner.get('id')}":
+            break  # what leads elsewhere has an id for the way back
         name = inner.get("name") if inner.tag == "a" else ""
         found = valid_anchor(inner.get("id") or name or "")
     return found

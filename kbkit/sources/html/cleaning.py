@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from lxml import etree
@@ -15,7 +15,7 @@ from kbkit.sources.html.anchors import (
     names_place,
     says_its_place,
 )
-from kbkit.sources.html.code import language
+from kbkit.sources.html.code import language, numbers_lines
 from kbkit.sources.html.dom import (
     BLOCKS,
     HEADINGS,
@@ -23,6 +23,14 @@ from kbkit.sources.html.dom import (
     drop_tree,
     linked_share,
     normalized_text,
+)
+from kbkit.sources.html.menus import (
+    CONTENTS_TITLES,
+    contents,
+    heading_of_menu,
+    repeated_links,
+    steps,
+    trails,
 )
 
 _DROPPED_TAGS = str.split(
@@ -37,10 +45,11 @@ _DROPPED_ROLES = frozenset({"navigation", "search", "banner", "menu", "menubar",
 _CONTROLS = frozenset(
     str.split("""
         copybtn copy-button btn-copy copy-btn clipboard-copy
-        zeroclipboard-container linenos linenodiv lineno gutter line-numbers-rows
-        blob-num sr-only visually-hidden screen-reader-text skip-link skip-to-content skipto
+        zeroclipboard-container
+        sr-only visually-hidden screen-reader-text skip-link skip-to-content skipto
         mw-editsection viewcode-link viewcode-back edit-page edit-this-page edit-page-link
         md-feedback md-source-file theme-doc-version-badge rst-versions cookie-banner
+        onlyprint only-print print-only printonly visible-print visible-print-block
         share-buttons social-share printfooter source_code method-source-code method-click-advice
         """)
 )
@@ -52,20 +61,14 @@ _NAVIGATION = frozenset(
         prev-next-bottom rst-footer-buttons md-sidebar md-footer md-header toc tocnav
         table-of-contents on-this-page local-toc toctitle navbar navheader navfooter nav-path
         navpath navigation topnav bottomnav subnav sub-nav sidebar site-footer site-header
-        page-footer catlinks mainmenu submenu searchmenu search-results tablist menu
+        page-footer catlinks mainmenu submenu searchmenu tablist menu
         noprint no-print d-print-none hidden-print
         """)
 )
-_ALL_LINKED = 0.95  # share of the words of a list of contents that are links
+_RESULTS = frozenset({"search-results", "searchresults", "search-result"})
+_NAVIGATION |= _RESULTS
 _LINKED = 0.5  # share of the words of navigation that are links
 _LITTLE = 12  # words that navigation has without any link: its title, a note
-_WORD = re.compile(r"\w+")
-_TRAIL = 8  # most steps of a list that leads to a page from above
-_STEP_RELATIONS = frozenset({"next", "prev", "previous", "up", "contents", "index", "start"})
-_NEIGHBOURS = frozenset({"next", "prev", "previous", "up"})
-_STEP_KEYS = frozenset("nput")
-_STEP_LINKED = 0.4  # share of the words of a line of steps that are links
-_STEP_WORDS, _STEP_LINKS = 40, 8  # most words and links of a line of steps
 _SOURCE_TEXTS = frozenset({"source", "src", "view source", "view on github"})
 _SOURCE = re.compile(r"\b(?:src|source|viewcode)", re.IGNORECASE)
 _SHOWS_SOURCE = re.compile(
@@ -75,7 +78,8 @@ _SHOWS_SOURCE = re.compile(
 _BUTTON = 40  # characters of a button that unfolds the source
 _TOGGLE = re.compile("toggle|collaps|expand", re.IGNORECASE)
 _JUMP = re.compile(r"(?:^|[\s_-])(?:skip|jump)(?:[_-]?(?:link|to|nav)|\s|$)", re.IGNORECASE)
-_LISTS_TITLES = frozenset({"menu", "table of contents", "contents", "on this page"})
+_TOPS = frozenset({"top", "back to top", "to top", "go to top", "return to top", "↑", "▲", "^ top"})
+_ARROW = re.compile(r"<?-+>?|[←-⇿«»‹›◀▶]+")
 _UNFOLDING_WORDS = 3  # most words of a link that unfolds something
 _HIDDEN_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
 
@@ -95,7 +99,7 @@ def clean(body: Element) -> None:
             del link.attrib["href"]
         elif _leads_to_source(link):
             doomed.append(_wrapping(link))
-        elif _leads_nowhere(link) or _jumps(link):
+        elif _leads_nowhere(link) or _jumps(link) or _returns(link):
             doomed.append(link)
         elif names_place(link) and "#" in (link.get("href") or "") and is_mark(link):
             # it says where the heading is, so it stays, but not its pilcrow
@@ -107,16 +111,18 @@ def clean(body: Element) -> None:
         furniture = verdicts.get(key)
         if furniture is None:
             furniture = verdicts[key] = _is_furniture(element, element.attrib)
-        if furniture:
+        if furniture or numbers_lines(element):
             doomed.append(element)
         elif _is_named(element, _NAVIGATION):
             navigation.append(element)
     _drop(doomed, body)
-    _drop((part for part in navigation if _is_navigation(part)), body)
-    _drop(_steps(body), body)
-    _drop(_trails(body), body)
-    _drop(_leading_contents(body), body)
-    _drop(_repeated_links(body), body)
+    menus = [part for part in navigation if _is_navigation(part)]
+    _drop([head for part in menus if (head := heading_of_menu(part)) is not None], body)
+    _drop(menus, body)
+    _drop(steps(body), body)
+    _drop(trails(body), body)
+    _drop(contents(body), body)
+    _drop(repeated_links(body), body)
     _drop(_labels_of_code(body), body)
     _drop([head for head in body.iter("h1", "h2", "h3", "h4") if _heads_links(head)], body)
 
@@ -141,7 +147,9 @@ def _is_named(element: Element, names: frozenset[str]) -> bool:
 
 def _is_navigation(element: Element) -> bool:
     """Whether an element that is named like navigation is that: mostly links, or hardly a word."""
-    if next(element.iter("h1"), None) is not None or element.tag in ("td", "th"):
+    if element.tag in ("td", "th"):
+        return False
+    if next(element.iter("h1"), None) is not None and not _is_named(element, _RESULTS):
         return False
     if element.tag == "table" and next(element.iter("th"), None) is not None:
         return False
@@ -149,78 +157,6 @@ def _is_navigation(element: Element) -> bool:
     return linked_share(element) >= _LINKED or (
         words <= _LITTLE and next(element.iter("p", "pre", "dl", "code"), None) is None
     )
-
-
-def _steps(body: Element) -> list[Element]:
-    """Lines of links to the pages around a page: its next, the one above, its translations."""
-    page = body.getparent() if body.getparent() is not None else body
-    around_page = {
-        href for link in page.iter("a", "link")
-        if (href := link.get("href") or "#")[0] != "#"  # which is next to a part of the page
-        and (not _NEIGHBOURS.isdisjoint((link.get("rel") or "").lower().split())
-        or (link.tag == "a" and link.get("accesskey") in _STEP_KEYS))
-    }  # fmt: skip
-    found: list[Element] = []
-    for link in body.iter("a"):
-        if _is_step(link) or _is_translation(link) or link.get("href") in around_page:
-            line = link.getparent()
-            while line is not None and line.tag not in BLOCKS:
-                line = line.getparent()
-            around = line
-            while around is not None and around is not body:
-                if not _is_line_of_steps(around, around_page):
-                    break
-                line, around = around, around.getparent()
-            if line is not None and line is not around:
-                found.append(line)
-    return found
-
-
-def _trails(body: Element) -> list[Element]:
-    """Lists before the heading of a page that lead to it from above, and name it themselves."""
-    heading = next(body.iter("h1"), None)
-    if heading is None or not (name := normalized_text(heading)):
-        return []
-    found = []
-    for element in body.iter("h1", "ul", "ol"):
-        if element is heading:
-            break
-        items = [normalized_text(item) for item in element]
-        bare = [text for item, text in zip(element, items, strict=True)
-                if text and next(item.iter("a"), None) is None]  # fmt: skip
-        if name in bare and len(bare) < len(items) <= _TRAIL:
-            found.append(element)
-    return found
-
-
-def _leading_contents(body: Element) -> list[Element]:
-    """Lists before the first heading of a page that lead to nothing but places of the page."""
-    found: list[Element] = []
-    places: set[str] = set()
-    for element in body.iter("ul", "ol", *HEADINGS):
-        if element.tag in HEADINGS:
-            break
-        targets = {(link.get("href") or "").partition("#")[2] for link in element.iter("a")}
-        if len(targets) < _SITE_LINKS or linked_share(element) < _ALL_LINKED:
-            continue
-        places = places or {part.get("id") or part.get("name") or "" for part in body.iter()} - {""}
-        if targets <= places and not any(outer in found for outer in element.iterancestors()):
-            found.append(element)
-    return found
-
-
-def _repeated_links(body: Element) -> list[Element]:
-    """Tables of one row of nothing but links that stand on a page more than once."""
-    rows: dict[str, list[Element]] = {}
-    for table in body.iter("table"):
-        links = list(table.iter("a"))
-        if len(links) < _SITE_LINKS or sum(1 for _ in table.iter("tr")) != 1:
-            continue
-        said = " ".join("".join(link.itertext()) for link in links)
-        text = normalized_text(table)
-        if _WORD.findall(text) == _WORD.findall(said):
-            rows.setdefault(text, []).append(table)
-    return [table for same in rows.values() if len(same) > 1 for table in same]
 
 
 def _folded_sources(body: Element) -> list[Element]:
@@ -254,37 +190,6 @@ def _labels_of_code(body: Element) -> list[Element]:
     return found
 
 
-def _is_translation(link: Element) -> bool:
-    """Whether a link leads to the page in another language, or to itself in this one."""
-    return bool(link.get("hreflang")) and "alternate" in (link.get("rel") or "").lower().split()
-
-
-def _is_step(link: Element) -> bool:
-    relations = (link.get("rel") or "").lower().split()
-    return not _STEP_RELATIONS.isdisjoint(relations) or link.get("accesskey") in _STEP_KEYS
-
-
-def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> bool:
-    """Whether an element is such a line.
-
-    Args:
-        element: Any block.
-        neighbours: Addresses that the page calls its next, its last, or the one above.
-    """
-    links = [link for link in element.iter("a") if link.get("href")]
-    if links and all(map(_is_translation, links)):
-        return len(normalized_text(element).split()) <= _STEP_WORDS + 2 * len(links)
-    # without a word of it, one link to a neighbour is a link like others
-    known = {link.get("href") for link in links} & set(neighbours)
-    steps = sum(_is_step(link) or (len(known) > 1 and link.get("href") in known) for link in links)
-    if steps == 0 or len(links) > _STEP_LINKS or 2 * steps < len(links):
-        return False
-    if next(element.iter(*HEADINGS), None) is not None:
-        return False
-    words = len(normalized_text(element).split())
-    return words <= _STEP_WORDS and linked_share(element) >= _STEP_LINKED
-
-
 def _leads_to_source(link: Element) -> bool:
     """A link to the source of what is described, beside its name or at the end of its line."""
     text = "".join(link.itertext()).strip(" \t\r\n\xa0[]()").lower()
@@ -314,6 +219,17 @@ def _jumps(link: Element) -> bool:
     return bool(_JUMP.search(link.get("class") or ""))
 
 
+def _returns(link: Element) -> bool:
+    """A link back to the begin of the page, or an arrow to another, in a line of its own."""
+    text = normalized_text(link) or next((one.get("alt") or "" for one in link.iter("img")), "")
+    text = text.strip(" []()").lower()
+    back = (link.get("href") or "").startswith("#") and text in _TOPS
+    if not back and not _ARROW.fullmatch(text):
+        return False
+    around = link.getparent()
+    return not ((around.text or "") + (link.tail or "")).strip(" \t\r\n\xa0[]()|·")
+
+
 def _wrapping(link: Element) -> Element:
     """The outermost element of a line that holds nothing but a link."""
     parent = link.getparent()
@@ -329,7 +245,7 @@ def _wrapping(link: Element) -> Element:
 
 def _heads_links(heading: Element) -> bool:
     """Whether a heading names a list of what stands below or beside the page."""
-    if normalized_text(heading).lower() not in _LISTS_TITLES:
+    if normalized_text(heading).lower() not in CONTENTS_TITLES:
         return False
     following = heading.getnext()
     return following is None and not (heading.tail or "").strip()
@@ -363,7 +279,13 @@ def _is_furniture(element: Element, attributes: Any) -> bool:
     if attributes.get("aria-hidden") == "true":
         return True
     style = attributes.get("style")
-    return bool(style and _HIDDEN_STYLE.search(style))
+    return bool(style and _HIDDEN_STYLE.search(style)) and not _unfolds(element)
+
+
+def _unfolds(row: Element) -> bool:
+    """Whether something hidden is a row of a table that shows its rows when it is asked to."""
+    table = next(row.iterancestors("table"), None) if row.tag == "tr" else None
+    return table is not None and any(part.get("onclick") for part in table.iter("a", "span", "td"))
 
 
 def _keep_checkbox(element: Element) -> None:

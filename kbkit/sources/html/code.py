@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from lxml import etree
 
@@ -10,11 +11,13 @@ from kbkit.sources.html.dom import BLOCKS, PREFORMATTED, Element, classes
 
 _LINE_END = ""
 
-_NO_CODE = re.compile(
-    r"(?:^|[-_])(?:tooltip|popover|gutter|line-?(?:no|nos|num|nums|number|numbers))(?:$|[-_\d])",
+_POPS_UP = re.compile(r"(?:^|[-_])(?:tooltip|popover)(?:$|[-_\d])", re.IGNORECASE)
+"""Class names of what stands over code or a heading."""
+_NUMBERS = re.compile(
+    r"(?:^|[-_])(?:gutter|blob-num|line-?(?:no|nos|num|nums|number|numbers|nodiv))(?:$|[-_\d])",
     re.IGNORECASE,
 )
-"""Class names of what stands in code and is none: what pops up, and numbers of lines."""
+"""Class names of numbers of lines, and of code that has some."""
 _LINE = re.compile(r"(?:^|[-_])line$|^line-(?:content|text)$|^L\d+$", re.IGNORECASE)
 _CODE = re.compile(
     r"(?:^|[-_])(?:code|codeblock|codemirror|fragment|highlight|highlighter|source|sourcecode"
@@ -38,7 +41,7 @@ _LANGUAGES = {
     "ipython3": "python", "pycon3": "pycon", "c++": "cpp", "js": "js", "shell-session": "console",
     "default": "", "none": "", "text": "", "plaintext": "", "txt": "", "notranslate": "",
     "nohighlight": "", "no-highlight": "", "guess": "", "block": "", "wrapper": "", "example": "",
-    "table": "", "box": "", "sample": "", "source": "",
+    "table": "", "box": "", "sample": "", "source": "", "code": "",
 }  # fmt: skip
 _BARE_LANGUAGES = frozenset(
     str.split("""
@@ -135,7 +138,19 @@ def broken_code(element: Element) -> str | None:
 
 def pops_up(element: Element) -> bool:
     """Whether something in code or in a heading is no part of it: a note over it, a number."""
-    return any(map(_NO_CODE.search, classes(element)))
+    return _is_named(element.get("class"), _POPS_UP) or numbers_lines(element)
+
+
+@lru_cache(maxsize=10_000)
+def _is_named(names: str | None, pattern: re.Pattern[str]) -> bool:
+    return any(map(pattern.search, (names or "").split()))
+
+
+def numbers_lines(element: Element) -> bool:
+    """Whether something holds the numbers of lines of code, and not the code itself."""
+    return _is_named(element.get("class"), _NUMBERS) and not any(
+        char.isalpha() for text in element.itertext() for char in text
+    )
 
 
 def language(pre: Element) -> str:

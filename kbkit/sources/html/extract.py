@@ -33,6 +33,7 @@ from kbkit.sources.html.regions import (
     find_region,
     key_of,
     landmark,
+    narrowed,
     trim,
     widened,
     word_counts,
@@ -199,7 +200,8 @@ def _read(
     else:
         if found := title_block(body, region, own_name, common):
             lead(region, *found)
-        trim(region, common)
+        region = region if found else narrowed(region, common)
+        trim(region, common, body)
         heading, title = page_title(body, region, own_name, common)
     title = title or named[:LONGEST]
     content = MarkdownWriter(base, own).write(region).strip()

@@ -18,6 +18,7 @@ from kbkit.sources.html.dom import BLOCKS, Element, classes, normalized_text
 
 _SEPARATORS = frozenset({"sep", "separator", "divider"})  # drawn by the style sheet
 _EMPHASIS = {"em": "*", "i": "*", "cite": "*", "var": "*", "dfn": "*", "strong": "**", "b": "**"}
+_PICTURE = re.compile(r"\.(?:png|jpe?g|gif|svg|webp|avif)(?:\?[^/]*)?$", re.IGNORECASE)
 _CODE = frozenset({"code", "tt", "kbd", "samp"})
 
 
@@ -150,6 +151,8 @@ class InlineWriter:
     def _link(self, element: Element) -> str:
         if self._in_link or self._linkless:
             return self._children(element)
+        if _PICTURE.search(element.get("href") or "") and not normalized_text(element):
+            return self._children(element)  # a smaller picture that leads to itself
         self._in_link = True
         text = folded(self._children(element), strip=False)
         self._in_link = False

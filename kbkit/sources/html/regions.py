@@ -157,6 +157,31 @@ def widened(region: Element, body: Element, common: Collection[int]) -> Element:
     return region
 
 
+def narrowed(region: Element, common: Collection[int]) -> Element:
+    """What a page calls its main part, if all else in its region is menus or on most pages.
+
+    Args:
+        region: The content element.
+        common: Keys of texts that most pages have, as `SiteTemplate.common`.
+    """
+    marked = [one for one in region.iterdescendants("main", "article", "section", "div")
+              if one.tag == "main" or one.get("role") == "main"]  # fmt: skip
+    if not marked or any(marked[0] not in one.iterancestors() for one in marked[1:]):
+        return region
+    inner = marked[0]
+    while inner is not region:
+        around = inner.getparent()
+        texts = [around.text, *(one.tail for one in around)]
+        beside = [one for one in around if one is not inner and normalized_text(one)]
+        own = (one for one in beside if key_of(_short_text(one)) not in common)
+        if any(text and text.strip() for text in texts) or any(
+            linked_share(one) < _LINKED for one in own
+        ):
+            return region
+        inner = around
+    return narrowed(marked[0], common)
+
+
 def block_keys(body: Element) -> frozenset[int]:
     """Keys of the short blocks of a page, and of what names it, to compare pages by."""
     keys = {key_of(text) for block in body.iter(*BLOCKS) if (text := _short_text(block))}
@@ -181,13 +206,18 @@ def _short_text(block: Element) -> str:
     return text if len(text) <= _SHORT else ""
 
 
-def trim(region: Element, common: Collection[int]) -> None:
+def trim(region: Element, common: Collection[int], body: Element) -> None:
     """Take off the region's begin and end what most pages of the site have too; in place.
 
     Args:
         region: The content element.
         common: Keys of texts, as `SiteTemplate.common`.
+        body: The page. A list that stands in its menus as well, as on all pages, stays.
     """
+    if common and region is not body:
+        menus = {key_of(_short_text(menu)) for menu in body.iter("ul", "ol")
+                 if region not in menu.iterancestors()}  # fmt: skip
+        common = set(common) - menus
     for last in (False, True) if common else ():
         same: list[Element] = []
         stop = _outermost(region, common, same, last=last)

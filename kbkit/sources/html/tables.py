@@ -6,7 +6,7 @@ import re
 from itertools import islice
 
 from kbkit.sources.html.code import code_text
-from kbkit.sources.html.dom import HEADINGS, Element
+from kbkit.sources.html.dom import HEADINGS, Element, normalized_text
 
 _MOST_COLUMNS = 200
 _MOST_CELLS = 50_000
@@ -51,6 +51,19 @@ def grid(table: Element) -> list[list[Element | None]] | None:
         rows[index] = [places.get(column) for column in range(width)]
     rows = [row for row in rows if any(cell is not None for cell in row)]
     return rows or None
+
+
+def has_head(rows: list[list[Element | None]]) -> bool:
+    """Whether the first row of a table names its columns: the page says so, or it is all bold."""
+    cells = [cell for cell in dict.fromkeys(rows[0]) if cell is not None]
+    if cells[0].getparent().getparent().tag == "thead":
+        return True
+    filled = [cell for cell in cells if normalized_text(cell)]
+    return bool(filled) and all(
+        cell.tag == "th"
+        or normalized_text(cell) == " ".join(map(normalized_text, cell.iter("b", "strong")))
+        for cell in filled
+    )
 
 
 def pipe_table(rows: list[list[str]]) -> str:

@@ -42,6 +42,7 @@ from kbkit.sources.html.dom import (
 from kbkit.sources.html.inline import InlineWriter
 from kbkit.sources.html.tables import (
     grid,
+    has_head,
     is_layout,
     is_section_title,
     needs_lines,
@@ -51,6 +52,7 @@ from kbkit.sources.html.tables import (
 
 _MARK = re.compile(r"^-(?=   )", re.MULTILINE)
 _NO_PARAGRAPH = re.compile(r"`{3}|[|>]|#{1,6} |-   |\d+\. |\$\$|---$|.*\}$", re.DOTALL)
+_NOTES = frozenset({"doc-footnote", "doc-endnote"})
 _NOTE_LISTS = frozenset({"footnote", "citation"})
 _API_LISTS = frozenset(
     str.split("""
@@ -139,16 +141,28 @@ class MarkdownWriter:
             return self._heading(element, HEADINGS[tag])
         if tag in PREFORMATTED:
             return self._code(element)
-        if tag == "div" and element in self._own:
+        if tag in ("div", "p") and element in self._own:
             return self._signature(element)
         if (code := lines_of_code(element)) is not None:
             return [fence(code, language(element))]
+        if element.get("role") in _NOTES:
+            return self._note(element)
         names = classes(element) if tag in ("div", "aside", "section", "p", "dl") else []
         if "math" in names:
             return self._math(element)
         if not ADMONITIONS.isdisjoint(names) and len(element.findall("dt")) <= 1:
             return self._admonition(element)
         return self._writers.get(tag, self._blocks)(element)
+
+    def _note(self, element: Element) -> list[str]:
+        """A footnote: its sign and its anchor stand in its first paragraph."""
+        first = next((child for child in element if isinstance(child.tag, str)), None)
+        if first is None or first.tag != "span":
+            return self._anchored(element)
+        sign = escape(f"{normalized_text(first)} ").strip()
+        drop_tree(first)
+        blocks = self._anchored(element)
+        return [f"{sign} {blocks[0]}", *blocks[1:]] if blocks else []
 
     def _anchored(self, element: Element) -> list[str]:
         """A paragraph or an item with its anchor at the end of its first paragraph."""
@@ -182,7 +196,7 @@ class MarkdownWriter:
         return [self._titled(text, level, place)]
 
     def _signature(self, element: Element) -> list[str]:
-        """A ``div`` that names what stands behind it, with its anchor: a heading below the last."""
+        """A block that names what stands behind it, with its anchor: a heading below the last."""
         place = valid_anchor(self._own[element])
         text = self._spans.signature(element, place)
         return [self._titled(text, min(6, max(self._level, 1) + 1), place)] if text else []
@@ -297,7 +311,8 @@ class MarkdownWriter:
             for cell in table_cells(element):
                 out += self._laid_out(cell)
             return out
-        lines: list[list[str]] = []
+        # the first line of a Markdown table names its columns
+        lines: list[list[str]] = [] if has_head(rows) else [[""] * len(rows[0])]
         met: set[Element] = set()
         for row in rows:
             line: list[str] = []
@@ -336,6 +351,8 @@ class MarkdownWriter:
         behind: list[str] = []
         for block in self._blocks(cell):
             code = block.split("\n")[1:-1] if block.startswith("```") else None
+            if block == "---":
+                continue
             if behind or needs_lines(block, code):
                 behind.append(block)
             elif code is not None:

@@ -29,9 +29,14 @@ _UNSEEN = frozenset(
 _UNSEEN_CLASSES = frozenset(
     str.split("""
         sr-only visually-hidden screen-reader-text screenreader-only a11y-only ttc copybtn
-        copy-button linenos lineno linenumber line-number line-numbers-wrapper line-numbers-rows
-        linenodiv blob-num rouge-gutter source_code method-source-code
+        copy-button source_code method-source-code
         method-click-advice mw-editsection mw-jump-link skip-link printfooter
+        """)
+)
+_LINE_NUMBERS = frozenset(
+    str.split("""
+        linenos lineno linenums linenumber line-number line-numbers line-numbers-wrapper
+        line-numbers-rows linenodiv blob-num rouge-gutter gutter
         """)
 )
 _HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
@@ -237,12 +242,17 @@ def _unseen(element: Element) -> bool:
         names = _classes(element)
         if not _UNSEEN_CLASSES.isdisjoint(names) or any("tooltip" in name for name in names):
             return True
+        if not _LINE_NUMBERS.isdisjoint(names) and not re.search(
+            r"[^\W\d_]", "".join(element.itertext())
+        ):
+            return True  # with letters, it is the code that is numbered
     if attributes.get("role") == "tooltip" or attributes.get("aria-hidden") == "true":
         return True
     if "hidden" in attributes and attributes.get("role") != "tabpanel":
         return bool(attributes["hidden"] != "until-found")
     if "style" in attributes and _HIDDEN.search(attributes["style"]):
-        return True
+        # rows of a table that are unfolded one after the other are there
+        return tag != "tr" or element.getparent().find(".//*[@onclick]") is None
     if attributes.get("href") == "#" and len("".join(element.itertext()).split()) <= _UNFOLDING:
         around = next(element.iterancestors(*HEADINGS, "dd"), None)
         return around is not None and (around.tag == "dd" or "toggle" in str(_classes(element)))

@@ -1,0 +1,144 @@
+"""Menus in the tree of a page: lines of steps, trails, lists of contents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from kbkit.sources.html.dom import BLOCKS, HEADINGS, Element, linked_share, normalized_text
+
+_SITE_LINKS = 3  # links from which something is a menu
+_ALL_LINKED = 0.95  # share of the words of a list of contents that are links
+_TRAIL = 8  # most steps of a list that leads to a page from above
+_STEP_RELATIONS = frozenset({"next", "prev", "previous", "up", "contents", "index", "start"})
+_NEIGHBOURS = frozenset({"next", "prev", "previous", "up"})
+_STEP_KEYS = frozenset("nput")
+_STEP_LINKED = 0.4  # share of the words of a line of steps that are links
+_STEP_WORDS, _STEP_LINKS = 40, 8  # most words and links of a line of steps
+CONTENTS_TITLES = frozenset(
+    {"menu", "table of contents", "short table of contents", "contents", "on this page"}
+)
+_WORD = re.compile(r"\w+")
+
+
+def heading_of_menu(menu: Element) -> Element | None:
+    """The heading right before a menu that has nothing else under it."""
+    head, behind = menu.getprevious(), menu.getnext()
+    if head is None or head.tag not in HEADINGS or head.tag == "h1":
+        return None
+    between = ((head.tail or "") + (menu.tail or "")).strip()
+    return head if not between and (behind is None or behind.tag in HEADINGS) else None
+
+
+def steps(body: Element) -> list[Element]:
+    """Lines of links to the pages around a page: its next, the one above, its translations."""
+    page = body.getparent() if body.getparent() is not None else body
+    around_page = {
+        href for link in page.iter("a", "link")
+        if (href := link.get("href") or "#")[0] != "#"  # which is next to a part of the page
+        and (not _NEIGHBOURS.isdisjoint((link.get("rel") or "").lower().split())
+        or (link.tag == "a" and link.get("accesskey") in _STEP_KEYS))
+    }  # fmt: skip
+    found: list[Element] = []
+    for link in body.iter("a"):
+        if _is_step(link) or _is_translation(link) or link.get("href") in around_page:
+            line = link.getparent()
+            while line is not None and line.tag not in BLOCKS:
+                line = line.getparent()
+            around = line
+            while around is not None and around is not body:
+                if not _is_line_of_steps(around, around_page):
+                    break
+                line, around = around, around.getparent()
+            if line is not None and line is not around:
+                found.append(line)
+    return found
+
+
+def trails(body: Element) -> list[Element]:
+    """Lists before the heading of a page that lead to it from above, and name it themselves."""
+    heading = next(body.iter("h1"), None)
+    if heading is None or not (name := normalized_text(heading)):
+        return []
+    found = []
+    for element in body.iter("h1", "ul", "ol"):
+        if element is heading:
+            break
+        items = [normalized_text(item) for item in element]
+        bare = [text for item, text in zip(element, items, strict=True)
+                if text and next(item.iter("a"), None) is None]  # fmt: skip
+        named = any(name == text or name.startswith(f"{text} ") for text in bare)
+        if named and len(bare) < len(items) <= _TRAIL:
+            found.append(element)
+    return found
+
+
+def contents(body: Element) -> list[Element]:
+    """Lists of nothing but links to places of the page, where they are no part of its text.
+
+    They stand before its first heading, or under one that says that they are its contents, which
+    goes too.
+    """
+    found: list[Element] = []
+    places: set[str] = set()
+    heading: Element | None = None
+    for element in body.iter("ul", "ol", *HEADINGS):
+        if element.tag in HEADINGS:
+            heading = element
+            continue
+        named = heading is not None and normalized_text(heading).lower() in CONTENTS_TITLES
+        if heading is not None and not named:
+            continue
+        targets = {(link.get("href") or "").partition("#")[2] for link in element.iter("a")}
+        if len(targets) < _SITE_LINKS or linked_share(element) < _ALL_LINKED:
+            continue
+        places = places or {part.get("id") or part.get("name") or "" for part in body.iter()} - {""}
+        if targets <= places and not any(outer in found for outer in element.iterancestors()):
+            found += [element, heading] if named else [element]
+    return found
+
+
+def repeated_links(body: Element) -> list[Element]:
+    """Tables of one row of nothing but links that stand on a page more than once."""
+    rows: dict[str, list[Element]] = {}
+    for table in body.iter("table"):
+        links = list(table.iter("a"))
+        if len(links) < _SITE_LINKS or sum(1 for _ in table.iter("tr")) != 1:
+            continue
+        said = " ".join("".join(link.itertext()) for link in links)
+        text = normalized_text(table)
+        if _WORD.findall(text) == _WORD.findall(said):
+            rows.setdefault(text, []).append(table)
+    return [table for same in rows.values() if len(same) > 1 for table in same]
+
+
+def _is_translation(link: Element) -> bool:
+    """Whether a link leads to the page in another language, or to itself in this one."""
+    return bool(link.get("hreflang")) and "alternate" in (link.get("rel") or "").lower().split()
+
+
+def _is_step(link: Element) -> bool:
+    relations = (link.get("rel") or "").lower().split()
+    return not _STEP_RELATIONS.isdisjoint(relations) or link.get("accesskey") in _STEP_KEYS
+
+
+def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> bool:
+    """Whether an element is such a line.
+
+    Args:
+        element: Any block.
+        neighbours: Addresses that the page calls its next, its last, or the one above.
+    """
+    links = [link for link in element.iter("a") if link.get("href")]
+    translations = sum(map(_is_translation, links))
+    if translations and translations >= len(links) - 1:  # its own may be no translation
+        return len(normalized_text(element).split()) <= _STEP_WORDS + 2 * len(links)
+    # without a word of it, one link to a neighbour is a link like others
+    known = {link.get("href") for link in links} & set(neighbours)
+    steps = sum(_is_step(link) or (len(known) > 1 and link.get("href") in known) for link in links)
+    if steps == 0 or len(links) > _STEP_LINKS or 2 * steps < len(links):
+        return False
+    if next(element.iter(*HEADINGS), None) is not None:
+        return False
+    words = len(normalized_text(element).split())
+    return words <= _STEP_WORDS and linked_share(element) >= _STEP_LINKED
