@@ -33,9 +33,9 @@ NAMES = {
     "sources": {"add", "disable", "enable", "paths", "remove", "to_frame", "update"},
     "feedback": {"agreement", "evaluate", "judgements", "judging", "pool", "tune"},
     "graph": {
-        "create", "delete", "entities", "entity", "export", "gaps", "merge", "neighbors", "path",
-        "refuse", "relate", "relations", "suggestions", "to_frame", "to_json", "to_networkx",
-        "undo", "update",
+        "create", "delete", "edits", "entities", "entity", "export", "gaps", "layout", "merge",
+        "neighbors", "path", "refuse", "relate", "relations", "suggestions", "to_frame",
+        "to_json", "to_networkx", "undo", "update",
     },
     "plot": {"chunks", "documents", "map", "ratings"},
 }  # fmt: skip

@@ -14,6 +14,7 @@ from kbkit.arguments import explained
 from kbkit.errors import ConfigError, NotFoundError, WorkspaceError
 from kbkit.graph import gaps
 from kbkit.graph.building import build_waiting
+from kbkit.graph.drawing import drawing
 from kbkit.graph.editing import Editing, Named
 from kbkit.graph.exporting import as_frame, as_graphml, as_json, as_networkx
 from kbkit.graph.suggestions import suggestions
@@ -23,6 +24,7 @@ from kbkit.models import (
     EntityType,
     Gap,
     GapKind,
+    GraphLayout,
     MergeSuggestion,
     Relation,
     Step,
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from kbkit.stores.catalog.gaps import NamedEntity
     from kbkit.stores.catalog.relations import Edge
 
+MOST_DRAWN = 2_000
+"""Nodes of a picture."""
 _BADLY = 2
 """Best rating of a question that counts as answered badly."""
 
@@ -57,6 +61,7 @@ class Graph(Editing):
         super().__init__(stores, rater)
         self._stores = stores
         self._looked_at = -1
+        self._layouts: dict[object, GraphLayout] = {}  # of the graph as it was looked at last
 
     def entities(
         self,
@@ -293,6 +298,47 @@ class Graph(Editing):
             decided = merges.decided(transaction)
         return suggestions(named, decided)[:limit]
 
+    def layout(
+        self,
+        around: Named | Sequence[Named] = (),
+        *,
+        depth: int = 2,
+        type: str | Sequence[str] = (),
+        relation: str | Sequence[str] = (),
+        kbs: Sequence[str] | None = None,
+        limit: int = 500,
+    ) -> GraphLayout:
+        """The graph as a picture: what is drawn, how large, and where; the same every time.
+
+        Args:
+            around: What to show with what is near it, named as in `relate`; by default the entities
+                to which most is related.
+            depth: How many relations away that is at most, 1 to 5.
+            type: Only nodes of these types; ``document`` are documents. By default entities of any.
+            relation: Only relations of these names, by default of any.
+            kbs: Only what is related in these knowledge bases, or by a person; by default in all.
+            limit: Most nodes, at most 2,000.
+
+        Raises:
+            ConfigError: An argument has a wrong value.
+            NotFoundError: There is no such target or knowledge base.
+        """
+        check_integer("depth", depth, 1, 5)
+        check_integer("limit", limit, 1, MOST_DRAWN)
+        starts = [around] if isinstance(around, str | Target | Entity) else around
+        types = (type,) if isinstance(type, str) else tuple(type)
+        names = (relation,) if isinstance(relation, str) else tuple(relation)
+        with self._read() as transaction:
+            targets = tuple(self._target(transaction, each) for each in starts)
+            ids = self._kb_ids(transaction, kbs)
+            asked = (targets, depth, types, names, None if ids is None else tuple(ids), limit)
+            if asked not in self._layouts:
+                self._layouts[asked] = drawing(
+                    transaction,
+                    around=targets, depth=depth, types=types, names=names, kb_ids=ids, limit=limit,
+                )  # fmt: skip
+            return self._layouts[asked]
+
     def to_json(self) -> dict[str, Any]:
         """All relations and what they are between, as JSON values (``nodes`` and ``edges``)."""
         return as_json(*self._whole())
@@ -353,6 +399,7 @@ class Graph(Editing):
         if changes != self._looked_at:
             build_waiting(self._stores)
             self._looked_at = changes
+            self._layouts.clear()
         with self._database.read() as transaction:
             yield transaction
 

@@ -29,7 +29,18 @@ from kbkit.models.documents import (
     telling_types,
 )
 from kbkit.models.filters import Filters
-from kbkit.models.graph import Entity, Gap, GapKind, GraphEdit, MergeSuggestion, Relation, Step
+from kbkit.models.graph import (
+    Entity,
+    Gap,
+    GapKind,
+    GraphEdit,
+    GraphLayout,
+    LayoutEdge,
+    LayoutNode,
+    MergeSuggestion,
+    Relation,
+    Step,
+)
 from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
 from kbkit.models.licenses import License
 from kbkit.models.reports import (
@@ -74,6 +85,7 @@ __all__ = [
     "Gap",
     "GapKind",
     "GraphEdit",
+    "GraphLayout",
     "Hit",
     "Hits",
     "Image",
@@ -82,6 +94,8 @@ __all__ = [
     "Json",
     "KnowledgeBaseInfo",
     "Labels",
+    "LayoutEdge",
+    "LayoutNode",
     "License",
     "MergeSuggestion",
     "Mode",

@@ -168,3 +168,56 @@ class MergeSuggestion(Value):
     reason: str
     evidence: str
     score: float
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutNode(Value):
+    """A node of a graph that is drawn.
+
+    Attributes:
+        target: What it stands for.
+        name: What that is called.
+        type: Of an entity, what it is; else the kind of the target.
+        x: How far right of the middle of the picture its own middle is.
+        y: How far below.
+        radius: How large it is drawn, by how much is related to it.
+    """
+
+    target: Target
+    name: str
+    type: str
+    x: float
+    y: float
+    radius: float
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutEdge(Value):
+    """A relation that is drawn.
+
+    Attributes:
+        source: The number of the node where it begins, from 0.
+        target: The number of the node where it ends.
+        name: What it says of the two.
+        weight: How strong it is, above 0 to 1.
+    """
+
+    source: int
+    target: int
+    name: str
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class GraphLayout(Value):
+    """A graph, or a part of it, with places for its nodes: what is drawn.
+
+    Attributes:
+        nodes: Those first to which most is related.
+        edges: The strongest relations of each node, the strongest first.
+        total: How many nodes there were to choose from.
+    """
+
+    nodes: tuple[LayoutNode, ...] = ()
+    edges: tuple[LayoutEdge, ...] = ()
+    total: int = 0

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import resources
+from posixpath import dirname, join, normpath
 from typing import Any
 
 import anywidget
@@ -76,7 +77,7 @@ def bundled(module: str) -> str:
             return
         text = folder.joinpath(name).read_text("utf-8")
         for imported in _IMPORT.findall(text):
-            read(imported.removeprefix("./"))
+            read(normpath(join(dirname(name), imported)))
         body = _IMPORT.sub("", text)
         parts[name] = body if name == module else _EXPORT.sub("", body)
 

@@ -1,5 +1,6 @@
 // The results of a search as cards, with keys to move between them, rate, select and open them.
-import { View, copyText, focusIn, make, makeLink, markSegments, setText, widgetOf } from "./dom.js";
+import { make, makeLink, setText } from "../../export/assets/elements.js";
+import { View, copyText, focusIn, markSegments, widgetOf } from "./dom.js";
 import { makePassage } from "./html.js";
 import { makeStars, showStars } from "./stars.js";
 

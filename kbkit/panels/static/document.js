@@ -1,7 +1,8 @@
 // One document: what it is, stars, and its text. The text is HTML that Python has sanitised; it
 // stands in a shadow root, so that its styles and ids cannot reach the page.
 import { findPassage } from "../../export/assets/marking.js";
-import { View, make, makeLink, widgetOf } from "./dom.js";
+import { make, makeLink } from "../../export/assets/elements.js";
+import { View, widgetOf } from "./dom.js";
 import { fillHtml, makeShadow } from "./html.js";
 import { makeStars, showStars } from "./stars.js";
 

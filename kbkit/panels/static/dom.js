@@ -1,8 +1,7 @@
-// What the views of all panels are made of. Text is only ever put into text nodes and attributes
-// that cannot run anything, so nothing that a document says is read as HTML.
+// What the views of all panels are made of: how they speak with Python, and with keys.
+import { make } from "../../export/assets/elements.js";
 
 /**
- * @typedef {string | number | Node | null | undefined | false} Child
  * @typedef {Array<[string, boolean]>} Segments  pieces of text, and whether each is marked
  * @typedef {object} Model  what anywidget gives a view to speak with Python
  * @property {(name: string) => any} get
@@ -10,97 +9,6 @@
  * @property {(name: string, callback: (message: any) => void) => void} off
  * @property {(message: object) => void} send
  */
-
-const SAFE_ATTRIBUTES =
-  /^(class|id|for|role|type|name|value|title|dir|lang|tabindex|placeholder|min|max|step|rows|colspan|rowspan|scope|viewBox|d|x|y|x1|x2|y1|y2|cx|cy|r|width|height|fill|points|aria-[a-z]+|data-[a-z-]+)$/;
-
-/**
- * An element.
- *
- * @template {keyof HTMLElementTagNameMap} T
- * @param {T} tag
- * @param {Record<string, any>} [attributes]  names with `on` take functions; `true` sets a bare
- *   attribute, `false`, `null` and `undefined` none; `style` takes an object of properties
- * @param {...(Child | Child[])} children  strings become text
- * @returns {HTMLElementTagNameMap[T]}
- */
-export function make(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  setAll(element, attributes);
-  element.append(...nodes(children));
-  return element;
-}
-
-/**
- * The same for SVG.
- *
- * @template {keyof SVGElementTagNameMap} T
- * @param {T} tag
- * @param {Record<string, any>} [attributes]
- * @param {...(Child | Child[])} children
- * @returns {SVGElementTagNameMap[T]}
- */
-export function makeSvg(tag, attributes = {}, ...children) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  setAll(element, attributes);
-  element.append(...nodes(children));
-  return element;
-}
-
-/**
- * @param {(Child | Child[])[]} children
- * @returns {Node[]}
- */
-function nodes(children) {
-  return children
-    .flat()
-    .filter((child) => child !== null && child !== undefined && child !== false)
-    .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
-}
-
-/**
- * @param {any} element
- * @param {Record<string, any>} attributes
- */
-function setAll(element, attributes) {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on") && typeof value === "function") {
-      element.addEventListener(name.slice(2), value);
-    } else if (name === "style") {
-      Object.assign(element.style, value);
-    } else if (["checked", "disabled", "hidden", "open", "selected"].includes(name)) {
-      element[name] = Boolean(value);
-    } else if (!SAFE_ATTRIBUTES.test(name)) {
-      throw new Error(`${name}: not an attribute that views set`);
-    } else if (value !== false && value !== null && value !== undefined) {
-      element.setAttribute(name, value === true ? "" : String(value));
-    }
-  }
-}
-
-/**
- * A link that opens beside the notebook, or plain text where the address is none of the web.
- *
- * @param {string} address
- * @param {Record<string, any>} attributes
- * @param {...(Child | Child[])} children
- */
-export function makeLink(address, attributes, ...children) {
-  let url = null;
-  try {
-    url = new URL(address);
-  } catch {
-    // no address at all
-  }
-  if (url === null || !["http:", "https:"].includes(url.protocol)) {
-    return make("span", attributes, ...children);
-  }
-  const link = make("a", attributes, ...children);
-  link.setAttribute("href", url.href);
-  link.setAttribute("target", "_blank");
-  link.setAttribute("rel", "noopener noreferrer nofollow");
-  return link;
-}
 
 /**
  * Text with marked pieces.
@@ -110,18 +18,6 @@ export function makeLink(address, attributes, ...children) {
  */
 export function markSegments(segments) {
   return segments.map(([text, hit]) => (hit ? make("mark", {}, text) : text));
-}
-
-/**
- * Change a text only if it differs, so that screen readers do not read it again.
- *
- * @param {Node} element
- * @param {string} text
- */
-export function setText(element, text) {
-  if (element.textContent !== text) {
-    element.textContent = text;
-  }
 }
 
 /**

@@ -1,5 +1,6 @@
 // Two ways to search, query by query: figures, wins and losses, and what each found.
-import { View, claimKey, focusIn, make, makeLink, makeSvg, widgetOf } from "./dom.js";
+import { make, makeLink, makeSvg } from "../../export/assets/elements.js";
+import { View, claimKey, focusIn, widgetOf } from "./dom.js";
 import { bars, signed, spread } from "./plots.js";
 
 /**

@@ -1,5 +1,5 @@
 // Text of a document as HTML that Python sanitised, where it can touch nothing around it.
-import { make } from "./dom.js";
+import { make } from "../../export/assets/elements.js";
 
 const WHOLE = 32; // characters of code in prose that stay on one line, such as an option
 

@@ -1,5 +1,6 @@
 // The looks and the keys of a round of judging.
-import { View, claimKey, focusIn, make, makeLink, setText, widgetOf } from "./dom.js";
+import { make, makeLink, setText } from "../../export/assets/elements.js";
+import { View, claimKey, focusIn, widgetOf } from "./dom.js";
 import { makePassage } from "./html.js";
 import { JudgingRound } from "./round.js";
 import { GRADES } from "./stars.js";

@@ -1,5 +1,5 @@
 // Plots of differences, query by query.
-import { make, makeSvg } from "./dom.js";
+import { make, makeSvg } from "../../export/assets/elements.js";
 
 const WIDEST = 28; // pixels of a column: of three queries, too, bars are bars
 

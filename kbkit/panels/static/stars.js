@@ -1,5 +1,5 @@
 // Stars to rate with, and what each number of them means.
-import { make } from "./dom.js";
+import { make } from "../../export/assets/elements.js";
 
 export const GRADES = ["not useful", "slightly useful", "useful", "very useful", "the answer"];
 

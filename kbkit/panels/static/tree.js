@@ -1,6 +1,7 @@
 // The documents of a knowledge base as a tree: lines are asked for when their folder is opened, and
 // only those in sight are elements, so that thousands cost no more than a few.
-import { View, make, widgetOf } from "./dom.js";
+import { make } from "../../export/assets/elements.js";
+import { View, widgetOf } from "./dom.js";
 
 /**
  * @typedef {object} Row  a line

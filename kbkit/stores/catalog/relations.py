@@ -230,24 +230,78 @@ def edges(
     transaction: Transaction,
     *,
     at: Collection[Target] | None = None,
+    among: Collection[Target] | None = None,
     names: Collection[str] = (),
+    kb_ids: Collection[str] | None = None,
 ) -> list[Edge]:
     """The relations of a graph, or those that begin or end at some targets.
 
     Ends that are other names of an entity stand as that entity; of relations that become one so,
     the strongest counts. Those whose ends are not there are left out.
+
+    Args:
+        transaction: Reads.
+        at: Only those that begin or end at one of these.
+        among: Only those that begin and end at two of these.
+        names: Only of these names; by default of any.
+        kb_ids: Only those that chunks of these knowledge bases support, or that a person made.
     """
-    query = sa.select(*_EDGE).where(_THERE)
+    query = sa.select(*_EDGE).where(relations.c.deleted_at.is_(None))
     if at is not None:
         query = query.where(_at(transaction, at))
+    if among is not None:
+        sources, targets = _ends(transaction, among)
+        query = query.where(sources, targets)
     if names:
         query = query.where(relations.c.name.in_(list(names)))
+    if kb_ids is not None:
+        query = query.where(_supported(kb_ids))
     best: dict[tuple[Target, str, Target], Edge] = {}
     for edge in _visible(transaction, transaction.execute(query).all()):
         key = (edge.source, edge.name, edge.target)
         if key not in best or best[key].weight < edge.weight:
             best[key] = edge
     return list(best.values())
+
+
+def strengths(
+    transaction: Transaction,
+    *,
+    kinds: Collection[TargetKind],
+    names: Collection[str] = (),
+    kb_ids: Collection[str] | None = None,
+) -> dict[Target, float]:
+    """How much is related to targets of some kinds: the sum of the weights of their relations.
+
+    Other names of an entity count as that entity. Among them may be what is not there any more.
+
+    Args:
+        transaction: Reads.
+        kinds: Of the targets, and of what they are related to.
+        names: Only relations of these names; by default of any.
+        kb_ids: Only relations that `edges` gives for these knowledge bases.
+    """
+    values = [kind.value for kind in kinds]
+    counted = sa.and_(
+        relations.c.deleted_at.is_(None),
+        relations.c.source_kind.in_(values),
+        relations.c.target_kind.in_(values),
+    )
+    if names:
+        counted = sa.and_(counted, relations.c.name.in_(list(names)))
+    if kb_ids is not None:
+        counted = sa.and_(counted, _supported(kb_ids))
+    aliases = entities.aliases_of(transaction)
+    found: dict[Target, float] = {}
+    for end in ("source", "target"):
+        kind, known = relations.c[f"{end}_kind"], relations.c[f"{end}_id"]
+        total = sa.func.sum(relations.c.weight)
+        query = sa.select(kind, known, total).where(counted).group_by(kind, known)
+        for kind_, id_, weight in transaction.execute(query):
+            is_entity = kind_ == TargetKind.ENTITY.value
+            target = Target(TargetKind(kind_), aliases.get(id_, id_) if is_entity else id_)
+            found[target] = found.get(target, 0.0) + weight
+    return found
 
 
 def strongest(
@@ -323,22 +377,42 @@ def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
 
 def _at(transaction: Transaction, targets: Collection[Target]) -> sa.ColumnElement[bool]:
     """The condition that a relation begins or ends at one of some targets."""
+    return sa.or_(*_ends(transaction, targets))
+
+
+def _ends(
+    transaction: Transaction, targets: Collection[Target]
+) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
+    """The conditions that a relation begins at one of some targets, and that it ends at one."""
     kinds: dict[TargetKind, set[str]] = {}
     for target in targets:
         kinds.setdefault(target.kind, set()).add(target.id)
     if TargetKind.ENTITY in kinds:
         kinds[TargetKind.ENTITY] = entities.group(transaction, kinds[TargetKind.ENTITY])
-    return sa.or_(
-        sa.false(),
-        *(
-            sa.and_(kind_column == kind.value, transaction.is_in(id_column, list(ids)))
-            for kind, ids in kinds.items()
-            for kind_column, id_column in (
-                (relations.c.source_kind, relations.c.source_id),
-                (relations.c.target_kind, relations.c.target_id),
-            )
-        ),
+    begins, ends = (
+        sa.or_(
+            sa.false(),
+            *(
+                sa.and_(kind_column == kind.value, transaction.is_in(id_column, list(ids)))
+                for kind, ids in kinds.items()
+            ),
+        )
+        for kind_column, id_column in (
+            (relations.c.source_kind, relations.c.source_id),
+            (relations.c.target_kind, relations.c.target_id),
+        )
     )
+    return begins, ends
+
+
+def _supported(kb_ids: Collection[str]) -> sa.ColumnElement[bool]:
+    """The condition that chunks of some knowledge bases support a relation, or a person does."""
+    support = (
+        sa.select(relation_evidence.c.relation_id)
+        .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
+        .where(chunks.c.kb_id.in_(list(kb_ids)))
+    )
+    return sa.or_(relations.c.by_hand, relations.c.id.in_(support))
 
 
 def _relation(row: Any, aliases: Mapping[str, str], evidence: Sequence[str]) -> Relation:

@@ -1,0 +1,109 @@
+// Elements of pages and panels. Text is only ever put into text nodes and attributes that cannot run
+// anything, so nothing that a document says is read as HTML.
+
+/** @typedef {string | number | Node | null | undefined | false} Child */
+
+const SAFE_ATTRIBUTES =
+  /^(class|id|for|role|type|name|value|title|dir|lang|tabindex|placeholder|min|max|step|rows|colspan|rowspan|scope|viewBox|d|x|y|x1|x2|y1|y2|cx|cy|r|width|height|fill|points|aria-[a-z]+|data-[a-z-]+)$/;
+
+/**
+ * An element.
+ *
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Record<string, any>} [attributes]  names with `on` take functions; `true` sets a bare
+ *   attribute, `false`, `null` and `undefined` none; `style` takes an object of properties
+ * @param {...(Child | Child[])} children  strings become text
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  setAll(element, attributes);
+  element.append(...nodes(children));
+  return element;
+}
+
+/**
+ * The same for SVG.
+ *
+ * @template {keyof SVGElementTagNameMap} T
+ * @param {T} tag
+ * @param {Record<string, any>} [attributes]
+ * @param {...(Child | Child[])} children
+ * @returns {SVGElementTagNameMap[T]}
+ */
+function makeSvg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  setAll(element, attributes);
+  element.append(...nodes(children));
+  return element;
+}
+
+/**
+ * @param {(Child | Child[])[]} children
+ * @returns {Node[]}
+ */
+function nodes(children) {
+  return children
+    .flat()
+    .filter((child) => child !== null && child !== undefined && child !== false)
+    .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
+}
+
+/**
+ * @param {any} element
+ * @param {Record<string, any>} attributes
+ */
+function setAll(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on") && typeof value === "function") {
+      element.addEventListener(name.slice(2), value);
+    } else if (name === "style") {
+      Object.assign(element.style, value);
+    } else if (["checked", "disabled", "hidden", "open", "selected"].includes(name)) {
+      element[name] = Boolean(value);
+    } else if (!SAFE_ATTRIBUTES.test(name)) {
+      throw new Error(`${name}: not an attribute that views set`);
+    } else if (value !== false && value !== null && value !== undefined) {
+      element.setAttribute(name, value === true ? "" : String(value));
+    }
+  }
+}
+
+/**
+ * A link that opens beside the notebook, or plain text where the address is none of the web.
+ *
+ * @param {string} address
+ * @param {Record<string, any>} attributes
+ * @param {...(Child | Child[])} children
+ */
+function makeLink(address, attributes, ...children) {
+  let url = null;
+  try {
+    url = new URL(address);
+  } catch {
+    // no address at all
+  }
+  if (url === null || !["http:", "https:"].includes(url.protocol)) {
+    return make("span", attributes, ...children);
+  }
+  const link = make("a", attributes, ...children);
+  link.setAttribute("href", url.href);
+  link.setAttribute("target", "_blank");
+  link.setAttribute("rel", "noopener noreferrer nofollow");
+  return link;
+}
+
+/**
+ * Change a text only if it differs, so that screen readers do not read it again.
+ *
+ * @param {Node} element
+ * @param {string} text
+ */
+function setText(element, text) {
+  if (element.textContent !== text) {
+    element.textContent = text;
+  }
+}
+
+export { make, makeLink, makeSvg, setText };

@@ -1,0 +1,268 @@
+// Where things are in the picture of a graph: what a camera sees, what a pointer is at, which labels
+// have room. Nothing here draws.
+
+/**
+ * @typedef {{x: number, y: number, scale: number}} Camera  the point of the graph that is in the
+ *   middle, and how many pixels a unit of the graph is
+ * @typedef {{width: number, height: number}} Size  of the picture, in pixels
+ * @typedef {{x: number, y: number, radius: number}} Circle
+ * @typedef {{left: number, top: number, right: number, bottom: number}} Box
+ * @typedef {{x: number, y: number, radius: number, width: number}} LabelSpot  a node, in pixels, and
+ *   how wide its name is; those that matter most come first
+ */
+
+const SMALLEST_SCALE = 0.02;
+const LARGEST_SCALE = 8;
+const LABEL_HEIGHT = 14;
+const CELL = 72;
+/** What stays free beside and above a label. */
+const LABEL_ROOM = [7, 3];
+
+/** @param {number} scale */
+function clampScale(scale) {
+  return Math.min(Math.max(scale, SMALLEST_SCALE), LARGEST_SCALE);
+}
+
+/**
+ * The camera that sees all of some circles.
+ *
+ * @param {Circle[]} circles
+ * @param {Size} size
+ * @param {number} margin  pixels
+ * @param {number} [most]  the largest scale
+ * @returns {Camera}
+ */
+function fit(circles, size, margin, most = 1.6) {
+  if (!circles.length) {
+    return { x: 0, y: 0, scale: 1 };
+  }
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const { x, y, radius } of circles) {
+    left = Math.min(left, x - radius);
+    right = Math.max(right, x + radius);
+    top = Math.min(top, y - radius);
+    bottom = Math.max(bottom, y + radius);
+  }
+  const scale = Math.min(
+    Math.max(size.width - 2 * margin, 20) / (right - left || 1),
+    Math.max(size.height - 2 * margin, 20) / (bottom - top || 1),
+    most,
+  );
+  return { x: (left + right) / 2, y: (top + bottom) / 2, scale: clampScale(scale) };
+}
+
+/**
+ * Nearer or farther, with one point of the picture staying where it is.
+ *
+ * @param {Camera} camera
+ * @param {Size} size
+ * @param {number} x  of the point, in pixels
+ * @param {number} y
+ * @param {number} factor
+ * @returns {Camera}
+ */
+function zoomAt(camera, size, x, y, factor) {
+  const scale = clampScale(camera.scale * factor);
+  const change = 1 / camera.scale - 1 / scale;
+  return {
+    x: camera.x + (x - size.width / 2) * change,
+    y: camera.y + (y - size.height / 2) * change,
+    scale,
+  };
+}
+
+/**
+ * How large a node is drawn: it shrinks less than distances do, so that it shows from afar.
+ *
+ * @param {number} radius
+ * @param {number} scale
+ */
+function drawnRadius(radius, scale) {
+  return Math.max(radius * Math.min(scale ** 0.55, 2.2), 1.3);
+}
+
+/** Finds what a pointer is at. */
+class PointIndex {
+  /** @param {{x: number, y: number}[]} points  of the graph */
+  constructor(points) {
+    this.points = points;
+    this.cell = 64;
+    /** @type {Map<string, number[]>} */
+    this.cells = new Map();
+    points.forEach(({ x, y }, number) => {
+      const key = this.key(x, y);
+      this.cells.set(key, [...(this.cells.get(key) ?? []), number]);
+    });
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   */
+  key(x, y) {
+    return `${Math.floor(x / this.cell)} ${Math.floor(y / this.cell)}`;
+  }
+
+  /**
+   * The nearest one that a pointer is at, or -1.
+   *
+   * @param {number} x  of the graph
+   * @param {number} y
+   * @param {number} farthest  no more than this away
+   * @param {(number: number) => number} reach  how far from its middle each can be pointed at;
+   *   below 0 where it cannot be
+   */
+  find(x, y, farthest, reach) {
+    let best = -1;
+    let least = Infinity;
+    /** @param {number} number */
+    const look = (number) => {
+      const away = Math.hypot(this.points[number].x - x, this.points[number].y - y);
+      const beyond = away - reach(number);
+      if (beyond <= 0 && beyond < least) {
+        [best, least] = [number, beyond];
+      }
+    };
+    const cells = Math.ceil(farthest / this.cell);
+    if ((2 * cells + 1) ** 2 > this.points.length) {
+      this.points.forEach((_, number) => look(number));
+      return best;
+    }
+    for (let row = -cells; row <= cells; row += 1) {
+      for (let column = -cells; column <= cells; column += 1) {
+        const key = this.key(x + column * this.cell, y + row * this.cell);
+        (this.cells.get(key) ?? []).forEach(look);
+      }
+    }
+    return best;
+  }
+}
+
+/** Boxes that are taken. */
+class Occupied {
+  constructor() {
+    /** @type {Map<number, Box[]>} */
+    this.cells = new Map();
+  }
+
+  /**
+   * @param {Box} box
+   * @param {(key: number) => boolean | void} each  true ends it
+   */
+  visit({ left, top, right, bottom }, each) {
+    for (let row = Math.floor(top / CELL); row <= Math.floor(bottom / CELL); row += 1) {
+      for (let column = Math.floor(left / CELL); column <= Math.floor(right / CELL); column += 1) {
+        if (each(row * 65_536 + column)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  /** @param {Box} box */
+  add(box) {
+    this.visit(box, (key) => {
+      const boxes = this.cells.get(key);
+      if (boxes) {
+        boxes.push(box);
+      } else {
+        this.cells.set(key, [box]);
+      }
+    });
+  }
+
+  /** @param {Box} box */
+  has(box) {
+    return this.visit(box, (key) =>
+      (this.cells.get(key) ?? []).some(
+        (other) =>
+          box.left < other.right &&
+          other.left < box.right &&
+          box.top < other.bottom &&
+          other.top < box.bottom,
+      ),
+    );
+  }
+}
+
+/**
+ * Which labels have room, and where: below their node, else above it, right or left of it. None lies
+ * on another, nor on a node that matters more.
+ *
+ * @param {LabelSpot[]} spots
+ * @param {number} obstacles  how many of the first nodes are kept free
+ * @returns {({x: number, y: number} | null)[]}  of each the middle, or none
+ */
+function placeLabels(spots, obstacles) {
+  const taken = new Occupied();
+  spots.slice(0, obstacles).forEach(({ x, y, radius }) => {
+    const half = radius * 0.8; // corners of the box are outside of the circle
+    taken.add({ left: x - half, top: y - half, right: x + half, bottom: y + half });
+  });
+  const [beside, above] = LABEL_ROOM;
+  return spots.map(({ x, y, radius, width }) => {
+    const down = radius + LABEL_HEIGHT / 2 + 1;
+    const side = radius + width / 2 + 4;
+    for (const [dx, dy] of [
+      [0, down],
+      [0, -down],
+      [side, 0],
+      [-side, 0],
+    ]) {
+      const box = {
+        left: x + dx - width / 2 - beside,
+        right: x + dx + width / 2 + beside,
+        top: y + dy - LABEL_HEIGHT / 2 - above,
+        bottom: y + dy + LABEL_HEIGHT / 2 + above,
+      };
+      // its own node may be in the room around it
+      const core = { left: box.left + beside, right: box.right - beside, top: box.top + above, bottom: box.bottom - above }; // prettier-ignore
+      if (!taken.has(core)) {
+        taken.add(box);
+        return { x: x + dx, y: y + dy };
+      }
+    }
+    return null;
+  });
+}
+
+/**
+ * Where a line between two circles begins and ends, so that it touches them only; nothing where they
+ * overlap.
+ *
+ * @param {Circle} from
+ * @param {Circle} to
+ * @returns {[number, number, number, number] | null}
+ */
+function between(from, to) {
+  const length = Math.hypot(to.x - from.x, to.y - from.y);
+  if (length <= from.radius + to.radius) {
+    return null;
+  }
+  const [dx, dy] = [(to.x - from.x) / length, (to.y - from.y) / length];
+  return [
+    from.x + dx * from.radius,
+    from.y + dy * from.radius,
+    to.x - dx * to.radius,
+    to.y - dy * to.radius,
+  ];
+}
+
+/**
+ * Text cut to a width.
+ *
+ * @param {string} text
+ * @param {number} most  characters
+ */
+function shortened(text, most) {
+  const letters = [...text.slice(0, 4 * most)];
+  return letters.length > most
+    ? `${letters
+        .slice(0, most - 1)
+        .join("")
+        .trimEnd()}…`
+    : text;
+}
+
+export { PointIndex, between, clampScale, drawnRadius, fit, placeLabels, shortened, zoomAt };
