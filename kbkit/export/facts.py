@@ -64,6 +64,7 @@ class Facts:
         lengths: Length of each chunk in characters.
         sources: Where the documents come from.
         questions: Examples of what can be asked, with what answers them.
+        subjects: What each document is mainly about, by its id: names of entities.
     """
 
     related: Mapping[str, Sequence[Related]] = field(default_factory=dict)
@@ -72,3 +73,4 @@ class Facts:
     lengths: Sequence[int] = ()
     sources: Sequence[SourceFacts] = ()
     questions: Sequence[ExampleQuestion] = ()
+    subjects: Mapping[str, Sequence[str]] = field(default_factory=dict)

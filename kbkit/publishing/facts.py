@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from kbkit.export.facts import ExampleQuestion, Facts, Related, SourceFacts
 from kbkit.feedback.evaluation_set import is_page
 from kbkit.models import Document
+from kbkit.publishing.entity_mentions import entity_mentions
 from kbkit.recipes import Question
-from kbkit.stores.catalog import ratings, reading, runs
+from kbkit.stores.catalog import corpus, ratings, reading, runs
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.snapshots.snapshot import Snapshot
 
@@ -35,6 +36,10 @@ def gather_facts(
         snapshot: Of the version that the transaction sees.
         questions: What the home page shows that can be asked.
     """
+    lists = corpus.indexes(transaction, kb_id)
+    numbers = {known: number for number, known in enumerate(snapshot.document_ids)}
+    mentions = entity_mentions(transaction, kb_id, snapshot)
+    about = mentions.main_subjects({numbers[known] for known in lists if known in numbers})
     scores = {(r.target.id, r.rater, r.query): r.score for r in ratings.listed(transaction, kb_id)}
     return Facts(
         related=related_passages(transaction, snapshot),
@@ -43,6 +48,7 @@ def gather_facts(
         lengths=reading.chunk_lengths(transaction, kb_id),
         sources=[_source(transaction, row) for row in runs.list_sources(transaction, kb_id)],
         questions=_examples(transaction, snapshot, questions),
+        subjects={snapshot.document_ids[owner]: names for owner, names in about.items()},
     )
 
 

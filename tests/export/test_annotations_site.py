@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -224,3 +225,20 @@ def test_rows_of_subjects_come_back(kb, index):
     assert about["top"][0][2] >= about["top"][-1][2]
     counts = np.array([count for _, _, count in about["top"]])
     assert (np.diff(counts) <= 0).all()
+
+
+def test_pages_say_what_they_are_about_and_lead_to_what_else_is(workspace, tmp_path):
+    with kbkit.open(tmp_path / "kb") as other:
+        kb = other.create("jars")
+        for n in range(3):
+            text = f"## Lid {n}\n\nCall `shut_lid` now.\n\n## Rim\n\nThen `shut_lid` again: {EVIL}."
+            kb.add(f"Jar {n}", text, source=f"https://jars.example/{n}.html")
+        kb.add("Spoon", "No `spoon_up` here, nor anything else.", source="https://jars.example/s")
+        kb.annotations.make()
+        report = kb.export(folder=tmp_path / "site")
+    page = (report.site / "pages/jars.example/0.html").read_text()
+    line = re.search(r'<span class="kb-subjects">About: (.*?)</span></p>', page)[1]
+    link = '<a href="../../search/index.html?query=shut_lid&amp;entity=shut_lid">shut_lid</a>'
+    assert link in line
+    assert "kb-subjects" not in (report.site / "pages/jars.example/s.html").read_text()
+    assert "<img src=x" not in page

@@ -167,9 +167,12 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             page.content = page.coloured.replace(' data-search-exclude="1"', "")
             page.coloured = ""
             page.sidebar = self.sidebars[page.prefix].of(page.path, page.url)
+            up, directories = "../" * page.url.count("/"), config.use_directory_urls
             if page.is_home and page.found:
-                up, directories = "../" * page.url.count("/"), config.use_directory_urls
                 page.add_form(self.search.form(page.prefix, up, directories=directories))
+            if page.is_document and page.found and (names := page.meta.get("about")):
+                line = self.search.about(page.prefix, names, up, directories=directories)
+                page.add_subjects(line)
         return context
 
     # After plugins that add scripts of theirs, which the policy has to know

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,7 @@ from kbkit.export.mkdocs.guides_index import guides_content
 from kbkit.export.mkdocs.keyword_index import take_entries
 from kbkit.export.mkdocs.not_found import not_found_page, write_page_list
 from kbkit.export.mkdocs.scripts import scripts
-from kbkit.export.mkdocs.search_page import home_form, search_page
+from kbkit.export.mkdocs.search_page import home_form, search_page, subject_line
 
 ASSETS = "assets/kbkit"
 """Where a site has the scripts of its search."""
@@ -104,8 +104,23 @@ class SiteSearch:
             up: Leads from the page to the site's root.
             directories: Whether the site's pages are folders (``use_directory_urls``).
         """
+        return home_form(self._only(prefix), up, directories=directories)
+
+    def about(self, prefix: str, names: Sequence[str], up: str, *, directories: bool) -> str:
+        """The HTML of a line that says what a document is about; names lead to the search page.
+
+        Args:
+            prefix: Folder of the export.
+            names: HTML.
+            up: Leads from the page to the site's root.
+            directories: Whether the site's pages are folders (``use_directory_urls``).
+        """
+        return subject_line(self._only(prefix), names, up, directories=directories)
+
+    def _only(self, prefix: str) -> str:
+        """The knowledge base that a page of an export searches; ``""`` for all there are."""
         kbs = [kb["name"] for kb in self.kbs if kb["base"] in (f"{prefix}/", "")]
-        return home_form(kbs[0] if len(self.kbs) > 1 and kbs else "", up, directories=directories)
+        return kbs[0] if len(self.kbs) > 1 and kbs else ""
 
     def page(self) -> str:
         """The HTML of the page that searches."""

@@ -6,6 +6,7 @@ import html
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlencode
 
 from kbkit.export.index.packing import decode_varints
 from kbkit.models import DocumentType
@@ -61,6 +62,25 @@ def home_form(kb: str, up: str, *, directories: bool) -> str:
     """
     only = f'<input type="hidden" name="kb" value="{html.escape(kb)}">' if kb else ""
     return _HOME_FORM.format(up=up, index="" if directories else "index.html", kb=only)
+
+
+def subject_line(kb: str, names: Sequence[str], up: str, *, directories: bool) -> str:
+    """The HTML of a line with what a page is about; each leads to what else speaks of it.
+
+    Args:
+        kb: Knowledge base that is searched, or ``""`` for all.
+        names: HTML.
+        up: Leads from the page to the site's root.
+        directories: Whether the site's pages are folders (``use_directory_urls``).
+    """
+    page = f"{up}search/{'' if directories else 'index.html'}"
+    links = []
+    for name in names:
+        plain = html.unescape(name)
+        asked = {"query": plain, **({"kb": kb} if kb else {}), "entity": plain}
+        address = f"{page}?{urlencode(asked, errors='replace')}"
+        links.append(f'<a href="{html.escape(address)}">{html.escape(plain)}</a>')
+    return f'<span class="kb-subjects">About: {", ".join(links)}</span>'
 
 
 def search_page(

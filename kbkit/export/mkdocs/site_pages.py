@@ -21,6 +21,7 @@ from kbkit.export.pages.outline import HOME
 from kbkit.markdown.page_parts import dated
 
 _LEAD = re.compile(r"</h1>(?:\s*<p>.*?</p>)?", re.DOTALL)
+_BYLINE = re.compile(r'(<p class="kb-meta".*?)(?=</p>)', re.DOTALL)
 _FOR_PROGRAMS = {Path(name).stem for name in (DOCUMENTS, FULL_TEXT)}
 
 
@@ -56,6 +57,10 @@ class ExportedPage(Page):
     def add_form(self, form: str) -> None:
         """Put a form behind what the page says that it is."""
         self.content = _LEAD.sub(lambda lead: lead[0] + form, self.content or "", count=1)
+
+    def add_subjects(self, line: str) -> None:
+        """Put a line below what the page says of where it comes from."""
+        self.content = _BYLINE.sub(lambda found: found[1] + line, self.content or "", count=1)
 
     def render(self, config: MkDocsConfig, files: Files) -> None:
         """Convert the Markdown to HTML that is safe to show."""

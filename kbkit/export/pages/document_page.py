@@ -85,6 +85,8 @@ def _meta(entry: Entry, outline: Outline) -> dict[str, Any]:
     }
     if entry.tags:
         meta["tags"] = [html_title(tag) for tag in entry.tags]
+    if about := outline.facts.subjects.get(entry.id):
+        meta["about"] = [html_title(name) for name in about]
     if entry.stale:
         meta["state"] = "stale"
     if entry.id in outline.facts.ratings:
