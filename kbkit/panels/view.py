@@ -15,12 +15,18 @@ from posixpath import dirname, join, normpath
 from typing import Any
 
 import anywidget
+import ipywidgets
 import traitlets
 
 Handler = Callable[[Mapping[str, Any]], None]
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "([\w./-]+\.js)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?:(?=function|const|class|async)|\{[^}]*\};\n)", re.MULTILINE)
+
+
+_TAKEN = frozenset(ipywidgets.DOMWidget.class_trait_names()) | {"style"}
+"""Traits that ipywidgets reads itself: text where it awaits a widget ends in an error of its
+``create_view`` that names neither (``Cannot read properties of undefined (reading 'then')``)."""
 
 
 class View(anywidget.AnyWidget):
@@ -36,6 +42,9 @@ class View(anywidget.AnyWidget):
     state = traitlets.Dict(help="What to draw, as JSON values.").tag(sync=True)
 
     def __init_subclass__(cls, *, module: str = "", **kwargs: Any) -> None:
+        taken = sorted(_TAKEN & vars(cls).keys())
+        if taken:
+            raise TypeError(f"{cls.__name__}.{taken[0]}: ipywidgets has a trait of that name")
         if module:
             cls._esm = bundled(module)
         super().__init_subclass__(**kwargs)

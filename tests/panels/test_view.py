@@ -1,0 +1,26 @@
+"""Views: what ES modules of kbkit draw."""
+
+from __future__ import annotations
+
+import pytest
+import traitlets
+
+import kbkit.panels
+from kbkit.panels.view import View
+
+
+@pytest.mark.parametrize("name", ["style", "layout", "tooltip", "comm"])
+def test_no_view_has_a_trait_that_ipywidgets_takes_for_its_own(name: str) -> None:
+    trait = traitlets.Unicode().tag(sync=True)
+    with pytest.raises(TypeError, match=rf"Drawn\.{name}: ipywidgets has a trait of that name"):
+        type("Drawn", (View,), {name: trait})
+
+
+def test_views_that_send_text_send_it_under_names_of_their_own() -> None:
+    for panel in kbkit.panels.__all__:
+        assert getattr(kbkit.panels, panel)
+    views = View.__subclasses__()
+    assert {"CardsView", "DocumentView", "TreeView"} <= {view.__name__ for view in views}
+    for view in views:
+        own = set(view.class_own_traits(sync=True)) - {"_esm", "_css", "_anywidget_id"}
+        assert not own & {"style", "layout", "tooltip", "tabbable"}, view
