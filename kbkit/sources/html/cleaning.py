@@ -27,7 +27,6 @@ from kbkit.sources.html.dom import (
 from kbkit.sources.html.menus import (
     CONTENTS_TITLES,
     contents,
-    heading_of_menu,
     repeated_links,
     steps,
     trails,
@@ -116,9 +115,7 @@ def clean(body: Element) -> None:
         elif _is_named(element, _NAVIGATION):
             navigation.append(element)
     _drop(doomed, body)
-    menus = [part for part in navigation if _is_navigation(part)]
-    _drop([head for part in menus if (head := heading_of_menu(part)) is not None], body)
-    _drop(menus, body)
+    _drop((part for part in navigation if _is_navigation(part)), body)
     _drop(steps(body), body)
     _drop(trails(body), body)
     _drop(contents(body), body)
@@ -195,6 +192,8 @@ def _leads_to_source(link: Element) -> bool:
     text = "".join(link.itertext()).strip(" \t\r\n\xa0[]()").lower()
     if text not in _SOURCE_TEXTS or (link.tail or "").strip(" \t\r\n\xa0[]()|·"):
         return False
+    if next(link.iterancestors(*HEADINGS), None) is not None:
+        return True
     return bool(_SOURCE.search(f"{link.get('class') or ''} {link.get('href') or ''}"))
 
 

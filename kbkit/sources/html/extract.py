@@ -194,15 +194,16 @@ def _read(
                 region = widened(region, body, common)
     own_name = "" if key_of(named) in common or _FILE_NAME.fullmatch(named) else named
     if article:
-        heading, title = page_title(body, region, own_name, common)
+        heading, title = page_title(body, region, own_name, common, shared=named)
         articles.complete(tree, region, kept, own)
         region, heading = tree, same_heading(tree, title)
     else:
-        if found := title_block(body, region, own_name, common):
-            lead(region, *found)
+        found = title_block(body, region, own_name, common)
         region = region if found else narrowed(region, common)
         trim(region, common, body)
-        heading, title = page_title(body, region, own_name, common)
+        if found:
+            lead(region, *found)
+        heading, title = page_title(body, region, own_name, common, shared=named)
     title = title or named[:LONGEST]
     content = MarkdownWriter(base, own).write(region).strip()
     if not re.search(r"\w", content):

@@ -49,6 +49,8 @@ class InlineWriter:
             place: The anchor of a heading; links to that, or to the page itself, are none.
         """
         before = self._linkless, self._plain, self._place
+        if place is not None and _leads_back(element):
+            links = False
         self._linkless, self._plain, self._place = self._linkless or not links, True, place
         text = folded(self._children(element)).replace("  \n", " ")
         self._linkless, self._plain, self._place = before
@@ -203,6 +205,16 @@ class InlineWriter:
             return text
         before, _, after = text.partition(inner)
         return f"{before}{mark}{inner}{mark}{after}"
+
+
+def _leads_back(heading: Element) -> bool:
+    """Whether all of a heading is a link to a place of its page, such as the contents."""
+    link = next(heading.iter("a"), None)
+    return (
+        link is not None
+        and (link.get("href") or "").startswith("#")
+        and normalized_text(link) == normalized_text(heading)
+    )
 
 
 def _touches_emphasis(element: Element) -> bool:

@@ -21,15 +21,6 @@ CONTENTS_TITLES = frozenset(
 _WORD = re.compile(r"\w+")
 
 
-def heading_of_menu(menu: Element) -> Element | None:
-    """The heading right before a menu that has nothing else under it."""
-    head, behind = menu.getprevious(), menu.getnext()
-    if head is None or head.tag not in HEADINGS or head.tag == "h1":
-        return None
-    between = ((head.tail or "") + (menu.tail or "")).strip()
-    return head if not between and (behind is None or behind.tag in HEADINGS) else None
-
-
 def steps(body: Element) -> list[Element]:
     """Lines of links to the pages around a page: its next, the one above, its translations."""
     page = body.getparent() if body.getparent() is not None else body
@@ -130,8 +121,7 @@ def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> b
         neighbours: Addresses that the page calls its next, its last, or the one above.
     """
     links = [link for link in element.iter("a") if link.get("href")]
-    translations = sum(map(_is_translation, links))
-    if translations and translations >= len(links) - 1:  # its own may be no translation
+    if links and all(map(_is_translation, links)):
         return len(normalized_text(element).split()) <= _STEP_WORDS + 2 * len(links)
     # without a word of it, one link to a neighbour is a link like others
     known = {link.get("href") for link in links} & set(neighbours)

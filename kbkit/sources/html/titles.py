@@ -21,6 +21,7 @@ _TEXTS = frozenset({*HEADINGS, "p", "pre", "ul", "ol", "dl", "table", "blockquot
 _TITLE_WORDS, _BESIDE = 30, 80  # most words of a title, and of the block around it
 _LINKED = 0.5  # share of the words of a block that is no title block, but a menu
 _WORD = re.compile(r"\w+")
+_SEPARATORS = " \t|–—·•»:-"
 _EDITION = re.compile(
     r"\s+\([^()]*(?:version|edition|release|manual|reference|guide)[^()]*\)$", re.IGNORECASE
 )
@@ -33,7 +34,7 @@ _AFFIXES = (
 
 
 def page_title(
-    body: Element, region: Element, named: str, common: frozenset[int]
+    body: Element, region: Element, named: str, common: frozenset[int], *, shared: str = ""
 ) -> tuple[Element | None, str]:
     """The heading that names the page, if there is one, and the page's title.
 
@@ -42,7 +43,9 @@ def page_title(
         region: Its content.
         named: What its head calls it, unless other pages are called the same.
         common: Keys of texts that most pages of the site have.
+        shared: What its head calls it as other pages are called.
     """
+    named = named.strip(_SEPARATORS)
     # with several, the first is one of its sections, unless the head says otherwise
     several = len([head for head in region.iter("h1") if normalized_text(head)]) > 1
     section: Element | None = None  # the first heading of the content, if most pages have it
@@ -66,6 +69,8 @@ def page_title(
         return None, f"{title}{_letter(region)}"[:LONGEST]
     if section is not None and (text := _beneath(section)):
         return None, text[:LONGEST]
+    if shared and (letter := _letter(region)):
+        return None, f"{bare_title(shared, common)}{letter}"[:LONGEST]
     for heading in region.iter(*HEADINGS):
         text = normalized_text(heading).rstrip("¶# ")
         if text and key_of(text) not in common:
@@ -88,8 +93,9 @@ def _qualified(heading: str, named: str, common: Collection[int]) -> str:
         named: What the head calls the page.
         common: Keys of texts that most pages have, by which the name of the site is told.
     """
-    if common and bare_title(named, common).startswith(f"{heading} ("):
-        return bare_title(named, common)
+    bare = bare_title(named, common)
+    if (common and bare.startswith(f"{heading} (")) or _squashed(bare) == _squashed(heading):
+        return bare  # with marks that a style sheet draws in the heading
     before, found, _ = named.rpartition(heading)
     if not found or not before.endswith(("/", "::", ".", "\\")):
         return heading
@@ -125,6 +131,7 @@ def title_block(
     headed = [text for head in region.iter("h1") if (text := normalized_text(head))]
     if any(not named or _alike(text, named) for text in headed):
         return None
+    bare = _folded(bare_title(named, common))
     inside = begun = False
     for element in body.iter():
         inside = inside or element is region
@@ -138,12 +145,14 @@ def title_block(
         text = _own_text(element)
         if not text or len(text.split()) > _TITLE_WORDS or key_of(text) in common:
             continue
-        if begun:  # behind other texts, only exactly what the page is called
-            right = _folded(text) == _folded(named)
+        if begun:  # behind other texts, only what the page is called, maybe with a name before
+            right = _folded(text) == _folded(named) or (
+                bool(bare.strip()) and titled and _folded(text).endswith(bare)
+            )
         elif headed:  # beside another heading, only what the page is called first
             right = _folded(named).startswith(_folded(text))
         else:
-            right = not named or _alike(text, named)
+            right = not named or _alike(text, named) or _alike(text, bare)
         if right and next(element.iterancestors("td", "th"), None) is None:
             return element, element if inside else _around(element, region)
     return None
@@ -176,6 +185,10 @@ def _alike(text: str, named: str) -> bool:
     """Whether a heading and the title of a page name the same."""
     text, named = _folded(text), _folded(named)
     return text in named or named in text
+
+
+def _squashed(text: str) -> str:
+    return "".join(_WORD.findall(text))
 
 
 def _folded(text: str) -> str:

@@ -159,7 +159,7 @@ class MarkdownWriter:
         first = next((child for child in element if isinstance(child.tag, str)), None)
         if first is None or first.tag != "span":
             return self._anchored(element)
-        sign = escape(f"{normalized_text(first)} ").strip()
+        sign = folded(f"{self._spans.write(first)} ")
         drop_tree(first)
         blocks = self._anchored(element)
         return [f"{sign} {blocks[0]}", *blocks[1:]] if blocks else []
@@ -369,7 +369,10 @@ class MarkdownWriter:
         if named is not None:
             level = HEADINGS.get(named.tag)
             title = self._heading(named, level) if level else [f"**{self._title(element, named)}**"]
+            said = normalized_text(named).strip(":").lower()
             drop_tree(named)
+            for icon in [one for one in element.iter("img") if _says(one) == said]:
+                drop_tree(icon)
         elif "admonition" not in (element.get("class") or ""):
             return self._definitions(element) if element.tag == "dl" else self._blocks(element)
         table = only_child(element, "table")
@@ -394,6 +397,10 @@ class MarkdownWriter:
 def _starred(block: str) -> str:
     """A list that is told from the one before by its marks."""
     return _MARK.sub("*", block) if block.startswith("-   ") else block
+
+
+def _says(icon: Element) -> str:
+    return (icon.get("alt") or "").strip("[] ").lower()
 
 
 def _definition_parts(element: Element) -> list[Element]:

@@ -48,6 +48,8 @@ def test_headings_keep_level_and_anchor() -> None:
     assert markdown('<h2><a href="/x">Linked</a> <em>title</em></h2>') == linked
     assert markdown('<h2 id="x"><a href="#x">Itself</a> <a href="">here</a></h2>'
                     ) == "## Itself here {#x}"  # fmt: skip
+    back = '<h2 id="x"><a class="toc-backref" href="#toc-1">Kinds</a></h2>'
+    assert markdown(back) == "## Kinds {#x}"
 
 
 def test_the_types_of_a_signature_are_links() -> None:

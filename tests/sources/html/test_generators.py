@@ -393,7 +393,8 @@ def test_footnotes_stand_behind_their_sign() -> None:
         '<aside class="footnote brackets" id="id5" role="doc-footnote"><span class="label"><span>['
         '</span><a role="doc-backlink" href="#id1">1</a><span>]</span></span><p>A note.</p></aside>'
     )
-    assert markdown(note) == "[1] A note. {#id5}"
+    back = "[1](https://docs.example/guide/page.html#id1)"
+    assert markdown(note) == f"[{back}] A note. {{#id5}}"
 
 
 def test_a_picture_that_leads_to_itself_is_a_picture() -> None:
@@ -429,8 +430,6 @@ ITEMS = "".join(f"<li><a href='#{one}'>{one.upper()}</a></li>" for one in "abc")
     [
         "<div class='top'><a href='#head'><img alt='top' src='/up.gif'></a></div>",
         "<div class='up'><a href='/'><img alt='<-' src='/left.gif'></a></div>",
-        "<p>In <a href='/de/' hreflang='de' rel='alternate'>de</a> | <a href='/'>en</a></p>",
-        f"<h3>Directives</h3><ul id='toc'>{ITEMS}</ul>",
         f"<h2>Table of Contents</h2><div><ul>{ITEMS}</ul></div>",
         "<div class='search-results'><h1 class='title'>3 results matching</h1><ul></ul></div>",
         "<div class='onlyprint'><h1>Kettle</h1></div>",
@@ -442,3 +441,16 @@ def test_furniture_amid_the_content_goes(furniture: str) -> None:
     with_it = extract(html.format(TEXT, furniture, parts), "https://docs.example/x", alone=False)
     without = extract(html.format(TEXT, "", parts), "https://docs.example/x", alone=False)
     assert with_it.content == without.content
+
+
+def test_the_icon_of_a_note_says_nothing_that_its_title_does_not() -> None:
+    note = (
+        '<div class="note"><table><tr><td rowspan="2"><img alt="[Note]" src="/n.png"></td><th>Note'
+        "</th></tr><tr><td><p>It is hot.</p></td></tr></table></div>"
+    )
+    assert markdown(note) == "> **Note**\n>\n> It is hot."
+
+
+def test_a_link_to_the_source_ends_no_heading() -> None:
+    heading = '<h3 id="boil">boil() <span><a href="kettle.js.html#line7">source</a></span></h3>'
+    assert markdown(heading) == "### boil() {#boil}"

@@ -374,3 +374,48 @@ def test_links_to_the_translations_of_a_page_go() -> None:
     assert content.startswith("# Kettle")
     assert "Available" not in content
     assert "In German" in content
+
+
+def test_a_list_that_the_menu_has_too_is_the_content_of_its_page() -> None:
+    names = ("pots", "cups", "tea")
+    items = "".join(f'<li><a href="/{one}">All about {one}</a></li>' for one in names)
+    frame = (
+        "<title>{0} - Tea</title><body><div class='page'><aside><ul>{1}</ul></aside><main><div>"
+        "<article role='main'><h1>{0}</h1><p>{2}</p>{3}</article></div></main></div></body>"
+    )
+    pages = [frame.format(f"Part {n}", items, f"{n}. {TEXT}", "") for n in range(8)]
+    pages.append(frame.format("Tea", items, "All parts:", f"<div><ul>{items}</ul></div>"))
+    content = site(*pages)[-1].content
+    assert content.startswith("# Tea\n\nAll parts:\n\n-   [All about pots]")
+
+
+def test_a_title_block_behind_the_name_of_the_site_names_the_page() -> None:
+    frame = (
+        "<title>Kettle: Member List</title><body>{2}<div class='header'>"
+        "<div class='title'>{0} Member List</div></div><div class='contents'>"
+        "<p>All members of {0}: {1}</p></div></body>"
+    )
+    top = "<div id='top'><table><tr><td>Kettle</td></tr></table></div>"
+    pages = [frame.format(name, TEXT, top) for name in ("Pot", "Cup", "Lid")]
+    pages += [
+        f"<title>Kettle: {name}</title><body>{top}<div><p>{name}. {TEXT}</p></div>"
+        for name in "abcdef"
+    ]
+    found = site(*pages)[:3]
+    assert [page.title.partition(" ")[0] for page in found] == ["Pot", "Cup", "Lid"]
+    assert found[0].content.startswith("# Pot Member List\n\nAll members of Pot")
+
+
+def test_a_page_of_one_letter_is_called_what_all_its_siblings_are_with_the_letter() -> None:
+    frame = "<title>Kettle: Functions</title><body><h3>- {0} -</h3><ul><li>{0}oil() {1}</li></ul>"
+    pages = [frame.format(letter, TEXT) for letter in "abcdefgh"]
+    assert site(*pages)[1].title.endswith("Functions: b")
+
+
+def test_signs_that_a_style_sheet_draws_in_a_heading_are_those_of_the_head() -> None:
+    html = (
+        "<title>Tea.Pot.boil</title><body><main><h1><a href='t'>Tea</a><span class='sep'></span>"
+        f"<a href='p'>Pot</a><span class='sep'></span>boil</h1><p>{TEXT}</p></main>"
+    )
+    assert extract(html, URL).title == "Tea.Pot.boil"
+    assert extract("<title> | Guide</title><p>Text of it.</p>", URL).title == "Guide"

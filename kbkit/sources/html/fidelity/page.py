@@ -234,7 +234,8 @@ class _Reading:
         page, _, place = address.partition("#")
         if heading is None or page != unquote(self._base.partition("#")[0]):
             return False
-        return not place or any(place in places for places in self._anchors(heading))
+        whole = squashed("".join(link.itertext())) == squashed("".join(heading.itertext()))
+        return not place or whole or any(place in own for own in self._anchors(heading))
 
     def _terms(self) -> Iterator[tuple[str, str]]:
         for term in self._found.root.iter("dt"):
