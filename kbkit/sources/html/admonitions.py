@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kbkit.markdown.admonitions import KINDS
-from kbkit.sources.html.dom import HEADINGS, Element, classes, normalized_text
+from kbkit.sources.html.dom import HEADINGS, Element, classes, drop_tree, normalized_text
 
 ADMONITIONS = frozenset(
     str.split("""
@@ -70,3 +70,11 @@ def _first(element: Element) -> Element | None:
         if (part.text or "").strip():
             return None
     return None
+
+
+def drop_icons(element: Element, title: str) -> None:
+    """Take pictures that say no more than its title out of an admonition; in place."""
+    said = title.strip(": ").lower()
+    for icon in list(element.iter("img")):
+        if (icon.get("alt") or "").strip("[] ").lower() == said:
+            drop_tree(icon)

@@ -19,6 +19,7 @@ _SELF_LINK_TEXTS = frozenset(
 )
 _LABEL_WORDS = 3  # of a mark beside a heading
 _NAME_WORDS = 60  # most words of a signature
+_AROUND = frozenset({"section", "div", "article", "header", "hgroup", "main", "ul", "li"})
 _DEFINES = frozenset({"def", "definition", "defn"})
 _NAME = re.compile(r"(?:^|[-_])(?:heading|signature)(?:$|[-_])", re.IGNORECASE)
 """Class names of what names the block that it stands in."""
@@ -181,7 +182,7 @@ def _around(element: Element) -> str:
         parent = element.getparent()
         if previous is not None or parent is None or (parent.text or "").strip():
             return nearest
-        if parent.tag not in ("section", "div", "article", "header", "hgroup", "main"):
+        if parent.tag not in _AROUND:
             return nearest
         identity = valid_anchor(parent.get("id") or "")
         if identity:

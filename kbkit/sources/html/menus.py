@@ -16,7 +16,14 @@ _STEP_KEYS = frozenset("nput")
 _STEP_LINKED = 0.4  # share of the words of a line of steps that are links
 _STEP_WORDS, _STEP_LINKS = 40, 8  # most words and links of a line of steps
 CONTENTS_TITLES = frozenset(
-    {"menu", "table of contents", "short table of contents", "contents", "on this page"}
+    {
+        "menu",
+        "table of contents",
+        "short table of contents",
+        "contents",
+        "on this page",
+        "subsections",
+    }
 )
 _WORD = re.compile(r"\w+")
 
@@ -77,7 +84,7 @@ def contents(body: Element) -> list[Element]:
         if element.tag in HEADINGS:
             heading = element
             continue
-        named = heading is not None and normalized_text(heading).lower() in CONTENTS_TITLES
+        named = heading is not None and _is_title(heading)
         if heading is not None and not named:
             continue
         targets = {(link.get("href") or "").partition("#")[2] for link in element.iter("a")}
@@ -85,8 +92,15 @@ def contents(body: Element) -> list[Element]:
             continue
         places = places or {part.get("id") or part.get("name") or "" for part in body.iter()} - {""}
         if targets <= places and not any(outer in found for outer in element.iterancestors()):
-            found += [element, heading] if named else [element]
+            before = element.getprevious()
+            label = before is not None and _is_title(before) and not (before.tail or "").strip()
+            found += [element, heading] if named else [element, *([before] if label else [])]
     return found
+
+
+def _is_title(element: Element) -> bool:
+    """Whether something says that what follows are contents."""
+    return normalized_text(element).lower().rstrip(":") in CONTENTS_TITLES
 
 
 def repeated_links(body: Element) -> list[Element]:

@@ -26,10 +26,12 @@ from kbkit.sources.html.admonitions import (
     ADMONITIONS,
     admonition_kind,
     admonition_title,
+    drop_icons,
     only_child,
 )
 from kbkit.sources.html.anchors import anchor, opening_anchor, valid_anchor
 from kbkit.sources.html.code import broken_code, code_text, language, lines_of_code, pops_up
+from kbkit.sources.html.definitions import definition_parts, write_terms
 from kbkit.sources.html.dom import (
     BLOCKS,
     HEADINGS,
@@ -159,7 +161,8 @@ class MarkdownWriter:
         first = next((child for child in element if isinstance(child.tag, str)), None)
         if first is None or first.tag != "span":
             return self._anchored(element)
-        sign = folded(f"{self._spans.write(first)} ")
+        sign = folded(self._spans.write(first))
+        sign = f"{sign[:-2]}]" if sign.endswith("\\]") else sign
         drop_tree(first)
         blocks = self._anchored(element)
         return [f"{sign} {blocks[0]}", *blocks[1:]] if blocks else []
@@ -221,6 +224,14 @@ class MarkdownWriter:
         return [fence(code, language(element))] if code.strip() else []
 
     def _list(self, element: Element) -> list[str]:
+        if element.tag != "ol" and next(element.iterdescendants("hr", *HEADINGS), None) is not None:
+            # sections that a generator lays out as a list: in one, readers find no headings
+            parts = [child for child in element if isinstance(child.tag, str)]
+            return [
+                block
+                for child in parts
+                for block in (self._anchored(child) if child.tag == "li" else self._block(child))
+            ]
         number = 1
         start = element.get("start") or ""
         if start.isdigit():
@@ -261,12 +272,12 @@ class MarkdownWriter:
         notes = not _NOTE_LISTS.isdisjoint(classes(element))
         terms: list[str] = []
         titled = False
-        for child in _definition_parts(element):
+        for child in definition_parts(element):
             if child.tag == "dt":
                 place = anchor(child, self._own)
                 titled = not notes and (bool(place) or api or "sig" in classes(child))
                 if titled:
-                    self._plain_terms(terms, [], out)
+                    write_terms(terms, [], out)
                     self._level = min(6, max(base, 1) + 1)
                     signs = api or "sig" in classes(child)
                     line = self._spans.signature if signs else self._spans.line
@@ -280,26 +291,10 @@ class MarkdownWriter:
                     out.extend(blocks)
                     self._level = min(6, max(base, 1) + 1)
                 else:
-                    self._plain_terms(terms, blocks, out)
-        self._plain_terms(terms, [], out)
+                    write_terms(terms, blocks, out)
+        write_terms(terms, [], out)
         self._level = base
         return out
-
-    @staticmethod
-    def _plain_terms(terms: list[str], blocks: list[str], out: list[str]) -> None:
-        """Write terms that nothing links to as an item of a list."""
-        if not terms:
-            out.extend(blocks)
-            return
-        head = ", ".join(term.rstrip(": ") for term in terms)
-        head = head if head.startswith("`") and head.endswith("`") else f"**{head}**"
-        terms.clear()
-        if blocks and not re.match(r"(?:[-#>|]|\d+\.|`{3})", blocks[0]):
-            first = f"-   {head}: {indent(blocks[0], '    ')[4:]}"
-            rest = blocks[1:]
-        else:
-            first, rest = f"-   {head}", blocks
-        out.append("\n\n".join([first, *(indent(block, "    ") for block in rest)]))
 
     def _table(self, element: Element) -> list[str]:
         caption = next(element.iterchildren("caption"), None)
@@ -369,10 +364,8 @@ class MarkdownWriter:
         if named is not None:
             level = HEADINGS.get(named.tag)
             title = self._heading(named, level) if level else [f"**{self._title(element, named)}**"]
-            said = normalized_text(named).strip(":").lower()
+            drop_icons(element, normalized_text(named))
             drop_tree(named)
-            for icon in [one for one in element.iter("img") if _says(one) == said]:
-                drop_tree(icon)
         elif "admonition" not in (element.get("class") or ""):
             return self._definitions(element) if element.tag == "dl" else self._blocks(element)
         table = only_child(element, "table")
@@ -397,18 +390,3 @@ class MarkdownWriter:
 def _starred(block: str) -> str:
     """A list that is told from the one before by its marks."""
     return _MARK.sub("*", block) if block.startswith("-   ") else block
-
-
-def _says(icon: Element) -> str:
-    return (icon.get("alt") or "").strip("[] ").lower()
-
-
-def _definition_parts(element: Element) -> list[Element]:
-    """Terms and definitions, also where ``div`` groups them."""
-    parts: list[Element] = []
-    for child in element:
-        if child.tag == "div":
-            parts.extend(inner for inner in child if isinstance(inner.tag, str))
-        elif isinstance(child.tag, str):
-            parts.append(child)
-    return parts

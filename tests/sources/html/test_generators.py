@@ -454,3 +454,24 @@ def test_the_icon_of_a_note_says_nothing_that_its_title_does_not() -> None:
 def test_a_link_to_the_source_ends_no_heading() -> None:
     heading = '<h3 id="boil">boil() <span><a href="kettle.js.html#line7">source</a></span></h3>'
     assert markdown(heading) == "### boil() {#boil}"
+
+
+def test_contents_before_the_first_heading_go_with_what_names_them() -> None:
+    parts = "".join(f"<h2 id='{one}'>Part {one}</h2><p>{TEXT}</p>" for one in "abc")
+    label = f"<a id='below'><strong>Subsections</strong></a><ul>{ITEMS}</ul>"
+    html = f"<main>{label}<h1>Kettle</h1><p>{TEXT}</p>{parts}</main>"
+    assert extract(html, URL, alone=False).content.startswith("# Kettle")
+
+
+def test_sections_that_are_laid_out_as_a_list_are_sections() -> None:
+    sections = (
+        '<ul class="blockList"><li><h3>Methods</h3><ul><li><h4 id="boil">boil</h4><p>Boils.</p>'
+        "<ul><li>It</li></ul></li></ul></li></ul>"
+    )
+    assert markdown(sections) == "### Methods\n\n#### boil {#boil}\n\nBoils.\n\n-   It"
+    detail = '<ul><li><a id="m(int)"></a><ul><li><h4>m</h4><p>Boils.</p></li></ul></li></ul>'
+    assert markdown(detail) == "#### m {#m(int)}\n\nBoils."
+    assert markdown("<ul><li><hr><p>Boils.</p></li></ul>") == "---\n\nBoils."
+    steps = "<ol><li><h3>Fill</h3><p>With water.</p></li></ol>"
+    assert "### Fill" in markdown(steps)
+    assert markdown(steps).startswith("1.")
