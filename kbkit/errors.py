@@ -20,6 +20,17 @@
     ├── PostprocessorError        a postprocessor cannot be opened, or failed
     ├── LanguageModelError        a language model failed
     ├── NotebookError             a notebook cannot be written, or one of its cells failed
+    ├── FilesError                something cannot be done in the knowledge filesystem
+    │   ├── InvalidPathError      a name that cannot be one on every system
+    │   │   └── PathOutsideError  the path leads out of the filesystem
+    │   ├── MissingPathError      nothing is there (a NotFoundError, too)
+    │   ├── IsFolderError         a folder is there, where a file is wanted
+    │   ├── NotFolderError        a file is there, where a folder is wanted
+    │   ├── PathExistsError       something is there already (a ConflictError, too)
+    │   ├── VersionConflictError  another change came between (a ConflictError, too)
+    │   ├── NotUniqueError        the text to replace stands there not once; says how often
+    │   ├── NotTextError          the file is no text
+    │   └── ReadOnlyPathError     what lies there can only be read
     └── ExportError               a site cannot be written or built
 
 A message says what is wrong, where, and how to mend it. Interfaces turn errors into exit codes
@@ -111,3 +122,55 @@ class EmbedderUnreachableError(EmbedderError):
 
 class ExportError(KbkitError):
     """A site cannot be written or built."""
+
+
+class FilesError(KbkitError):
+    """Something cannot be done in the knowledge filesystem (`Workspace.files`)."""
+
+
+class InvalidPathError(FilesError):
+    """A path has a name that cannot be one on every system."""
+
+
+class PathOutsideError(InvalidPathError):
+    """A path leads out of the filesystem: by ``..``, as an absolute path, or over a link."""
+
+
+class MissingPathError(FilesError, NotFoundError):
+    """There is nothing at a path."""
+
+
+class IsFolderError(FilesError):
+    """There is a folder where a file is wanted."""
+
+
+class NotFolderError(FilesError):
+    """There is a file where a folder is wanted."""
+
+
+class PathExistsError(FilesError, ConflictError):
+    """There is something at a path already."""
+
+
+class VersionConflictError(FilesError, ConflictError):
+    """A file is not as it was when it was looked at: another change came between."""
+
+
+class NotUniqueError(FilesError):
+    """A text that is to be replaced does not stand in a file exactly once.
+
+    Attributes:
+        count: How often it stands there.
+    """
+
+    def __init__(self, message: str, count: int) -> None:
+        self.count = count
+        super().__init__(message)
+
+
+class NotTextError(FilesError):
+    """A file is no text in UTF-8."""
+
+
+class ReadOnlyPathError(FilesError):
+    """What lies at a path can only be read: it shows a knowledge base."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -12,10 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from kbkit.arguments import explained
 from kbkit.config import Settings
 from kbkit.embedding.embedders import Embedders
-from kbkit.errors import (
-    ConflictError,
-    InvalidNameError,
-)
+from kbkit.errors import ConflictError, InvalidNameError, KbkitError
 from kbkit.frames import rows_html, workspace_frame
 from kbkit.knowledge_base import KnowledgeBase, Resources, handle_of
 from kbkit.models import (
@@ -32,6 +30,7 @@ from kbkit.recipes import (
     parse_embedding,
 )
 from kbkit.stores.catalog import knowledge_bases, trash
+from kbkit.stores.catalog.files import FILES
 from kbkit.stores.stores import Stores
 from kbkit.text import analyzer
 from kbkit.validation import check_text
@@ -40,7 +39,10 @@ from kbkit.workspace_searches import WorkspaceSearches
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kbkit.files.files import Files
     from kbkit.graph.graph import Graph
+
+FILES_DESCRIPTION = "Files that agents and people wrote"
 
 
 @explained
@@ -75,6 +77,11 @@ class Workspace(WorkspaceSearches):
         self._resources = Resources(self._stores, settings, Embedders())
         self._knowledge_bases: dict[str, KnowledgeBase] = {}
         self._stores.vectors.sweep()  # what a deletion that was killed has left
+        if (self.path / FILES).is_dir():
+            from kbkit.files.files import take_over
+
+            with suppress(KbkitError, OSError):  # `files.sync` says it
+                take_over(self.files)
 
     @property
     def path(self) -> Path:
@@ -87,6 +94,13 @@ class Workspace(WorkspaceSearches):
         from kbkit.graph.graph import Graph
 
         return Graph(self._stores, self._resources.settings.rater)
+
+    @cached_property
+    def files(self) -> Files:
+        """Folders and files of text that agents and people write; see `Files`."""
+        from kbkit.files.files import open_files
+
+        return open_files(self._stores, self._files_base)
 
     def create(
         self,
@@ -106,7 +120,7 @@ class Workspace(WorkspaceSearches):
                 (``"minilm"``); by default as the spec says.
 
         Raises:
-            InvalidNameError: The name is not a slug.
+            InvalidNameError: The name is not a slug, or ``files``, which is built in.
             ConflictError: The name is taken.
             ConfigError: The language is unknown.
             EmbedderError: The embedder cannot be loaded.
@@ -116,6 +130,12 @@ class Workspace(WorkspaceSearches):
         if embedding is not None:
             chosen = parse_embedding(embedding) if isinstance(embedding, str) else embedding
             spec = spec.model_copy(update={"embedding": chosen})
+        return self._enter(name, description, spec)
+
+    def _enter(
+        self, name: str, description: str, spec: KnowledgeBaseSpec, known_as: str = ""
+    ) -> KnowledgeBase:
+        """Make a knowledge base, of an id of its own where one is given."""
         analyzer(spec.language)
         with self._stores.database.read() as transaction:
             if name in knowledge_bases.names(transaction):
@@ -135,8 +155,26 @@ class Workspace(WorkspaceSearches):
                 config=spec.model_dump(mode="json"),
                 embedder=embedder.fingerprint,
                 dimensions=embedder.dimensions,
+                known_as=known_as,
             )
         return self._knowledge_base(row)
+
+    def _files_base(self) -> KnowledgeBase:
+        """The knowledge base whose documents are the files, made when it is first wanted.
+
+        Raises:
+            ConflictError: Somebody's own knowledge base has its name.
+        """
+        if FILES not in self:
+            with suppress(ConflictError):  # another process was quicker
+                self._enter(FILES, FILES_DESCRIPTION, KnowledgeBaseSpec(), FILES)
+        found = self[FILES]
+        if found.id != FILES:
+            raise ConflictError(
+                f"a knowledge base of yours is named {FILES!r}, which is the name of the one that "
+                f"holds the files of a workspace; rename it: workspace.rename({FILES!r}, to=...)"
+            )
+        return found
 
     def __getitem__(self, name: str) -> KnowledgeBase:
         """The knowledge base of that name.
@@ -178,9 +216,11 @@ class Workspace(WorkspaceSearches):
 
         Raises:
             NotFoundError: There is none of that name.
+            ConflictError: It is that of the files.
         """
         with self._stores.database.write() as transaction:
             row = knowledge_bases.get(transaction, name)
+            _refuse_built_in(row)
             if forever:
                 knowledge_bases.delete(transaction, row.id)
             else:
@@ -240,6 +280,7 @@ class Workspace(WorkspaceSearches):
         _check(to)
         with self._stores.database.write() as transaction:
             row = knowledge_bases.get(transaction, name)
+            _refuse_built_in(row)
             knowledge_bases.rename(transaction, row.id, to)
         renamed = self[to]
         handle_of(renamed).name = to
@@ -306,9 +347,27 @@ def _check(name: str) -> None:
     """Whether a knowledge base may have a name.
 
     Raises:
-        InvalidNameError: It is not a slug.
+        InvalidNameError: It is not a slug, or that of the files.
     """
     try:
         check_name(name)
     except ValueError as error:
         raise InvalidNameError(str(error)) from None
+    if name == FILES:
+        raise InvalidNameError(
+            f"{FILES!r} is the knowledge base of the files of a workspace (workspace.files); "
+            "choose another name"
+        )
+
+
+def _refuse_built_in(row: knowledge_bases.KnowledgeBaseRow) -> None:
+    """Refuse to take a knowledge base away that goes with the workspace.
+
+    Raises:
+        ConflictError: It is one.
+    """
+    if row.id == FILES:
+        raise ConflictError(
+            f"{row.name}: holds the files of this workspace and goes with them; delete files with "
+            "workspace.files.delete(path), or the folder `files`"
+        )

@@ -3,6 +3,6 @@
 KNOWLEDGE_TABLES = (
     "graph_edits", "annotator_answers", "built_graphs", "related_chunks", "merges",
     "relation_evidence", "relations", "entities", "annotation_subjects", "subjects", "annotations",
-    "gazetteers", "named_documents", "document_names",
+    "gazetteers", "named_documents", "document_names", "files", "file_names", "file_links",
 )  # fmt: skip
-"""What revisions 0017 to 0019 of the catalog brought, in an order in which they can go."""
+"""What revisions 0017 to 0020 of the catalog brought, in an order in which they can go."""

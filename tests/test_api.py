@@ -20,8 +20,8 @@ NAMES = {
     },
     "Workspace": {
         "about", "as_retriever", "ask", "close", "compact", "context", "create", "delete",
-        "describe", "graph", "list", "path", "rename", "restore", "search", "subjects", "to_frame",
-        "trash",
+        "describe", "files", "graph", "list", "path", "rename", "restore", "search", "subjects",
+        "to_frame", "trash",
     },
     "documents": {
         "add", "delete", "expand", "folders", "list", "restore", "tags", "to_frame", "trash",
@@ -38,6 +38,11 @@ NAMES = {
         "to_json", "to_networkx", "undo", "update",
     },
     "plot": {"chunks", "documents", "map", "ratings"},
+    "files": {
+        "append", "backlinks", "delete", "info", "insert", "links", "list", "memory_tool", "mkdir",
+        "move", "path", "read", "replace", "restore", "roots", "sync", "trash",
+        "tree", "view", "write",
+    },
 }  # fmt: skip
 
 
@@ -55,7 +60,12 @@ def kb(workspace):
 
 
 def the(workspace, kb, name):
-    objects = {"KnowledgeBase": kb, "Workspace": workspace, "graph": workspace.graph}
+    objects = {
+        "KnowledgeBase": kb,
+        "Workspace": workspace,
+        "graph": workspace.graph,
+        "files": workspace.files,
+    }
     return objects.get(name) or getattr(kb, name)
 
 
@@ -73,7 +83,21 @@ def test_public_names_are_these_and_say_what_they_are(workspace, kb, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_method_is_about_is_positional_and_all_else_by_name(workspace, kb, name):
-    most = {"add": 2, "rate": 2, "relate": 3, "path": 2, "merge": 2, "refuse": 2, "undo": 2}
+    most = {
+        "add": 2,
+        "rate": 2,
+        "relate": 3,
+        "path": 2,
+        "merge": 2,
+        "refuse": 2,
+        "undo": 2,
+        "write": 2,
+        "append": 2,
+        "move": 2,
+        "replace": 3,
+        "insert": 3,
+        "view": 2,
+    }
     for each in NAMES[name]:
         method = getattr(the(workspace, kb, name), each)
         if not inspect.ismethod(method):

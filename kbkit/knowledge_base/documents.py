@@ -108,6 +108,7 @@ class Documents:
             ConfigError: Title or content is empty, or the type is unknown.
             EmbedderError: The embedder failed.
         """
+        self._handle.check_own()
         document = SourceDocument(
             uri=published_uri(source) or f"text:{title.strip()}",
             title=title.strip(),
@@ -209,6 +210,8 @@ class Documents:
         """
         given = Labels(_known_type(document_type), None if tags is None else _known_tags(tags))
         only_labels = title is None and content is None and metadata is None
+        if not only_labels:
+            self._handle.check_own()
         for _ in range(_TRIES):
             old = self[document]
             wanted = SourceDocument(
@@ -239,6 +242,7 @@ class Documents:
         Raises:
             NotFoundError: There is no such document.
         """
+        self._handle.check_own()
         found = self[document]
         with self._database.write() as transaction:
             writing.delete_document(transaction, self._handle.id, found.id)
@@ -258,6 +262,7 @@ class Documents:
             NotFoundError: It is not in the trash; the message names what is.
             EmbedderError: The embedder failed.
         """
+        self._handle.check_own()
         kb_id = self._handle.id
         with self._database.read() as transaction:
             try:

@@ -37,6 +37,7 @@ from kbkit.sources.places import published_uri
 from kbkit.stores.catalog import chunk_annotations, knowledge_bases, ratings, reading, runs
 from kbkit.stores.catalog.chunk_annotations import ChunkSummary
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.files import FILES
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.text.language import is_english
@@ -72,6 +73,18 @@ class Handle:
         """
         with self.stores.database.read() as transaction:
             return knowledge_bases.get_by_id(transaction, self.id)
+
+    def check_own(self) -> None:
+        """Whether documents may be put into it, changed and taken out by hand.
+
+        Raises:
+            ConfigError: They are the files of the workspace, where that is done.
+        """
+        if self.id == FILES:
+            raise ConfigError(
+                f"{self.name}: its documents are the files of the workspace; write, change and "
+                "delete them there: workspace.files"
+            )
 
     @property
     def spec(self) -> KnowledgeBaseSpec:

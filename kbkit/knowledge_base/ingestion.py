@@ -67,6 +67,7 @@ class Ingestion:
         """See `KnowledgeBase.ingest`."""
         from kbkit.sources.llamaindex import document_events, split_sources
 
+        self._handle.check_own()
         specs, documents = split_sources(sources)
         known = {row.id for row in self.sources()}
         rows = [self.save_source(spec, base, from_recipe=False) for spec in specs]
@@ -87,6 +88,7 @@ class Ingestion:
         """See `KnowledgeBase.sync`."""
         from kbkit.sources.llamaindex import split_sources
 
+        self._handle.check_own()
         specs, documents = split_sources([sources])
         if documents:
             raise ConfigError("sync: takes sources; documents go into `ingest`")
@@ -187,6 +189,7 @@ class Ingestion:
 
     def save_source(self, source: AnySource, base: str | Path, *, from_recipe: bool) -> SourceRow:
         """Remember a source, which the next refresh reads; one of the same place is renewed."""
+        self._handle.check_own()
         spec = source.model_dump(mode="json")
         key = runs.source_key(spec, _PLACE[source.type])
         base = Path(base).absolute()

@@ -28,6 +28,14 @@ from kbkit.models.documents import (
     SourceDocument,
     telling_types,
 )
+from kbkit.models.files import (
+    DeletedFile,
+    FileInfo,
+    FileKind,
+    FileLink,
+    FileTree,
+    SyncReport,
+)
 from kbkit.models.filters import Filters
 from kbkit.models.graph import (
     Entity,
@@ -72,6 +80,7 @@ __all__ = [
     "Context",
     "ContextPiece",
     "DeletedDocument",
+    "DeletedFile",
     "DeletedKnowledgeBase",
     "Document",
     "DocumentInfo",
@@ -80,6 +89,10 @@ __all__ = [
     "Entity",
     "EntityType",
     "Expansion",
+    "FileInfo",
+    "FileKind",
+    "FileLink",
+    "FileTree",
     "Filters",
     "Frame",
     "Gap",
@@ -114,6 +127,7 @@ __all__ = [
     "Step",
     "Subject",
     "SubjectKind",
+    "SyncReport",
     "Target",
     "TargetKind",
     "Value",

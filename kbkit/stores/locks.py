@@ -50,13 +50,14 @@ class FolderLocks:
             return True
 
     @contextmanager
-    def hold(self, name: str, *, wait: float, task: str = "") -> Iterator[None]:
+    def hold(self, name: str, *, wait: float, task: str = "", poll: float = 0.05) -> Iterator[None]:
         """Hold a lock; it may be taken again inside by the same thread only through nesting.
 
         Args:
             name: File name of the lock, without its ending.
             wait: Seconds to wait for another holder.
             task: What the holder does, for the message to others.
+            poll: Seconds between two tries.
 
         Raises:
             ConflictError: Another process still holds it after that time.
@@ -65,7 +66,7 @@ class FolderLocks:
         path = self._folder / f"{name}.lock"
         lock = FileLock(path, timeout=wait)
         try:
-            lock.acquire()
+            lock.acquire(poll_interval=poll)
         except Timeout:
             raise ConflictError(
                 f"another process is {task or f'holding {path.name}'}; wait for it to end, "

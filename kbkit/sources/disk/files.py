@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -185,6 +186,7 @@ def read_file(
     *,
     document_type: DocumentType | None = None,
     tags: tuple[str, ...] = (),
+    reader: FileParser | None = None,
 ) -> list[SourceDocument]:
     """Read one file that came as bytes (an upload), in a process of its own.
 
@@ -193,6 +195,7 @@ def read_file(
         data: All of it.
         document_type: Type of its documents; by default it is detected.
         tags: Tags of its documents.
+        reader: What reads it, and goes on to read others; by default one for it alone.
 
     Returns:
         At least one document. Books and workbooks of several sheets give one for each chapter or
@@ -202,8 +205,8 @@ def read_file(
         SourceError: It cannot be read: unknown format, broken, encrypted, hostile, too large, or
             without text. The message says which.
     """
-    with FileParser(1) as reader:
-        parsed = reader.submit(name, data).result()
+    with nullcontext(reader) if reader is not None else FileParser(1) as parser:
+        parsed = parser.submit(name, data).result()
     if parsed.reason:
         raise SourceError(f"{name}: {parsed.reason}")
     return _documents(name, parsed, document_type, tags)

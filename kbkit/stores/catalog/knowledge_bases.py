@@ -78,8 +78,18 @@ def create(
     config: Mapping[str, Any],
     embedder: str,
     dimensions: int,
+    known_as: str = "",
 ) -> KnowledgeBaseRow:
     """Enter a new knowledge base and make its lexical index.
+
+    Args:
+        transaction: A writing transaction.
+        name: Its slug.
+        description: What it is about.
+        config: How it works.
+        embedder: Fingerprint of what makes the vectors of its chunks.
+        dimensions: Of those.
+        known_as: Its id, for one that is built in; by default a new one.
 
     Raises:
         ConflictError: The name is taken.
@@ -92,7 +102,7 @@ def create(
             f"a knowledge base named {name!r} exists; choose another name, or delete it first"
         )
     now = datetime.now(UTC)
-    kb_id = uuid4().hex
+    kb_id = known_as or uuid4().hex
     transaction.execute(
         knowledge_bases.insert().values(
             id=kb_id,

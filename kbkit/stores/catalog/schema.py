@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0019"
+HEAD = "0020"
 """Revision of the newest migration."""
 
 

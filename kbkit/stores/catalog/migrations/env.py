@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from alembic import context
 
-from kbkit.stores.catalog.knowledge_schema import metadata
+from kbkit.stores.catalog import files_schema, knowledge_schema  # noqa: F401 - tables
+from kbkit.stores.catalog.schema import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

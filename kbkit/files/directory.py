@@ -1,0 +1,328 @@
+"""One directory, held open: what is done in it stays in it, whatever others move or link meanwhile.
+
+Where the system lets files be named relative to an open directory (POSIX), each name is looked up
+in that directory and no link is followed, so that nobody can swap a folder for a link between a
+look and a use. Elsewhere each name is looked at before it is used.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+import stat as modes
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Self
+
+from kbkit.errors import (
+    FilesError,
+    IsFolderError,
+    MissingPathError,
+    NotFolderError,
+    PathExistsError,
+    PathOutsideError,
+)
+from kbkit.files.paths import collision_key, same_name
+
+RELATIVE = (
+    {os.open, os.stat, os.mkdir, os.unlink, os.rmdir, os.rename} <= os.supports_dir_fd
+    and os.scandir in os.supports_fd
+    and hasattr(os, "O_NOFOLLOW")
+)
+"""Whether names are looked up in open directories."""
+PART = ".kbkit-"
+"""How the names of files begin that are half written."""
+MOST_BYTES = 50_000_000
+"""Bytes of a file that is read or written."""
+
+_DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+# a pipe that somebody put there would be waited for
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_READ |= getattr(os, "O_BINARY", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+_NEW |= getattr(os, "O_BINARY", 0)
+
+
+class Directory:
+    """A directory, used as a ``with`` block.
+
+    Args:
+        path: Where it is, for systems without relative names and for messages.
+        fd: It, open; ``None`` where it cannot be held open.
+    """
+
+    def __init__(self, path: Path, fd: int | None) -> None:
+        self._path = path
+        self._fd = fd
+
+    @classmethod
+    def open(cls, path: Path) -> Directory:
+        """Open a directory that is no link itself.
+
+        Raises:
+            MissingPathError: It is not there.
+            PathOutsideError: It is a link.
+        """
+        return cls(path, _opened(path, path, None))
+
+    def child(self, name: str, shown: str) -> Directory:
+        """A directory in it.
+
+        Args:
+            name: Its name, as it is written there.
+            shown: Its path, for messages.
+
+        Raises:
+            MissingPathError: It is not there.
+            NotFolderError: It is no directory.
+            PathOutsideError: It is a link.
+        """
+        path = self._path / name
+        return Directory(path, _opened(self._at(name), Path(shown), self._fd))
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _at(self, name: str) -> Path | str:
+        return name if self._fd is not None else self._path / name
+
+    @property
+    def _in(self) -> dict[str, Any]:
+        return {"dir_fd": self._fd} if self._fd is not None else {}
+
+    def scan(self) -> Iterator[os.DirEntry[str]]:
+        """What is in it, in any order; links to be told by ``is_symlink``."""
+        with os.scandir(self._path if self._fd is None else self._fd) as entries:
+            yield from entries
+
+    def names(self) -> list[str]:
+        """The names of what is in it."""
+        return os.listdir(self._path if self._fd is None else self._fd)
+
+    def stat(self, name: str) -> os.stat_result | None:
+        """What lies under a name itself, be it a link; ``None`` where nothing does."""
+        try:
+            return os.stat(self._at(name), follow_symlinks=False, **self._in)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def find(self, name: str, *, exact: bool) -> tuple[str | None, str | None]:
+        """What a name means there.
+
+        Args:
+            name: Composed (NFC).
+            exact: Whether the file system tells capitals apart, so that what it finds is meant.
+
+        Returns:
+            The name as it is written there, ``None`` where there is none; and a name that some
+            file system would take for it, in other capitals, if there is one.
+        """
+        if exact and name.isascii() and self.stat(name) is not None:
+            return name, None
+        alike, wanted = None, collision_key(name)
+        for other in self.names():
+            if same_name(name, other):
+                return other, None
+            if collision_key(other) == wanted:
+                alike = other
+        return None, alike
+
+    def read(self, name: str, shown: str) -> tuple[bytes, os.stat_result]:
+        """All of a file, and what the system says of it.
+
+        Raises:
+            MissingPathError: It is not there.
+            IsFolderError: It is a directory.
+            PathOutsideError: It is a link.
+            FilesError: It is no plain file, cannot be read, or is too large.
+        """
+        if self._fd is None:
+            refuse_link(self.stat(name), shown)
+        try:
+            fd = os.open(self._at(name), _READ, **self._in)
+        except FileNotFoundError:
+            raise MissingPathError(f"{shown}: there is nothing") from None
+        except OSError as error:
+            refuse_link(self.stat(name), shown)
+            if isinstance(error, IsADirectoryError) or self.is_directory(name):
+                raise IsFolderError(_is_folder(shown)) from None
+            raise FilesError(f"{shown}: cannot be read ({error.strerror})") from None
+        try:
+            about = os.fstat(fd)
+            if modes.S_ISDIR(about.st_mode):
+                raise IsFolderError(_is_folder(shown))
+            if not modes.S_ISREG(about.st_mode):
+                raise FilesError(f"{shown}: is no plain file")
+            with os.fdopen(fd, "rb", closefd=False) as file:
+                data = file.read(MOST_BYTES + 1)
+        finally:
+            os.close(fd)
+        if len(data) > MOST_BYTES:
+            raise FilesError(f"{shown}: is larger than {MOST_BYTES / 1e6:g} MB")
+        return data, about
+
+    def is_directory(self, name: str) -> bool:
+        """Whether a directory lies under a name."""
+        about = self.stat(name)
+        return about is not None and modes.S_ISDIR(about.st_mode)
+
+    def make(self, name: str) -> None:
+        """Make a directory in it, unless there is one."""
+        with suppress(FileExistsError):
+            os.mkdir(self._at(name), **self._in)
+            self._sync()
+
+    def write(self, name: str, data: bytes, *, new: bool, shown: str) -> os.stat_result:
+        """Write a file all at once: whoever looks sees what was, or all of what is.
+
+        What was written outlives a crash of the machine when this returns.
+
+        Args:
+            name: Its name.
+            data: All of it.
+            new: Whether it must not be there yet.
+            shown: Its path, for messages.
+
+        Raises:
+            PathExistsError: It is there, and must not be.
+            FilesError: It cannot be written.
+        """
+        part = f"{PART}{secrets.token_hex(8)}"
+        before = self.stat(name)
+        try:
+            fd = os.open(self._at(part), _NEW, 0o666, **self._in)
+            try:
+                with os.fdopen(fd, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    if before is not None and hasattr(os, "fchmod"):
+                        os.fchmod(fd, modes.S_IMODE(before.st_mode))
+                    os.fsync(fd)
+                    about = os.fstat(fd)
+                if new:
+                    self._link(part, name, shown)
+                else:
+                    self._rename(part, self, name)
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(self._at(part), **self._in)
+                raise
+            self._sync()
+        except OSError as error:
+            raise FilesError(f"{shown}: cannot be written ({error.strerror})") from error
+        return about
+
+    def move(self, name: str, target: Directory, new_name: str, shown: str) -> None:
+        """Move a file or directory; there must be nothing under the new name.
+
+        Raises:
+            FilesError: It cannot be moved.
+        """
+        try:
+            self._rename(name, target, new_name)
+            self._sync()
+            target._sync()
+        except OSError as error:
+            raise FilesError(f"{shown}: cannot be moved ({error.strerror})") from error
+
+    def remove(self, name: str) -> None:
+        """Remove a file, a link, or a directory with all that is in it."""
+        if not self.is_directory(name):
+            with suppress(FileNotFoundError):
+                os.unlink(self._at(name), **self._in)
+        elif self._fd is not None:
+            shutil.rmtree(name, dir_fd=self._fd)
+        else:
+            shutil.rmtree(self._path / name)
+
+    def sweep(self) -> None:
+        """Remove what a kill left half written; nobody else may be writing."""
+        for name in self.names():
+            if name.startswith(PART):
+                with suppress(OSError):
+                    os.unlink(self._at(name), **self._in)
+
+    def _rename(self, name: str, target: Directory, new_name: str) -> None:
+        if self._fd is None or target._fd is None:
+            (self._path / name).replace(target._path / new_name)
+        else:
+            os.replace(name, new_name, src_dir_fd=self._fd, dst_dir_fd=target._fd)
+
+    def _link(self, part: str, name: str, shown: str) -> None:
+        """Give a file its name, unless something has that."""
+        try:
+            if self._fd is None:
+                (self._path / part).rename(self._path / name)  # Windows refuses what is there
+                return
+            os.link(part, name, src_dir_fd=self._fd, dst_dir_fd=self._fd, follow_symlinks=False)
+        except FileExistsError:
+            raise PathExistsError(f"{shown}: is there already") from None
+        except OSError as error:
+            if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.ENOSYS):
+                raise
+            self._rename(part, self, name)  # a file system without links
+            return
+        os.unlink(part, dir_fd=self._fd)
+
+    def _sync(self) -> None:
+        """Have names outlive a crash of the machine, where that can be asked for."""
+        if self._fd is not None:
+            with suppress(OSError):
+                os.fsync(self._fd)
+
+
+def refuse_link(about: os.stat_result | None, shown: str) -> None:
+    """Refuse what leads elsewhere.
+
+    Raises:
+        PathOutsideError: It is a link.
+    """
+    if about is None:
+        return
+    # a junction of Windows is no symbolic link, and leads elsewhere all the same
+    tag, junction = "st_reparse_tag", getattr(modes, "IO_REPARSE_TAG_MOUNT_POINT", -1)
+    if modes.S_ISLNK(about.st_mode) or getattr(about, tag, 0) == junction:
+        raise PathOutsideError(f"{shown}: is a link, and links are not followed")
+
+
+def _is_folder(shown: str) -> str:
+    return f"{shown}: is a folder; list it, or read a file in it"
+
+
+def _opened(path: Path | str, shown: Path, fd: int | None) -> int | None:
+    """A directory, open where that can be."""
+    where = shown.as_posix()
+    within: dict[str, Any] = {"dir_fd": fd} if fd is not None else {}
+    if RELATIVE:
+        try:
+            return os.open(path, _DIRECTORY, **within)
+        except FileNotFoundError:
+            raise MissingPathError(f"{where}: there is nothing") from None
+        except OSError as error:
+            with suppress(FileNotFoundError):
+                refuse_link(os.stat(path, follow_symlinks=False, **within), where)
+            if error.errno == errno.ENOTDIR:
+                raise NotFolderError(f"{where}: is a file, no folder") from None
+            raise FilesError(f"{where}: cannot be opened ({error.strerror})") from None
+    try:
+        about = os.stat(path, follow_symlinks=False)
+    except FileNotFoundError:
+        raise MissingPathError(f"{where}: there is nothing") from None
+    except OSError as error:
+        raise FilesError(f"{where}: cannot be opened ({error.strerror})") from None
+    refuse_link(about, where)
+    if not modes.S_ISDIR(about.st_mode):
+        raise NotFolderError(f"{where}: is a file, no folder")
+    return None

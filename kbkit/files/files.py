@@ -1,0 +1,418 @@
+"""The knowledge filesystem of a workspace: what agents and people write down."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kbkit.arguments import explained
+from kbkit.errors import (
+    ConfigError,
+    IsFolderError,
+    MissingPathError,
+    NotTextError,
+    NotUniqueError,
+)
+from kbkit.files.index import FileIndex
+from kbkit.files.memory_tool import MemoryTool
+from kbkit.files.paths import joined, parts_of
+from kbkit.files.store import FileStore, Item, Stored, version
+from kbkit.files.text import inserted, numbered, replaced, with_newline
+from kbkit.ingest.pipeline import Stop
+from kbkit.knowledge_base import KnowledgeBase
+from kbkit.models import DeletedFile, FileInfo, FileKind, FileLink, FileTree, SyncReport
+from kbkit.progress import OnProgress, progress_bar
+from kbkit.stores.stores import Stores
+from kbkit.validation import check_text
+
+FOLDER = "files"
+"""The folder of a workspace that they are in."""
+KNOWLEDGE_BASES = "kb"
+"""The name at the root under which knowledge bases can be read."""
+
+
+_Edit = Callable[[str], str]
+
+
+@explained
+class Files:
+    """Folders and files of text that agents and people write; ``workspace.files``.
+
+    They lie in a plain folder, which any editor and any other tool may use too. A path is text
+    with forward slashes, from the root (``"notes/today.md"``); it never leads out of the folder.
+    Several processes may read and write at once: whoever reads sees what was or what is, never a
+    part, and no write is lost.
+    """
+
+    def __init__(self, store: FileStore, index: FileIndex) -> None:
+        self._store = store
+        self._index = index
+
+    @property
+    def path(self) -> Path:
+        """The folder that they lie in."""
+        return self._store.root
+
+    def list(self, path: str = "") -> builtins.list[FileInfo]:
+        """What a folder holds: folders first, then files, by name.
+
+        Args:
+            path: The folder; by default the root.
+
+        Raises:
+            MissingPathError: Nothing is there.
+            NotFolderError: It is a file.
+        """
+        known = self._index.listed(joined(parts_of(path)))
+        return [self._known(item, known.get(item.path)) for item in self._store.list(path)]
+
+    def info(self, path: str) -> FileInfo:
+        """What lies at a path: its kind, size, times and version.
+
+        Raises:
+            MissingPathError: Nothing does.
+        """
+        item = self._store.stat(path)
+        if item.kind is FileKind.FOLDER:
+            return _info(item)
+        record = self._index.known(item.path)
+        return _of(self._store.read(path), record.created if record else None)
+
+    def tree(self, path: str = "", *, depth: int | None = None) -> FileTree:
+        """A folder with all that is in it; as text, a drawing.
+
+        Args:
+            path: Where to begin; by default the root.
+            depth: How many folders down to go; by default all the way.
+
+        Raises:
+            MissingPathError: Nothing is there.
+        """
+        info = self._root() if path.strip("./") == "" else self.info(path)
+        return self._tree(info, depth)
+
+    def roots(self) -> builtins.list[FileInfo]:
+        """The folders at the root."""
+        return [info for info in self.list() if info.is_folder]
+
+    def read(self, path: str) -> str:
+        """The text of a file.
+
+        Raises:
+            MissingPathError: Nothing is there.
+            IsFolderError: It is a folder.
+            NotTextError: It is no text in UTF-8.
+        """
+        return _text(self._store.read(path))
+
+    def view(self, path: str, lines: Sequence[int] | None = None) -> str:
+        """The text of a file with numbered lines, or the drawing of a folder.
+
+        Args:
+            path: The file or folder.
+            lines: The first and the last line to show, from 1; -1 is the last there is. By default
+                all.
+
+        Raises:
+            MissingPathError: Nothing is there.
+            NotTextError: It is no text in UTF-8.
+            ConfigError: There are no such lines.
+        """
+        try:
+            return numbered(self.read(path), lines)
+        except IsFolderError:
+            if lines is not None:
+                raise
+            return str(self.tree(path))
+
+    def write(self, path: str, content: str, *, if_match: str | None = None) -> FileInfo:
+        """Write a file; folders above are made. What was there is replaced as a whole.
+
+        Args:
+            path: Where to.
+            content: Its text.
+            if_match: The version that must be there now (`FileInfo.version`); ``""`` for none, so
+                that nothing is overwritten.
+
+        Raises:
+            InvalidPathError: The path cannot be one.
+            IsFolderError: A folder is there.
+            PathExistsError: A file is there under the same name in other capitals.
+            VersionConflictError: Another change came between.
+            ReadOnlyPathError: It shows a knowledge base.
+        """
+        return self._written(self._store.write(path, _bytes(path, content), if_match=if_match))
+
+    def append(self, path: str, content: str, *, if_match: str | None = None) -> FileInfo:
+        """Add text at the end of a file, on a line of its own; makes the file.
+
+        Args:
+            path: The file.
+            content: What to add.
+            if_match: The version that must be there now; ``""`` for none.
+
+        Raises:
+            FilesError: As `write`.
+        """
+        added = _bytes(path, content)
+
+        def edit(before: bytes | None) -> bytes:
+            return added if before is None else with_newline(before) + added
+
+        return self._written(self._store.change(path, edit, if_match=if_match))
+
+    def replace(self, path: str, old: str, new: str, *, if_match: str | None = None) -> FileInfo:
+        """Replace a text that stands in a file exactly once.
+
+        Args:
+            path: The file.
+            old: What stands there.
+            new: What is to stand there.
+            if_match: The version that must be there now.
+
+        Raises:
+            MissingPathError: Nothing is there.
+            NotUniqueError: The text stands there not at all, or several times; says how often.
+            FilesError: As `write`.
+        """
+        check_text("new", new)
+        if not check_text("old", old):
+            raise ConfigError("old is empty: give the text that is to be replaced")
+
+        def edit(text: str) -> str:
+            made, count = replaced(text, old, new)
+            if count != 1:
+                often = f"{count} times" if count else "nowhere"
+                raise NotUniqueError(
+                    f"{path}: the text to replace stands there {often}; give one that stands "
+                    "there exactly once",
+                    count,
+                )
+            return made
+
+        return self._edited(path, edit, if_match)
+
+    def insert(self, path: str, line: int, text: str, *, if_match: str | None = None) -> FileInfo:
+        """Put text into a file behind a line.
+
+        Args:
+            path: The file.
+            line: The line behind which it goes, from 1; 0 for the beginning.
+            text: What to put there; a newline is added where it has none at its end.
+            if_match: The version that must be there now.
+
+        Raises:
+            MissingPathError: Nothing is there.
+            ConfigError: There is no such line.
+            FilesError: As `write`.
+        """
+        check_text("text", text)
+        return self._edited(path, lambda before: inserted(before, line, text), if_match)
+
+    def mkdir(self, path: str) -> FileInfo:
+        """Make a folder, and those above; one that is there stays as it is.
+
+        Raises:
+            InvalidPathError: The path cannot be one.
+            PathExistsError: A file is there.
+        """
+        return _info(self._store.mkdir(path))
+
+    def move(self, source: str, target: str) -> FileInfo:
+        """Give a file or folder another path; folders above are made.
+
+        Args:
+            source: Where it is.
+            target: Where it is to be, where nothing is yet.
+
+        Raises:
+            MissingPathError: Nothing is at the source.
+            PathExistsError: Something is at the target.
+            InvalidPathError: A folder cannot go into itself.
+        """
+        item = self._store.move(source, target)
+        self._index.move(joined(parts_of(source)), item.path)
+        self._index.level(joined(parts_of(source)))
+        self._index.level(item.path)
+        return self.info(item.path)
+
+    def delete(self, path: str) -> None:
+        """Put a file, or a folder with all in it, into the trash, from which `restore` brings it.
+
+        Raises:
+            MissingPathError: Nothing is there.
+        """
+        self._store.delete(path, self._index.created)
+        self._index.level(joined(parts_of(path)))
+
+    def restore(self, path: str, *, to: str = "") -> FileInfo:
+        """Bring back what was deleted last at a path.
+
+        Args:
+            path: Where it was, or its id in the trash.
+            to: Where it is to be; by default where it was.
+
+        Raises:
+            MissingPathError: The trash has nothing of that path.
+            PathExistsError: Something is there by now.
+        """
+        item, created = self._store.restore(path, to)
+        made = {"/".join(filter(None, (item.path, each))): at for each, at in created.items()}
+        self._index.level(item.path, created=made)
+        return self.info(item.path)
+
+    def trash(self) -> builtins.list[DeletedFile]:
+        """What was deleted and `restore` can bring back, the last first."""
+        try:
+            with self._store.trash() as trash:
+                return [kept.deleted for kept in trash.listed()]
+        except MissingPathError:
+            return []
+
+    def sync(
+        self, *, on_progress: OnProgress | None = None, stop: Stop = lambda: False
+    ) -> SyncReport:
+        """Take over what was changed outside kbkit, so that it is searched.
+
+        Opening a workspace does that too, and so does `kbkit watch` all the while. What did not
+        change is told by size and times; what may have, by what it holds.
+
+        Args:
+            on_progress: Called as files are stored; by default notebooks show a bar.
+            stop: Asked often; true ends the work cleanly.
+
+        Returns:
+            What was added, updated and removed, and what cannot be searched, with the reason.
+
+        Raises:
+            ConflictError: Another process does the same all the time.
+            EmbedderError: The embedder failed; what was stored stays.
+        """
+        self._store.sweep()
+        with progress_bar(on_progress) as tell:
+            return self._index.level(on_progress=tell, stop=stop)
+
+    def links(self, path: str) -> builtins.list[FileLink]:
+        """What a file links to: files that are there, and such as are not yet.
+
+        Raises:
+            MissingPathError: Nothing is there.
+        """
+        found = self._index.links(self._store.stat(path).path)
+        return [FileLink(link.target.lstrip("/"), link.leads_to) for link in found]
+
+    def backlinks(self, path: str) -> builtins.list[str]:
+        """The paths of the files that link to one, sorted.
+
+        Raises:
+            MissingPathError: Nothing is there.
+        """
+        return self._index.backlinks(self._store.stat(path).path)
+
+    def memory_tool(self, *, folder: str = "") -> MemoryTool:
+        """What handles the commands of the memory tool that models are trained on.
+
+        Args:
+            folder: What ``/memories`` stands for; by default the root, so that an agent sees all.
+        """
+        return MemoryTool(self, folder)
+
+    def _root(self) -> FileInfo:
+        try:
+            return _info(self._store.stat(""))
+        except MissingPathError:
+            now = datetime.now(UTC)
+            return FileInfo("", FileKind.FOLDER, 0, now, now)
+
+    def _tree(self, info: FileInfo, depth: int | None) -> FileTree:
+        if not info.is_folder or depth == 0:
+            return FileTree(info)
+        below = None if depth is None else depth - 1
+        return FileTree(info, tuple(self._tree(each, below) for each in self.list(info.path)))
+
+    def _edited(self, path: str, edit: _Edit, if_match: str | None) -> FileInfo:
+        """Change the text of a file that is there."""
+
+        def change(before: bytes | None) -> bytes:
+            if before is None:
+                raise MissingPathError(f"{path}: there is nothing")
+            return _bytes(path, edit(_decoded(path, before)))
+
+        return self._written(self._store.change(path, change, if_match=if_match))
+
+    def _written(self, stored: Stored) -> FileInfo:
+        """What is known of a file that was written, and is found now."""
+        self._index.level(stored.path)
+        record = self._index.known(stored.path)
+        return _of(stored, record.created if record else None)
+
+    def _known(self, item: Item, record: tuple[int, int, str, int] | None) -> FileInfo:
+        """A file with what the catalog knows of it, as far as that still holds."""
+        if item.kind is FileKind.FOLDER:
+            return _info(item)
+        if record is None:
+            return _of(self._store.read(item.path))
+        size, changed, digest, created = record
+        if (item.about.st_size, item.about.st_mtime_ns) != (size, changed):
+            return _of(self._store.read(item.path), created)
+        return _info(item, digest, created)
+
+    def __repr__(self) -> str:
+        return f"<Files in {str(self.path)!r}>"
+
+
+def open_files(stores: Stores, knowledge_base: Callable[[], KnowledgeBase]) -> Files:
+    """The files of a workspace.
+
+    Args:
+        stores: Of the workspace.
+        knowledge_base: Gives the one whose documents they are.
+    """
+    reserved = frozenset({KNOWLEDGE_BASES})
+    store = FileStore(stores.folder / FOLDER, stores.locks, reserved)
+    return Files(store, FileIndex(store, stores, knowledge_base))
+
+
+def take_over(files: Files) -> None:
+    """Take over what was changed outside kbkit, unless another process does that right now."""
+    files._index.level(wait=0)
+
+
+def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo:
+    """What is known of something on disk; files made elsewhere are as old as the system says."""
+    about = item.about
+    made = created or min(getattr(about, "st_birthtime_ns", about.st_mtime_ns), about.st_mtime_ns)
+    size = about.st_size if item.kind is FileKind.FILE else 0
+    return FileInfo(item.path, item.kind, size, _time(made), _time(about.st_mtime_ns), version)
+
+
+def _of(stored: Stored, created: int | None = None) -> FileInfo:
+    return _info(Item(stored.path, stored.about), version(stored.data), created)
+
+
+def _time(nanoseconds: int) -> datetime:
+    return datetime.fromtimestamp(nanoseconds / 1e9, UTC)
+
+
+def _bytes(path: str, content: str) -> bytes:
+    """A text as a file holds it."""
+    check_text("content", content)
+    try:
+        return content.encode()
+    except UnicodeEncodeError:
+        raise NotTextError(f"{path}: the text has characters that Unicode does not") from None
+
+
+def _text(stored: Stored) -> str:
+    return _decoded(stored.path, stored.data)
+
+
+def _decoded(path: str, data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise NotTextError(
+            f"{path}: is no text in UTF-8; it lies in the folder of the files as it is"
+        ) from None

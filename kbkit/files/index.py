@@ -1,0 +1,286 @@
+"""Keeps the built-in knowledge base level with the files: every file is a document of it.
+
+What is stored of a file is noted behind it with how the file was then, so that whatever is killed
+in between is done again, and what did not change is told by its size and times. Documents go in
+as those of any other source do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import stat_result
+
+from kbkit.errors import FilesError, MissingPathError
+from kbkit.files.links import resolved
+from kbkit.files.notes import Note, read_note
+from kbkit.files.store import FileStore, Item, Stored, version
+from kbkit.ingest.document_writer import Origin
+from kbkit.ingest.pipeline import Stop
+from kbkit.knowledge_base import KnowledgeBase, handle_of
+from kbkit.knowledge_base.improving import Improving
+from kbkit.knowledge_base.ingestion import Ingestion
+from kbkit.models import FileKind, Problem, Progress, SourceDocument, SyncReport
+from kbkit.progress import OnProgress
+from kbkit.sources.base import Outcome, SourceEvent
+from kbkit.sources.formats.file_parser import FileParser
+from kbkit.stores.catalog import files, writing
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.files import FileRecord
+from kbkit.stores.stores import Stores
+
+LOCK = "files-index"
+"""The lock that whoever stores documents of files holds."""
+_WAIT = 600.0
+_POLL = 0.01
+_BATCH = 200
+"""Files that are stored together, while others wait to store theirs."""
+_FEW = 3
+"""Files of which each is stored by itself, which takes less."""
+_TICK = 100_000_000
+"""Nanoseconds within which two changes may have the same time."""
+
+
+class FileIndex:
+    """The documents of a workspace's files.
+
+    Args:
+        store: The files.
+        stores: Of the workspace.
+        knowledge_base: Gives the built-in knowledge base, made when it is first wanted.
+    """
+
+    def __init__(
+        self, store: FileStore, stores: Stores, knowledge_base: Callable[[], KnowledgeBase]
+    ) -> None:
+        self._store = store
+        self._stores = stores
+        self._database = stores.database
+        self._knowledge_base = knowledge_base
+
+    def level(
+        self,
+        path: str = "",
+        *,
+        created: Mapping[str, int] | None = None,
+        wait: float = _WAIT,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> SyncReport:
+        """Store what changed at and below a path, and forget what is gone.
+
+        Args:
+            path: A file or folder, there or not; by default all.
+            created: When files were made that are not known yet, in nanoseconds, by path.
+            wait: Seconds to wait for others who do the same.
+            on_progress: Called as the work goes on.
+            stop: Asked between two batches; true ends it cleanly.
+
+        Raises:
+            ConflictError: Others do the same all the time.
+            EmbedderError: The embedder failed; what was stored stays.
+        """
+        skipped: list[Problem] = []
+        found = {
+            item.path: item
+            for item in self._store.walk(path, lambda at, why: skipped.append(Problem(at, why)))
+            if item.kind is FileKind.FILE
+        }
+        with self._database.read() as transaction:
+            known = files.records(transaction, path)
+        changed = [item for item in found.values() if is_stale(known.get(item.path), item.about)]
+        gone = [each for each in known if each not in found]
+        report = SyncReport(skipped=tuple(skipped))
+        if not changed and not gone:
+            return report
+        parts = [changed[start : start + _BATCH] for start in range(0, len(changed), _BATCH)]
+        parts = parts or [[]]
+        kb = self._knowledge_base()
+        done = 0
+        with FileParser() as reader:
+            for number, part in enumerate(parts):
+                if stop():
+                    break
+                if number:
+                    time.sleep(2 * _POLL)  # whoever waits has a turn
+                with self._stores.locks.hold(LOCK, wait=wait, task="storing files", poll=_POLL):
+                    gone_now = gone if number == 0 else []
+                    report = _sum(report, self._store_part(kb, part, gone_now, created, reader))
+                done += len(part)
+                if on_progress is not None:
+                    last = part[-1].path if part else ""
+                    on_progress(Progress("store", done, len(changed), last))
+        if report:
+            handle = handle_of(kb)
+            Improving(handle).after_ingest(renew=False, on_progress=on_progress, stop=stop)
+            if len(changed) > _FEW:
+                self._stores.snapshots.save(kb.id)
+        return report
+
+    def created(self, path: str) -> dict[str, int]:
+        """When the files at and below a path were made, by their paths within it."""
+        with self._database.read() as transaction:
+            found = files.records(transaction, path)
+        return {each[len(path) :].lstrip("/"): record.created for each, record in found.items()}
+
+    def listed(self, folder: str) -> dict[str, tuple[int, int, str, int]]:
+        """Size, time of change, version and time of creation of the files in a folder, by path."""
+        with self._database.read() as transaction:
+            return files.listed(transaction, folder)
+
+    def known(self, path: str) -> FileRecord | None:
+        """What is known of a file."""
+        with self._database.read() as transaction:
+            return files.records(transaction, path).get(path)
+
+    def move(self, source: str, target: str) -> None:
+        """Have documents, with their ratings, follow files that moved."""
+        with self._database.read() as transaction:
+            known = files.records(transaction, source)
+        if not known:
+            return
+        with (
+            self._stores.locks.hold(LOCK, wait=_WAIT, task="storing files", poll=_POLL),
+            self._database.write() as transaction,
+        ):
+            paths = {path: target + path[len(source) :] for path in known}
+            keys = files.names(transaction, list(paths))
+            files.move(transaction, files.FILES, paths)
+            self._resolve(transaction, keys)
+
+    def backlinks(self, path: str) -> list[str]:
+        """The files that link to one."""
+        with self._database.read() as transaction:
+            return files.backlinks(transaction, path)
+
+    def links(self, path: str) -> list[files.Link]:
+        """What a file links to."""
+        with self._database.read() as transaction:
+            return files.links(transaction, path)
+
+    def _store_part(
+        self,
+        kb: KnowledgeBase,
+        part: Sequence[Item],
+        gone: Sequence[str],
+        created: Mapping[str, int] | None,
+        reader: FileParser,
+    ) -> SyncReport:
+        """Store some files as they are now, while nobody else does; note them behind that."""
+        added, updated, removed = list[str](), list[str](), list[str]()
+        skipped: list[Problem] = []
+        paths = [*(item.path for item in part), *gone]
+        with self._database.read() as transaction:
+            known = files.of(transaction, paths)
+        seen = time.time_ns()
+        notes: dict[str, Note] = {}
+        records: list[FileRecord] = []
+        for path in paths:
+            before = known.get(path)
+            try:
+                stored = self._store.read(path)
+            except FilesError as error:
+                if before is not None:
+                    removed.append(path)
+                if not isinstance(error, MissingPathError):
+                    skipped.append(Problem(path, str(error).removeprefix(f"{path}: ")))
+                continue
+            digest = version(stored.data)
+            made = (created or {}).get(path) or _made(stored.about)
+            record = _record(stored, digest, seen, made, before)
+            records.append(record)
+            if before is not None and before.digest == digest:
+                continue
+            notes[path] = note = read_note(path, stored.data, reader)
+            records[-1] = record._replace(uris=[each.uri for each in note.documents])
+            if note.reason:
+                skipped.append(Problem(path, note.reason))
+            (added if before is None else updated).append(path)
+        documents = [document for note in notes.values() for document in note.documents]
+        self._put(kb, documents)
+        kept = {record.path: set(record.uris) for record in records}
+        old = [
+            uri
+            for path, record in known.items()
+            for uri in record.uris
+            if uri not in kept.get(path, ())
+        ]
+        with self._database.write() as transaction:
+            ids = writing.ids_by_uri(transaction, kb.id, old)
+            for document_id in ids.values():
+                writing.delete_document(transaction, kb.id, document_id)
+            names = files.names(transaction, [*notes, *removed])
+            files.forget(transaction, removed)
+            files.note(transaction, records)
+            files.put_names(transaction, {path: note.names for path, note in notes.items()})
+            files.put_links(transaction, {path: note.links for path, note in notes.items()})
+            names.update(*(note.names for note in notes.values()))
+            names.update(link.key for note in notes.values() for link in note.links)
+            self._resolve(transaction, names)
+        if old:
+            self._stores.vectors.apply(kb.id)
+        return SyncReport(tuple(added), tuple(updated), tuple(removed), tuple(skipped))
+
+    def _put(self, kb: KnowledgeBase, documents: Sequence[SourceDocument]) -> None:
+        """Store documents, searchable when this returns."""
+        pipeline = Ingestion(handle_of(kb)).pipeline()
+        if len(documents) <= _FEW:
+            for document in documents:
+                pipeline.store(document, Origin())
+        else:
+            pipeline.run((), (SourceEvent(each.uri, Outcome.FETCHED, each) for each in documents))
+
+    def _resolve(self, transaction: Transaction, keys: Iterable[str]) -> None:
+        """Note anew where the links with some names in them lead."""
+        links = files.links_by_key(transaction, set(keys))
+        now = resolved(links, files.named(transaction, {link.key for link in links}))
+        before = {(link.path, link.target): link.leads_to for link in links}
+        files.lead(
+            transaction,
+            [link for link in now if before[link.path, link.target] != link.leads_to],
+        )
+
+
+def is_stale(record: FileRecord | None, about: stat_result) -> bool:
+    """Whether a file may hold something else than when its documents were stored.
+
+    A change that came in the same tick of the clock as the look at the file leaves all times as
+    they were: what was looked at so soon is looked at again.
+    """
+    if record is None or not record.digest:
+        return True
+    now = (about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+    return (
+        now != (record.size, record.changed, record.status_changed)
+        or record.seen - max(record.changed, record.status_changed) < _TICK
+    )
+
+
+def _record(
+    stored: Stored, digest: str, seen: int, made: int, before: FileRecord | None
+) -> FileRecord:
+    about = stored.about
+    return FileRecord(
+        stored.path,
+        about.st_size,
+        about.st_mtime_ns,
+        about.st_ctime_ns,
+        digest,
+        seen,
+        made if before is None else before.created,
+        [] if before is None else before.uris,
+    )
+
+
+def _made(about: stat_result) -> int:
+    """When the system says that a file was made; where it does not, when it was written."""
+    return int(getattr(about, "st_birthtime_ns", about.st_mtime_ns))
+
+
+def _sum(report: SyncReport, other: SyncReport) -> SyncReport:
+    return SyncReport(
+        report.added + other.added,
+        report.updated + other.updated,
+        report.removed + other.removed,
+        report.skipped + other.skipped,
+    )

@@ -1,0 +1,142 @@
+"""Links between notes, and tags: how they are written, and which file a link means. Pure functions.
+
+``[[Name]]`` names a file by its name, its title or an alias, wherever it lies; ``[[folder/Name]]``
+by the end of its path; ``[text](other.md)`` by its path from the folder of the note.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from kbkit.files.paths import collision_key
+from kbkit.markdown.blocks import blocks
+from kbkit.markdown.links import destinations
+from kbkit.stores.catalog.files import Link
+
+SUFFIXES = (".md", ".markdown", ".txt")
+"""What a link may leave out."""
+
+WIKI = re.compile(r"\[\[([^\[\]\n|#^]{1,500})(?:[#^][^\[\]\n|]{0,500})?(?:\|[^\[\]\n]{0,500})?\]\]")
+"""A link by name; group 1 is the name as it is written."""
+_BRACKETS = re.compile(r"\[\[[^\[\]\n]{0,2000}\]\]")
+_TAG = re.compile(r"(?<![^\s(\[{,;:>\"'])#([\w][\w/-]{0,99})(?![\w#])")
+_CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_LONGEST_FILE = 2_000_000
+"""Characters that are searched for links and tags."""
+
+
+def prose(content: str) -> str:
+    """Markdown without its code, in which nothing links and nothing is a tag."""
+    text = content[:_LONGEST_FILE]
+    kept, at = [], 0
+    for block in blocks(text):
+        if block.is_verbatim:
+            kept.append(text[at : block.start])
+            at = block.end
+    kept.append(text[at:])
+    return _CODE_SPAN.sub(" ", "".join(kept)) if "`" in text else "".join(kept)
+
+
+def tags_of(text: str) -> list[str]:
+    """The tags in a text without code (``#tea``, ``#drinks/tea``), each once; a number is none."""
+    plain = _BRACKETS.sub(" ", text) if "#" in text else ""  # of a link, it names a heading
+    found = (match[1].rstrip("/-") for match in _TAG.finditer(plain))
+    return list(dict.fromkeys(tag for tag in found if any(each.isalpha() for each in tag)))
+
+
+def links_of(text: str, path: str) -> list[Link]:
+    """What a note links to among the files, each once; not resolved yet.
+
+    Args:
+        text: Of the note, without code.
+        path: Of the note.
+    """
+    targets = [match[1].strip() for match in WIKI.finditer(text)] if "[[" in text else []
+    targets += _relative(text, path) if "](" in text else ()
+    return [
+        Link(path, target, key, "")
+        for target in dict.fromkeys(filter(None, targets))
+        if (key := key_of(target))
+    ]
+
+
+def _relative(text: str, path: str) -> Iterator[str]:
+    """What links by address lead to among the files, from the root with a slash in front."""
+    for href in destinations(text):
+        address = unquote(href.partition("#")[0].partition("?")[0])
+        if not address or _SCHEME.match(address) or address.startswith(("/", "\\")):
+            continue
+        full = posixpath.normpath(posixpath.join(posixpath.dirname(path), address))
+        if not full.startswith("..") and full != "." and posixpath.splitext(full)[1] in SUFFIXES:
+            yield f"/{full}"
+
+
+def key_of(target: str) -> str:
+    """The name in a link, in the form in which names are compared."""
+    return collision_key(_bare(target.rstrip("/").rpartition("/")[2].strip()))
+
+
+def _bare(name: str) -> str:
+    stem, suffix = posixpath.splitext(name)
+    return stem if suffix.lower() in SUFFIXES else name
+
+
+def names_of(path: str, title: str = "", aliases: Any = None) -> set[str]:
+    """What links may call a file, in that form.
+
+    Args:
+        path: Of the file.
+        title: Of its first document.
+        aliases: What its front matter calls it, one name or several.
+    """
+    given = [aliases] if isinstance(aliases, str) else aliases
+    others = [each for each in given if isinstance(each, str)] if isinstance(given, list) else []
+    found = {key_of(path), *(collision_key(each.strip()) for each in (title, *others))}
+    return {key for key in found if key}
+
+
+def meant(link: Link, candidates: Sequence[str]) -> str:
+    """The file that a link means, of those with the name in it; ``""`` where there is none.
+
+    A file of that name comes before one of that title, one beside the note before others, and of
+    those the one that lies highest.
+    """
+    target = link.target
+    if target.startswith("/"):
+        exact = collision_key(target[1:])
+        return next((path for path in candidates if collision_key(path) == exact), "")
+    folder = posixpath.dirname(link.path)
+    if target.startswith(("./", "../")):
+        full = posixpath.normpath(posixpath.join(folder, target))
+        wanted = collision_key(_bare(full))
+        return next((path for path in candidates if collision_key(_bare(path)) == wanted), "")
+    above = tuple(collision_key(part.strip()) for part in target.split("/")[:-1])
+    fitting = [path for path in candidates if _ends(path, above) and path != link.path]
+
+    def rank(path: str) -> tuple[bool, bool, int, str]:
+        return (
+            key_of(path) != link.key,
+            posixpath.dirname(path) != folder,
+            path.count("/"),
+            path,
+        )
+
+    return min(fitting, key=rank, default="")
+
+
+def _ends(path: str, above: tuple[str, ...]) -> bool:
+    """Whether a path ends with some folders above its name."""
+    folders = tuple(collision_key(part) for part in path.split("/")[:-1])
+    return not above or folders[-len(above) :] == above
+
+
+def resolved(links: Iterable[Link], candidates: dict[str, list[str]]) -> list[Link]:
+    """Links with where they lead, given the files by the names that links may call them."""
+    return [
+        link._replace(leads_to=meant(link, sorted(candidates.get(link.key, ())))) for link in links
+    ]

@@ -1,0 +1,349 @@
+"""The commands of the memory tool that language models are trained on, on a workspace's files.
+
+Arguments and answers are those of the public specification of that tool (``memory_20250818``):
+`view`, `create`, `str_replace`, `insert`, `delete` and `rename`, below ``/memories``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+from kbkit.errors import (
+    ConfigError,
+    IsFolderError,
+    KbkitError,
+    MissingPathError,
+    NotUniqueError,
+    PathExistsError,
+    VersionConflictError,
+)
+from kbkit.files.text import lines_of, numbered, occurrences
+from kbkit.models import FileInfo, FileTree
+
+ROOT = "/memories"
+"""What paths begin with."""
+MOST_LINES = 999_999
+"""Lines of a file that is shown: more do not fit into six places."""
+
+_DEPTH = 2
+_AROUND = 4
+"""Lines that are shown before and behind a change."""
+_ENCODED = re.compile(r"%(?:2e|2f|5c|00)", re.IGNORECASE)
+_UNITS = ("K", "M", "G", "T")
+
+
+class MemoryAnswer(str):
+    """What the tool says to the model; ``is_error`` tells whether the command failed."""
+
+    __slots__ = ("is_error",)
+
+    is_error: bool
+
+    def __new__(cls, text: str, *, is_error: bool = False) -> MemoryAnswer:
+        """A text that also says whether it is an error."""
+        answer = super().__new__(cls, text)
+        answer.is_error = is_error
+        return answer
+
+
+class FileOperations(Protocol):
+    """What the commands are done with; `kbkit.files.files.Files` has it."""
+
+    def tree(self, path: str = "", *, depth: int | None = None) -> FileTree:
+        """A folder with what is in it."""
+
+    def info(self, path: str) -> FileInfo:
+        """What lies at a path."""
+
+    def read(self, path: str) -> str:
+        """The text of a file."""
+
+    def write(self, path: str, content: str, *, if_match: str | None = None) -> FileInfo:
+        """Write a file."""
+
+    def replace(self, path: str, old: str, new: str, *, if_match: str | None = None) -> FileInfo:
+        """Replace a text that stands in a file exactly once."""
+
+    def insert(self, path: str, line: int, text: str, *, if_match: str | None = None) -> FileInfo:
+        """Put text behind a line."""
+
+    def delete(self, path: str) -> None:
+        """Put a file or folder into the trash."""
+
+    def move(self, source: str, target: str) -> FileInfo:
+        """Give a file or folder another path."""
+
+
+class _RefusedError(Exception):
+    """A command that failed, with what the model is told."""
+
+
+class MemoryTool:
+    """Handles commands of the memory tool: what an agent loop gives to it, it answers as text.
+
+    Args:
+        files: The files of a workspace.
+        folder: What ``/memories`` stands for among them.
+
+    Attributes:
+        name: What the tool is called.
+        description: What it does, for tools that are declared by a schema.
+    """
+
+    name = "memory"
+    description = (
+        "Keeps notes in files below /memories that last from one conversation to the next. "
+        "Commands: view (a folder, or a file with numbered lines), create (a new file), "
+        "str_replace (a text that stands in a file once), insert (behind a line), delete and "
+        "rename."
+    )
+
+    def __init__(self, files: FileOperations, folder: str = "") -> None:
+        self._files = files
+        self._folder = folder.strip("/")
+        self._commands: dict[str, Callable[[Mapping[str, Any]], str]] = {
+            "view": self._view,
+            "create": self._create,
+            "str_replace": self._str_replace,
+            "insert": self._insert,
+            "delete": self._delete,
+            "rename": self._rename,
+        }
+
+    @property
+    def definition(self) -> dict[str, str]:
+        """How the Anthropic API names it, among the ``tools`` of a request."""
+        return {"type": "memory_20250818", "name": self.name}
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of its arguments, for APIs where a tool is a function."""
+        text, line = {"type": "string"}, {"type": "integer"}
+        return {
+            "type": "object",
+            "properties": {
+                "command": {"type": "string", "enum": list(self._commands)},
+                "path": {**text, "description": f"Begins with {ROOT}; not for rename."},
+                "view_range": {
+                    "type": "array",
+                    "items": line,
+                    "minItems": 2,
+                    "maxItems": 2,
+                    "description": "view: first and last line, from 1; -1 is the last there is.",
+                },
+                "file_text": {**text, "description": "create: what the file holds."},
+                "old_str": {**text, "description": "str_replace: stands in the file once."},
+                "new_str": {**text, "description": "str_replace: what is to stand there."},
+                "insert_line": {**line, "description": "insert: behind this line; 0 is the top."},
+                "insert_text": {**text, "description": "insert: what is put there."},
+                "old_path": {**text, "description": "rename: where it is."},
+                "new_path": {**text, "description": "rename: where it is to be."},
+            },
+            "required": ["command"],
+        }
+
+    def handle(self, command: Mapping[str, Any] | str | Any) -> MemoryAnswer:
+        """Do what a model asked for, and say what came of it.
+
+        Args:
+            command: The input of a tool call: a mapping, its JSON, or an object of an SDK that has
+                ``model_dump``.
+
+        Returns:
+            The answer for the model. It never raises for what a model may ask: what failed is told
+            by the answer, whose ``is_error`` is true.
+        """
+        try:
+            given = _mapping(command)
+            known = self._commands.get(str(given.get("command")))
+            if known is None:
+                names = ", ".join(self._commands)
+                said = given.get("command")
+                raise _RefusedError(f"Error: Unknown command: {said}. It is one of {names}")
+            return MemoryAnswer(known(given))
+        except _RefusedError as refused:
+            return MemoryAnswer(str(refused), is_error=True)
+        except KbkitError as error:
+            return MemoryAnswer(f"Error: {error}", is_error=True)
+
+    def _view(self, given: Mapping[str, Any]) -> str:
+        shown = _text(given, "path")
+        path = self._inside(shown)
+        missing = f"The path {shown} does not exist. Please provide a valid path."
+        try:
+            is_folder = not path or self._files.info(path).is_folder
+        except MissingPathError:
+            if path != self._folder:  # the root is there, whether anything is in it or not
+                raise _RefusedError(missing) from None
+            is_folder = True
+        if is_folder:
+            return self._listing(path, shown)
+        lines = lines_of(self._files.read(path))
+        if len(lines) > MOST_LINES:
+            raise _RefusedError(f"File {shown} exceeds maximum line limit of 999,999 lines.")
+        wanted = given.get("view_range")
+        try:
+            body = numbered("\n".join(lines) + "\n" if lines else "", wanted)
+        except ConfigError:
+            raise _RefusedError(
+                f"Error: Invalid `view_range` parameter: {wanted}. It should be within the range "
+                f"of lines of the file: [1, {len(lines)}]"
+            ) from None
+        return f"Here's the content of {shown} with line numbers:\n{body}"
+
+    def _create(self, given: Mapping[str, Any]) -> str:
+        shown = _text(given, "path")
+        path = self._inside(shown, inner=True)
+        try:
+            self._files.write(path, _text(given, "file_text"), if_match="")
+        except (VersionConflictError, PathExistsError, IsFolderError):
+            raise _RefusedError(f"Error: File {shown} already exists") from None
+        return f"File created successfully at: {shown}"
+
+    def _str_replace(self, given: Mapping[str, Any]) -> str:
+        shown = _text(given, "path")
+        path = self._inside(shown)
+        old, new = _text(given, "old_str"), _text(given, "new_str", "")
+        missing = f"Error: The path {shown} does not exist. Please provide a valid path."
+        if not old:
+            raise _RefusedError("Error: `old_str` is empty: give the text that is to be replaced")
+        try:
+            self._files.replace(path, old, new)
+            text = self._files.read(path)
+        except (MissingPathError, IsFolderError):
+            raise _RefusedError(missing) from None
+        except NotUniqueError as error:
+            raise _RefusedError(self._not_unique(path, shown, old, error.count)) from None
+        at = text.find(new) if new else 0
+        return f"The memory file has been edited.\n{_around(text, at, new)}".rstrip("\n")
+
+    def _not_unique(self, path: str, shown: str, old: str, count: int) -> str:
+        if not count:
+            return (
+                f"No replacement was performed, old_str `{old}` did not appear verbatim in {shown}."
+            )
+        text = self._files.read(path)
+        places = sorted({text.count("\n", 0, at) + 1 for at in occurrences(text, old)})
+        return (
+            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
+            f"{', '.join(map(str, places))}. Please ensure it is unique"
+        )
+
+    def _insert(self, given: Mapping[str, Any]) -> str:
+        shown = _text(given, "path")
+        path = self._inside(shown)
+        line, text = given.get("insert_line"), _text(given, "insert_text")
+        try:
+            count = len(lines_of(self._files.read(path)))
+            if type(line) is not int or not 0 <= line <= count:
+                raise _RefusedError(
+                    f"Error: Invalid `insert_line` parameter: {line}. It should be within the "
+                    f"range of lines of the file: [0, {count}]"
+                )
+            self._files.insert(path, line, text)
+        except (MissingPathError, IsFolderError):
+            raise _RefusedError(f"Error: The path {shown} does not exist") from None
+        return f"The file {shown} has been edited."
+
+    def _delete(self, given: Mapping[str, Any]) -> str:
+        shown = _text(given, "path")
+        path = self._inside(shown, inner=True)
+        try:
+            self._files.delete(path)
+        except MissingPathError:
+            raise _RefusedError(f"Error: The path {shown} does not exist") from None
+        return f"Successfully deleted {shown}"
+
+    def _rename(self, given: Mapping[str, Any]) -> str:
+        old, new = _text(given, "old_path"), _text(given, "new_path")
+        source, target = self._inside(old, inner=True), self._inside(new, inner=True)
+        try:
+            self._files.move(source, target)
+        except MissingPathError:
+            raise _RefusedError(f"Error: The path {old} does not exist") from None
+        except PathExistsError:
+            raise _RefusedError(f"Error: The destination {new} already exists") from None
+        return f"Successfully renamed {old} to {new}"
+
+    def _inside(self, path: str, *, inner: bool = False) -> str:
+        """A path of the model as one of the files."""
+        if path != ROOT and not path.startswith(f"{ROOT}/"):
+            raise _RefusedError(f"Error: Path must start with {ROOT}, got: {path}")
+        below = path[len(ROOT) :].strip("/")
+        if _ENCODED.search(below) or ".." in re.split(r"[/\\]", below):
+            raise _RefusedError(f"Error: Path {path} would escape {ROOT} directory")
+        if inner and not below:
+            raise _RefusedError(f"Error: This is the {ROOT} directory itself; name a path in it")
+        return "/".join(filter(None, (self._folder, below)))
+
+    def _listing(self, path: str, shown: str) -> str:
+        head = (
+            f"Here're the files and directories up to {_DEPTH} levels deep in {shown}, excluding "
+            "hidden items and node_modules:"
+        )
+        base = shown.rstrip("/")
+        try:
+            tree = self._files.tree(path)
+        except MissingPathError:
+            return f"{head}\n{_size(0)}\t{base}"
+        rows = [f"{_size(_total(tree))}\t{base}", *_rows(tree, base, _DEPTH)]
+        return "\n".join([head, *rows])
+
+
+def _rows(tree: FileTree, above: str, depth: int) -> Iterator[str]:
+    for child in tree.children if depth else ():
+        if child.info.name == "node_modules":
+            continue
+        path = f"{above}/{child.info.name}"
+        yield f"{_size(_total(child))}\t{path}"
+        yield from _rows(child, path, depth - 1)
+
+
+def _total(tree: FileTree) -> int:
+    return tree.info.size + sum(map(_total, tree.children))
+
+
+def _size(count: int) -> str:
+    """Bytes as a person reads them: ``512B``, ``5.5K``, ``1.2M``."""
+    if count < 1024:
+        return f"{count}B"
+    size = float(count)
+    for unit in _UNITS:
+        size /= 1024
+        if size < 1024 or unit == _UNITS[-1]:
+            break
+    return f"{size:.1f}{unit}"
+
+
+def _around(text: str, at: int, new: str) -> str:
+    """The lines of a change with some before and behind, numbered."""
+    lines = lines_of(text)
+    first = text.count("\n", 0, at) + 1
+    last = first + new.count("\n") + _AROUND
+    shown = (max(1, first - _AROUND), min(len(lines), last))
+    return numbered(text, shown) if lines and shown[0] <= shown[1] else ""
+
+
+def _text(given: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    value = given.get(name, default)
+    if value is None and default is not None:
+        value = default
+    if not isinstance(value, str):
+        raise _RefusedError(f"Error: `{name}` is missing: give a text")
+    return value
+
+
+def _mapping(command: Any) -> Mapping[str, Any]:
+    if isinstance(command, str):
+        try:
+            command = json.loads(command)
+        except ValueError:
+            raise _RefusedError("Error: the command is no JSON") from None
+    if hasattr(command, "model_dump"):
+        command = command.model_dump()
+    if not isinstance(command, Mapping):
+        raise _RefusedError("Error: the command is no object with a `command`")
+    return command

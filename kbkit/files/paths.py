@@ -1,0 +1,124 @@
+"""Which paths files may have: the same on every system, and never outside. Pure functions.
+
+A path is text with forward slashes, from the root of the filesystem. What one system takes for a
+name and another for a command (`CON`, `a:b`), what tools keep for themselves (names with a dot in
+front, such as `.git`) and names that look alike and are not are refused everywhere, so that a
+folder written on one machine can be checked out on any other.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from functools import lru_cache
+from pathlib import PurePath
+
+from kbkit.errors import InvalidPathError, PathOutsideError
+
+MOST_NAME = 255
+"""Bytes of a name; file systems allow no more."""
+MOST_PATH = 3_000
+"""Bytes of a path: an operating system takes 4,096 with the folder of the workspace in front."""
+MOST_DEPTH = 50
+"""Folders within one another."""
+
+_PLAIN = re.compile(r"\w(?:[\w \-.,+@()]*[\w\-,+@()])?", re.ASCII)
+"""Names that need no closer look, but for reserved ones."""
+_FORBIDDEN = re.compile(r'[<>:"|?*\x00-\x1f\x7f-\x9f\\]')
+_SEPARATORS = frozenset("\u2044\u2215\u29f5\u29f8\u29f9\ufe68\uff0f\uff3c\u2028\u2029")
+"""What looks like a slash or ends a line."""
+_RESERVED = re.compile(
+    r"(?:con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])\s*(?:\..*)?|git~[0-9]+",
+    re.IGNORECASE | re.DOTALL,
+)
+_DRIVE = re.compile(r"[A-Za-z]:")
+_JOINERS = frozenset("\u200c\u200d")
+"""Characters without width that words of some languages, and emoji, are made with."""
+
+
+def parts_of(path: str | PurePath) -> tuple[str, ...]:
+    """The names of a path, in one form of Unicode; none for the root.
+
+    Args:
+        path: As somebody wrote it; ``./`` in front, double slashes and one at the end do no harm.
+
+    Raises:
+        PathOutsideError: It leads out of the filesystem, or may on some system.
+        InvalidPathError: One of its names cannot be one everywhere.
+    """
+    text = path.as_posix() if isinstance(path, PurePath) else path
+    if not isinstance(text, str):
+        raise InvalidPathError(f"{path!r}: give a path as text, such as 'notes/today.md'")
+    if text.startswith(("/", "\\", "~/", "~\\")) or text == "~" or _DRIVE.match(text):
+        raise PathOutsideError(
+            f"{_shown(text)}: give a path from the root of the files, such as 'notes/today.md'"
+        )
+    parts = [part for part in text.split("/") if part not in ("", ".")]
+    if any(part.strip(". ") == "" and part.count(".") > 1 for part in re.split(r"[/\\]", text)):
+        raise PathOutsideError(f"{_shown(text)}: a path may not go up ('..')")
+    found = tuple(_normal(part, text) for part in parts)
+    if len(found) > MOST_DEPTH:
+        raise InvalidPathError(f"{_shown(text)}: has more than {MOST_DEPTH} folders")
+    if len("/".join(found).encode()) > MOST_PATH:
+        raise InvalidPathError(f"{_shown(text)}: is longer than {MOST_PATH:,} bytes")
+    return found
+
+
+def _normal(name: str, path: str) -> str:
+    """A name in the form in which names are written (NFC), if it may be one."""
+    if reason := fault(name):
+        raise InvalidPathError(f"{_shown(path)}: {reason}")
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
+
+
+@lru_cache(maxsize=50_000)
+def fault(name: str) -> str:
+    """Why a name cannot be one on every system; ``""`` where it can."""
+    if _PLAIN.fullmatch(name) and len(name) <= MOST_NAME and not _RESERVED.fullmatch(name):
+        return ""
+    if any(unicodedata.category(each) == "Cs" for each in name):
+        return "a name is not valid Unicode"
+    if found := _FORBIDDEN.search(name):
+        return f"a name may not have the character {found[0]!r}"
+    if odd := next((each for each in name if each in _SEPARATORS), None):
+        return f"a name may not have {odd!r}, which looks like a slash or ends a line"
+    bare = "".join(each for each in name if each not in _JOINERS)
+    if hidden := next((each for each in bare if unicodedata.category(each) == "Cf"), None):
+        return f"a name may not have the invisible character {hidden!r}"
+    if bare.startswith("."):
+        return f"names with a dot in front ({bare}) belong to tools; take another name"
+    if name != name.strip() or name.endswith(".") or bare != bare.strip():
+        return f"a name may not begin with a space, or end with a space or a dot ({name!r})"
+    if _RESERVED.fullmatch(bare) or _RESERVED.fullmatch(unicodedata.normalize("NFKC", bare)):
+        return f"{name} is a name that some systems keep for themselves; take another"
+    if len(unicodedata.normalize("NFC", name).encode()) > MOST_NAME:
+        return f"a name may have {MOST_NAME} bytes at most ({name[:20]}...)"
+    return "" if bare else "a name may not be empty"
+
+
+def collision_key(name: str) -> str:
+    """The same for names that some file system takes for one: in capitals or not, composed or not.
+
+    Invisible joiners count for nothing.
+    """
+    if name.isascii():
+        return name.lower()
+    bare = "".join(each for each in name if each not in _JOINERS)
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", bare).casefold())
+
+
+def same_name(name: str, other: str) -> bool:
+    """Whether two names are one, composed or not."""
+    return name == other or (not other.isascii() and unicodedata.normalize("NFC", other) == name)
+
+
+def joined(parts: tuple[str, ...]) -> str:
+    """Names as a path; ``""`` for the root."""
+    return "/".join(parts)
+
+
+def _shown(path: str) -> str:
+    """A path in a message: short, and without characters that a terminal would obey."""
+    text = path if len(path) <= 100 else f"{path[:97]}..."
+    return text if text.isprintable() and text else ascii(os.fsdecode(text))

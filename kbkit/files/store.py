@@ -1,0 +1,472 @@
+"""The files of a workspace on disk: paths never leave their folder, and writes are whole.
+
+One process writes at a time (a lock of the workspace), others read meanwhile and see what was or
+what is. It knows nothing of documents and search.
+"""
+
+from __future__ import annotations
+
+import stat as modes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from os import stat_result
+from pathlib import Path
+from typing import NamedTuple
+
+from kbkit.errors import (
+    FilesError,
+    InvalidPathError,
+    IsFolderError,
+    MissingPathError,
+    NotFolderError,
+    PathExistsError,
+    ReadOnlyPathError,
+    VersionConflictError,
+)
+from kbkit.files.directory import MOST_BYTES, Directory, refuse_link
+from kbkit.files.paths import MOST_DEPTH, collision_key, fault, joined, parts_of
+from kbkit.files.trash import TRASH, Trash
+from kbkit.models import FileKind
+from kbkit.stores.locks import FolderLocks
+
+LOCK = "files"
+"""The lock that whoever writes holds."""
+_WAIT = 60.0
+_POLL = 0.005
+
+
+class Item(NamedTuple):
+    """A file or folder on disk, with what the system says of it."""
+
+    path: str
+    about: stat_result
+
+    @property
+    def kind(self) -> FileKind:
+        """What it is."""
+        return FileKind.FOLDER if modes.S_ISDIR(self.about.st_mode) else FileKind.FILE
+
+
+class Stored(NamedTuple):
+    """A file as it was read or written.
+
+    Attributes:
+        data: All of it.
+        about: What the system says of it.
+        new: Whether it was not there before.
+    """
+
+    path: str
+    data: bytes
+    about: stat_result
+    new: bool = False
+
+
+class FileStore:
+    """A folder of files.
+
+    Args:
+        root: The folder; made when something is first written.
+        locks: Of the workspace.
+        reserved: Names at the root that stand for something else: nothing there is read or written.
+    """
+
+    def __init__(self, root: Path, locks: FolderLocks, reserved: frozenset[str]) -> None:
+        self.root = root
+        self._locks = locks
+        self._reserved = reserved
+
+    # ---- reading
+
+    def stat(self, path: str) -> Item:
+        """What lies at a path.
+
+        Raises:
+            MissingPathError: Nothing does.
+        """
+        parts = self._parts(path)
+        if not parts:
+            with self._root():
+                return Item("", self.root.stat())
+        with self._folder(parts[:-1]) as folder:
+            name = self._name(folder, parts)
+            about = folder.stat(name)
+        refuse_link(about, joined(parts))
+        if about is None:
+            raise _missing(joined(parts), None)
+        return Item(joined(parts), about)
+
+    def read(self, path: str) -> Stored:
+        """All of a file.
+
+        Raises:
+            MissingPathError: Nothing is there.
+            IsFolderError: It is a folder.
+        """
+        parts = self._parts(path)
+        if not parts:
+            raise IsFolderError("the root is a folder; list it, or read a file in it")
+        with self._folder(parts[:-1]) as folder:
+            data, about = folder.read(self._name(folder, parts), joined(parts))
+        return Stored(joined(parts), data, about)
+
+    def list(self, path: str = "") -> list[Item]:
+        """What a folder holds, folders first, then by name.
+
+        Hidden names, links, and names that cannot be one on every system are left out.
+
+        Raises:
+            MissingPathError: Nothing is there.
+            NotFolderError: It is a file.
+        """
+        parts = self._parts(path)
+        if not parts and not self.root.exists():
+            return []
+        with self._folder(parts) as folder:
+            return _sorted(self._items(folder, parts))
+
+    def walk(
+        self, path: str = "", skipped: Callable[[str, str], None] = lambda path, why: None
+    ) -> Iterator[Item]:
+        """All below a folder, or the file itself; nothing where nothing is.
+
+        Args:
+            path: Where to begin.
+            skipped: Told of what is passed over, and why.
+        """
+        parts = self._parts(path)
+        if not self.root.exists():
+            return
+        try:
+            if parts:
+                item = self.stat(path)
+                yield item
+                if item.kind is FileKind.FILE:
+                    return
+            with self._folder(parts) as folder:
+                yield from self._walk(folder, parts, skipped)
+        except MissingPathError:
+            return
+
+    def _walk(
+        self, folder: Directory, parts: tuple[str, ...], skipped: Callable[[str, str], None]
+    ) -> Iterator[Item]:
+        for item in _sorted(self._items(folder, parts, skipped)):
+            yield item
+            if item.kind is not FileKind.FOLDER:
+                continue
+            below = tuple(item.path.split("/"))
+            if len(below) >= MOST_DEPTH:
+                skipped(item.path, f"has more than {MOST_DEPTH} folders above")
+                continue
+            name, _ = folder.find(below[-1], exact=self._exact)
+            if name is not None:
+                try:
+                    child = folder.child(name, item.path)
+                except FilesError:  # moved, or no longer a folder
+                    continue
+                with child:
+                    yield from self._walk(child, below, skipped)
+
+    def _items(
+        self,
+        folder: Directory,
+        parts: tuple[str, ...],
+        skipped: Callable[[str, str], None] = lambda path, why: None,
+    ) -> Iterator[Item]:
+        above = f"{joined(parts)}/" if parts else ""
+        for entry in folder.scan():
+            name = entry.name
+            if name.startswith("."):
+                continue
+            if why := fault(name):
+                skipped(above + ascii(name)[1:-1], why)
+                continue
+            path = above + (name if name.isascii() else parts_of(name)[0])
+            if not parts and collision_key(name) in self._reserved:
+                skipped(path, "this name stands for the knowledge bases")
+                continue
+            if entry.is_symlink():
+                skipped(path, "is a link, and links are not followed")
+                continue
+            try:
+                about = entry.stat(follow_symlinks=False)
+            except OSError:
+                continue  # it went meanwhile
+            if modes.S_ISREG(about.st_mode) or modes.S_ISDIR(about.st_mode):
+                yield Item(path, about)
+
+    # ---- writing
+
+    def write(
+        self, path: str, data: bytes, *, new: bool = False, if_match: str | None = None
+    ) -> Stored:
+        """Write a file, all at once; folders above are made.
+
+        Args:
+            path: Where to.
+            data: All of it.
+            new: Whether it must not be there yet.
+            if_match: The version that must be there now.
+
+        Raises:
+            IsFolderError: A folder is there.
+            PathExistsError: It is there and must not be, or under a name in other capitals.
+            VersionConflictError: It is not of that version.
+        """
+        return self.change(path, lambda before: data, new=new, if_match=if_match)
+
+    def change(
+        self,
+        path: str,
+        edit: Callable[[bytes | None], bytes],
+        *,
+        new: bool = False,
+        if_match: str | None = None,
+    ) -> Stored:
+        """Write what is made of what a file holds; nobody else writes meanwhile.
+
+        Args:
+            path: The file.
+            edit: Given all of the file, or ``None`` where there is none, says what it is to hold.
+            new: Whether it must not be there yet.
+            if_match: The version that must be there now.
+
+        Raises:
+            FilesError: As `write`; and what ``edit`` raises.
+        """
+        parts = self._writable(path)
+        shown = joined(parts)
+        with self._locked(), self._folder(parts[:-1], make=True) as folder:
+            found, alike = folder.find(parts[-1], exact=self._exact)
+            before = None
+            if found is not None:
+                if folder.is_directory(found):
+                    raise IsFolderError(f"{shown}: is a folder; name a file")
+                if new:
+                    raise PathExistsError(f"{shown}: is there already; choose another path")
+                before, _ = folder.read(found, shown)
+            elif alike is not None:
+                raise PathExistsError(_alike(shown, alike))
+            if if_match is not None and if_match != (now := version(before)):
+                was = "is not there" if before is None else f"is of version {now} now"
+                raise VersionConflictError(
+                    f"{shown}: {was}, not {if_match}: another change came between; read it "
+                    "again, and write on top of that"
+                )
+            data = edit(before)
+            if len(data) > MOST_BYTES:
+                raise FilesError(f"{shown}: a file may have {MOST_BYTES / 1e6:g} MB at most")
+            about = folder.write(found or parts[-1], data, new=found is None, shown=shown)
+        return Stored(shown, data, about, before is None)
+
+    def mkdir(self, path: str) -> Item:
+        """Make a folder and those above; one that is there stays as it is.
+
+        Raises:
+            PathExistsError: A file is there.
+        """
+        parts = self._writable(path)
+        try:
+            with self._locked(), self._folder(parts, make=True):
+                pass
+        except NotFolderError as error:
+            raise PathExistsError(str(error)) from None
+        return self.stat(path)
+
+    def move(self, source: str, target: str) -> Item:
+        """Give a file or folder another path, where nothing is yet; folders above are made.
+
+        Raises:
+            MissingPathError: Nothing is at the source.
+            PathExistsError: Something is at the target.
+            InvalidPathError: A folder cannot go into itself.
+        """
+        old, new = self._writable(source), self._writable(target)
+        shown = f"{joined(old)} -> {joined(new)}"
+        if new[: len(old)] == old and new != old:
+            raise InvalidPathError(f"{shown}: a folder cannot go into itself")
+        with self._locked(), self._folder(old[:-1]) as folder:
+            name = self._name(folder, old)
+            refuse_link(folder.stat(name), joined(old))
+            with self._folder(new[:-1], make=True) as into:
+                found, alike = into.find(new[-1], exact=self._exact)
+                itself = old[:-1] == new[:-1] and name in (found, alike)
+                if (found or alike) is not None and not itself:
+                    raise PathExistsError(_alike(joined(new), found or alike or ""))
+                into_name = new[-1]
+                if old[:-1] != new[:-1] or name != into_name:
+                    folder.move(name, into, into_name, shown)
+        return self.stat(target)
+
+    def delete(self, path: str, created: Callable[[str], dict[str, int]]) -> str:
+        """Put a file, or a folder with all in it, into the trash; gives its id there.
+
+        Args:
+            path: What to delete.
+            created: When the files at and below a path were made.
+
+        Raises:
+            MissingPathError: Nothing is there.
+        """
+        parts = self._writable(path)
+        with self._locked(), self._folder(parts[:-1]) as folder:
+            name = self._name(folder, parts)
+            about = folder.stat(name)
+            refuse_link(about, joined(parts))
+            if about is None:
+                raise _missing(joined(parts), None)
+            item = Item(joined(parts), about)
+            with self._root() as root, self._trash(root, make=True) as trash:
+                return trash.put(folder, name, item.path, item.kind, created(item.path))
+
+    def restore(self, path: str, to: str = "") -> tuple[Item, dict[str, int]]:
+        """Bring what was deleted last at a path back.
+
+        Args:
+            path: Where it was, or its id in the trash.
+            to: Where it is to be; by default where it was.
+
+        Returns:
+            It, and when the files in it were made, by their paths within it.
+
+        Raises:
+            MissingPathError: The trash has nothing of that path.
+            PathExistsError: Something is there by now.
+        """
+        with self._locked(), self._root(make=True) as root, self._trash(root) as trash:
+            kept = trash.find(path)
+            parts = self._writable(to or kept.deleted.path)
+            with self._folder(parts[:-1], make=True) as folder:
+                found, alike = folder.find(parts[-1], exact=self._exact)
+                if (there := found or alike) is not None:
+                    raise PathExistsError(
+                        f"{_alike(joined(parts), there)}; restore it to another path"
+                    )
+                trash.take(kept.deleted.id, folder, parts[-1])
+        return self.stat(joined(parts)), kept.created
+
+    @contextmanager
+    def trash(self) -> Iterator[Trash]:
+        """The trash, while nobody writes."""
+        with self._locked(), self._root(make=True) as root, self._trash(root) as trash:
+            yield trash
+
+    def sweep(self) -> None:
+        """Remove what kills left half written, wherever it is."""
+        folders = ["", *(item.path for item in self.walk() if item.kind is FileKind.FOLDER)]
+        if not self.root.exists():
+            return
+        with self._locked():
+            for path in folders:
+                try:
+                    with self._folder(tuple(filter(None, path.split("/")))) as folder:
+                        folder.sweep()
+                except FilesError:
+                    continue  # it went meanwhile
+
+    # ---- how
+
+    @property
+    def _exact(self) -> bool:
+        """Whether the file system tells capitals apart."""
+        return not (self.root.parent / self.root.name.swapcase()).exists()
+
+    def _parts(self, path: str) -> tuple[str, ...]:
+        parts = parts_of(path)
+        if parts and collision_key(parts[0]) in self._reserved:
+            raise ReadOnlyPathError(f"{joined(parts)}: shows a knowledge base, which is no file")
+        return parts
+
+    def _writable(self, path: str) -> tuple[str, ...]:
+        try:
+            parts = self._parts(path)
+        except ReadOnlyPathError as error:
+            raise ReadOnlyPathError(
+                f"{path}: what lies below {parts_of(path)[0]} shows knowledge bases and can only "
+                "be read; write elsewhere, and change a knowledge base by itself"
+            ) from error
+        if not parts:
+            raise InvalidPathError("this is the root of the files; name a path in it")
+        return parts
+
+    def _name(self, folder: Directory, parts: tuple[str, ...]) -> str:
+        """What the last name of a path is as it is written there."""
+        found, alike = folder.find(parts[-1], exact=self._exact)
+        if found is None:
+            raise _missing(joined(parts), alike)
+        return found
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with self._locks.hold(LOCK, wait=_WAIT, task="writing files", poll=_POLL):
+            yield
+
+    @contextmanager
+    def _root(self, *, make: bool = False) -> Iterator[Directory]:
+        if make:
+            try:
+                self.root.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise FilesError(f"{self.root}: cannot be made ({error.strerror})") from error
+        try:
+            folder = Directory.open(self.root)
+        except MissingPathError:
+            raise MissingPathError("there are no files yet; write one") from None
+        with folder:
+            yield folder
+
+    @contextmanager
+    def _folder(self, parts: tuple[str, ...], *, make: bool = False) -> Iterator[Directory]:
+        """The folder that a path leads to, looked up name by name, made where it is missing."""
+        opened: list[Directory] = []
+        with self._root(make=make) as root:
+            here = root
+            try:
+                for number, name in enumerate(parts, 1):
+                    shown = joined(parts[:number])
+                    found, alike = here.find(name, exact=self._exact)
+                    if found is None:
+                        if not make:
+                            raise _missing(shown, alike)
+                        if alike is not None:
+                            raise PathExistsError(_alike(shown, alike))
+                        here.make(name)
+                    here = here.child(found or name, shown)
+                    opened.append(here)
+                yield here
+            finally:
+                for each in opened:
+                    each.close()
+
+    @contextmanager
+    def _trash(self, root: Directory, *, make: bool = False) -> Iterator[Trash]:
+        if make and root.stat(TRASH) is None:
+            root.make(TRASH)
+        try:
+            folder = root.child(TRASH, TRASH)
+        except MissingPathError:
+            raise MissingPathError("the trash is empty") from None
+        with folder:
+            yield Trash(folder)
+
+
+def version(data: bytes | None) -> str:
+    """Identifies what a file holds; ``""`` where there is none."""
+    return "" if data is None else blake2b(data, digest_size=8).hexdigest()
+
+
+def _sorted(items: Iterator[Item]) -> list[Item]:
+    return sorted(items, key=lambda item: (item.kind is FileKind.FILE, item.path))
+
+
+def _missing(shown: str, alike: str | None) -> MissingPathError:
+    hint = f"; did you mean {alike!r}?" if alike else ""
+    return MissingPathError(f"{shown}: there is nothing{hint}")
+
+
+def _alike(shown: str, name: str) -> str:
+    if shown.rpartition("/")[2] == name:
+        return f"{shown}: is there already"
+    return f"{shown}: {name!r} is there already, which some systems take for the same name"

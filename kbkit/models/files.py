@@ -1,0 +1,124 @@
+"""The knowledge filesystem: what lies there, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from kbkit.models.reports import Problem
+from kbkit.models.values import Value
+
+
+class FileKind(StrEnum):
+    """What lies at a path."""
+
+    FILE = "file"
+    FOLDER = "folder"
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo(Value):
+    """A file or a folder.
+
+    Attributes:
+        path: Where it is, from the root.
+        kind: What it is.
+        size: In bytes; 0 for a folder.
+        created_at: When it was made.
+        changed_at: When it was last written.
+        version: Of a file, identifies what it holds; hand it back as ``if_match``.
+        read_only: Whether it shows a knowledge base.
+    """
+
+    path: str
+    kind: FileKind
+    size: int
+    created_at: datetime
+    changed_at: datetime
+    version: str = ""
+    read_only: bool = False
+
+    @property
+    def name(self) -> str:
+        """The last name of its path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether it is a folder."""
+        return self.kind is FileKind.FOLDER
+
+
+@dataclass(frozen=True, slots=True)
+class FileTree(Value):
+    """A folder with all that is in it, or a file; as text, a drawing.
+
+    Attributes:
+        info: What it is.
+        children: What a folder holds, folders first.
+    """
+
+    info: FileInfo
+    children: tuple[FileTree, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([self.info.path or ".", *self._drawn("")])
+
+    def _drawn(self, indent: str) -> Iterator[str]:
+        for number, child in enumerate(self.children, 1):
+            last = number == len(self.children)
+            slash = "/" if child.info.is_folder else ""
+            yield f"{indent}{'└── ' if last else '├── '}{child.info.name}{slash}"
+            yield from child._drawn(indent + ("    " if last else "│   "))
+
+
+@dataclass(frozen=True, slots=True)
+class FileLink(Value):
+    """A link of one file to another.
+
+    Attributes:
+        target: As it is written: a name, or a path.
+        path: The file that this means; ``""`` while there is none.
+    """
+
+    target: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedFile(Value):
+    """A file or folder in the trash.
+
+    Attributes:
+        id: Tells several of one path apart.
+        path: Where it was.
+        kind: What it is.
+        deleted_at: When it was deleted.
+    """
+
+    id: str
+    path: str
+    kind: FileKind
+    deleted_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport(Value):
+    """What became of edits that were made outside kbkit.
+
+    Attributes:
+        added: Files that are new.
+        updated: Files that changed.
+        removed: Files that are gone.
+        skipped: Files that are not searched, with the reason.
+    """
+
+    added: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    skipped: tuple[Problem, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.updated or self.removed)

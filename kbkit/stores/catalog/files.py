@@ -1,0 +1,274 @@
+"""What is known of files: how they were when their documents were stored, and their links.
+
+Functions of the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.files_schema import file_links, file_names, files
+from kbkit.stores.catalog.packing import in_parts
+from kbkit.stores.catalog.schema import chunks, documents
+
+FILES = "files"
+"""Name and id of the knowledge base that the files of a workspace are documents of."""
+
+
+class FileRecord(NamedTuple):
+    """A file as it was when its documents were stored; times in nanoseconds.
+
+    Attributes:
+        path: From the root.
+        size: In bytes.
+        changed: When it was last written.
+        status_changed: When the system last changed what it says of it.
+        digest: Of what it held.
+        seen: When that was looked at.
+        created: When it was made.
+        uris: Of its documents.
+    """
+
+    path: str
+    size: int
+    changed: int
+    status_changed: int
+    digest: str
+    seen: int
+    created: int
+    uris: Sequence[str]
+
+
+class Link(NamedTuple):
+    """A link in a file.
+
+    Attributes:
+        path: The file.
+        target: What it links to, as it is written there.
+        key: The name in that, in the form in which names are compared.
+        leads_to: The path that this means now; ``""`` while there is none.
+    """
+
+    path: str
+    target: str
+    key: str
+    leads_to: str
+
+
+class MissingNote(NamedTuple):
+    """Something that is linked to and is not there.
+
+    Attributes:
+        target: What it is called where it is linked to.
+        sources: The files that do.
+    """
+
+    target: str
+    sources: Sequence[str]
+
+
+_COLUMNS = [files.c[name] for name in FileRecord._fields]
+
+
+def _below(column: sa.Column[str], path: str) -> sa.ColumnElement[bool]:
+    """Whether a path is one, or lies below it; all of them for the root."""
+    if not path:
+        return sa.true()
+    # "0" follows "/": a range, which an index answers and no character in a name disturbs
+    return sa.or_(column == path, sa.and_(column >= f"{path}/", column < f"{path}0"))
+
+
+def records(transaction: Transaction, path: str = "") -> dict[str, FileRecord]:
+    """What is known of a file, or of all below a folder, by path."""
+    rows = transaction.execute(sa.select(*_COLUMNS).where(_below(files.c.path, path)))
+    return {row[0]: FileRecord(*row) for row in rows}
+
+
+def of(transaction: Transaction, paths: Sequence[str]) -> dict[str, FileRecord]:
+    """What is known of some files, by path."""
+    found: dict[str, FileRecord] = {}
+    for part in in_parts(paths):
+        rows = transaction.execute(sa.select(*_COLUMNS).where(files.c.path.in_(part)))
+        found |= {row[0]: FileRecord(*row) for row in rows}
+    return found
+
+
+def listed(transaction: Transaction, folder: str) -> dict[str, tuple[int, int, str, int]]:
+    """Size, time of change, digest and time of creation of the files in a folder, by path."""
+    start = len(folder) + 2 if folder else 1
+    inside = sa.func.instr(sa.func.substr(files.c.path, start), "/") == 0
+    columns = (files.c.size, files.c.changed, files.c.digest, files.c.created)
+    query = sa.select(files.c.path, *columns).where(_below(files.c.path, folder), inside)
+    return {row[0]: tuple(row[1:]) for row in transaction.execute(query)}
+
+
+def note(transaction: Transaction, found: Sequence[FileRecord]) -> None:
+    """Keep what is known of files now, in place of what was."""
+    if not found:
+        return
+    _remove(transaction, files, [record.path for record in found])
+    transaction.execute(files.insert(), [record._asdict() for record in found])
+
+
+def forget(transaction: Transaction, paths: Sequence[str]) -> None:
+    """Forget files that are gone."""
+    for table in (files, file_names, file_links):
+        _remove(transaction, table, paths)
+
+
+def move(transaction: Transaction, kb_id: str, paths: Mapping[str, str]) -> None:
+    """Have files, and their documents, be found under other paths; ids of documents stay."""
+    known = {path: record for path, record in records(transaction).items() if path in paths}
+    renamed = {
+        uri: paths[path] + uri[len(path) :] for path, record in known.items() for uri in record.uris
+    }
+    for part in in_parts(list(renamed)):
+        transaction.execute(
+            documents.update()
+            .where(documents.c.kb_id == kb_id, documents.c.uri == sa.bindparam("old"))
+            .values(uri=sa.bindparam("new")),
+            [{"old": uri, "new": renamed[uri]} for uri in part],
+        )
+    forget_records = list(known)
+    _remove(transaction, files, forget_records)
+    if known:
+        transaction.execute(
+            files.insert(),
+            [
+                record._replace(
+                    path=paths[path],
+                    uris=[renamed[uri] for uri in record.uris],
+                    digest="",  # so that it is read again: what it is called is part of it
+                )._asdict()
+                for path, record in known.items()
+            ],
+        )
+    for table in (file_names, file_links):
+        _remove(transaction, table, forget_records)
+
+
+def names(transaction: Transaction, paths: Sequence[str]) -> set[str]:
+    """What links may call some files."""
+    found: set[str] = set()
+    for part in in_parts(paths):
+        query = sa.select(file_names.c.key).where(file_names.c.path.in_(part))
+        found.update(transaction.execute(query).scalars())
+    return found
+
+
+def named(transaction: Transaction, keys: Collection[str]) -> dict[str, list[str]]:
+    """The files that links may call so, by name."""
+    found: dict[str, list[str]] = {}
+    for part in in_parts(sorted(keys)):
+        query = sa.select(file_names.c.key, file_names.c.path).where(file_names.c.key.in_(part))
+        for key, path in transaction.execute(query):
+            found.setdefault(key, []).append(path)
+    return found
+
+
+def put_names(transaction: Transaction, found: Mapping[str, Iterable[str]]) -> None:
+    """Keep what links may call files, in place of what they could."""
+    _remove(transaction, file_names, list(found))
+    rows = [{"path": path, "key": key} for path, keys in found.items() for key in set(keys)]
+    if rows:
+        transaction.execute(file_names.insert(), rows)
+
+
+def put_links(transaction: Transaction, found: Mapping[str, Iterable[Link]]) -> None:
+    """Keep the links of files, in place of those that they had."""
+    _remove(transaction, file_links, list(found))
+    rows = [link._asdict() for links in found.values() for link in links]
+    if rows:
+        transaction.execute(file_links.insert(), rows)
+
+
+def links_by_key(transaction: Transaction, keys: Collection[str]) -> list[Link]:
+    """The links with some names in them."""
+    found: list[Link] = []
+    for part in in_parts(sorted(keys)):
+        rows = transaction.execute(sa.select(file_links).where(file_links.c.key.in_(part)))
+        found += [Link(**row._mapping) for row in rows]
+    return found
+
+
+def lead(transaction: Transaction, links: Sequence[Link]) -> None:
+    """Note where links lead now."""
+    if links:
+        transaction.execute(
+            file_links.update()
+            .where(
+                file_links.c.path == sa.bindparam("of_path"),
+                file_links.c.target == sa.bindparam("of_target"),
+            )
+            .values(leads_to=sa.bindparam("end")),
+            [
+                {"of_path": link.path, "of_target": link.target, "end": link.leads_to}
+                for link in links
+            ],
+        )
+
+
+def backlinks(transaction: Transaction, path: str) -> list[str]:
+    """The files that link to one, sorted."""
+    query = sa.select(file_links.c.path).where(file_links.c.leads_to == path).distinct()
+    return sorted(transaction.execute(query).scalars())
+
+
+def links(transaction: Transaction, path: str) -> list[Link]:
+    """What a file links to, in order of what is written."""
+    query = sa.select(file_links).where(file_links.c.path == path).order_by(file_links.c.target)
+    return [Link(**row._mapping) for row in transaction.execute(query)]
+
+
+def missing(transaction: Transaction) -> list[MissingNote]:
+    """What files link to and is not there, each once."""
+    query = sa.select(file_links).where(file_links.c.leads_to == "")
+    found: dict[str, list[Any]] = {}
+    for row in transaction.execute(query.order_by(file_links.c.path, file_links.c.target)):
+        found.setdefault(row.key, []).append(row)
+    return [
+        MissingNote(rows[0].target, list(dict.fromkeys(row.path for row in rows)))
+        for rows in found.values()
+    ]
+
+
+def linked_documents(transaction: Transaction, kb_id: str) -> dict[str, dict[str, str]]:
+    """Which document each link of a document means, by the document's id and what is written."""
+    if kb_id != FILES:
+        return {}
+    source, end = documents.alias("source"), documents.alias("end")
+    query = (
+        sa.select(source.c.id, file_links.c.target, end.c.id.label("end_id"))
+        .join(source, sa.and_(source.c.uri == file_links.c.path, source.c.kb_id == kb_id))
+        .join(end, sa.and_(end.c.uri == file_links.c.leads_to, end.c.kb_id == kb_id))
+    )
+    found: dict[str, dict[str, str]] = {}
+    for row in transaction.execute(query):
+        found.setdefault(row.id, {})[row.target] = row.end_id
+    return found
+
+
+def chunks_with(
+    transaction: Transaction, kb_id: str, uris: Sequence[str], text: str, limit: int
+) -> list[str]:
+    """Ids of chunks, of some documents, in which a text stands."""
+    query = (
+        sa.select(chunks.c.id)
+        .join(documents, documents.c.id == chunks.c.document_id)
+        .where(
+            documents.c.kb_id == kb_id,
+            documents.c.uri.in_(list(uris)[:100]),
+            chunks.c.text.contains(text, autoescape=True),
+        )
+        .order_by(documents.c.uri, chunks.c.position)
+    )
+    return list(transaction.execute(query.limit(limit)).scalars())
+
+
+def _remove(transaction: Transaction, table: sa.Table, paths: Sequence[str]) -> None:
+    for part in in_parts(list(paths)):
+        transaction.execute(table.delete().where(table.c.path.in_(part)))

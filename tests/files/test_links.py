@@ -1,0 +1,96 @@
+"""Links between notes, tags and front matter, as others write them."""
+
+from __future__ import annotations
+
+import pytest
+
+import kbkit
+from kbkit.files.links import links_of, prose, tags_of
+
+NOTE = """---
+title: Green tea
+aliases: [Chai, Sencha]
+tags: [drinks, '#hot']
+year: 2024
+---
+# Ignored
+
+A #tag/nested and #über, (#bracket) #2024 no#tag https://x.org/#frag and #end.
+
+[[Coffee]] and [[Coffee|again]] and [[Coffee#Beans]] ![[picture.png]] [[ Milk ]] [[#Here]]
+[other](../b%20c.md#x) [site](https://x.org/a.md) [mail](mailto:a@b.md) [up](../../../x.md)
+
+`#code [[Code]]` and
+
+```
+#fence [[Fence]] [f](fence.md)
+```
+
+    #indented [[Indented]]
+"""
+
+
+def test_tags_and_links_are_told_from_code_and_addresses():
+    text = prose(NOTE.split("---\n", 2)[2])
+    assert tags_of(text) == ["tag/nested", "über", "bracket", "end"]
+    assert [link.target for link in links_of(text, "notes/deep/tea.md")] == [
+        "Coffee", "picture.png", "Milk", "/notes/b c.md",
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with kbkit.open(tmp_path / "ws") as opened:
+        yield opened
+
+
+@pytest.fixture
+def files(workspace):
+    return workspace.files
+
+
+def leads(files, path):
+    return {link.target: link.path for link in files.links(path)}
+
+
+def test_tags_and_front_matter_are_of_the_document(workspace, files):
+    files.write("notes/tea.md", NOTE)
+    document = workspace["files"].documents["notes/tea.md"]
+    assert document.title == "Green tea"
+    assert document.tags == ("drinks", "hot", "tag/nested", "über", "bracket", "end")
+    assert document.metadata["aliases"] == ["Chai", "Sencha"]
+    assert document.metadata["year"] == 2024
+    hits = workspace["files"].search("coffee", filters={"tags": ["über"]})
+    assert [hit.uri for hit in hits] == ["notes/tea.md"]
+
+
+def test_links_lead_where_they_mean_and_files_know_who_links_to_them(files):
+    files.write("a.md", "[[Tea]] [[drinks/tea]] [[Chai]] [[missing]] [x](drinks/tea.md)")
+    files.write("deep/b.md", "[[tea.md]] [[../a]] [t](../drinks/tea.md)")
+    assert leads(files, "a.md") == dict.fromkeys(
+        ["Tea", "drinks/tea", "Chai", "missing", "drinks/tea.md"], ""
+    )
+    files.write("drinks/tea.md", NOTE.replace("Coffee", "Cocoa"))
+    assert leads(files, "a.md") == {
+        "Chai": "drinks/tea.md", "Tea": "drinks/tea.md", "drinks/tea": "drinks/tea.md",
+        "drinks/tea.md": "drinks/tea.md", "missing": "",
+    }  # fmt: skip
+    assert leads(files, "deep/b.md") == {
+        "../a": "a.md", "drinks/tea.md": "drinks/tea.md", "tea.md": "drinks/tea.md",
+    }  # fmt: skip
+    assert files.backlinks("drinks/tea.md") == ["a.md", "deep/b.md"]
+    assert files.backlinks("a.md") == ["deep/b.md"]
+    assert files.backlinks("deep") == []
+    files.write("deep/tea.md", "# Another\n")  # nearer, for the note beside it
+    assert leads(files, "deep/b.md")["tea.md"] == "deep/tea.md"
+    assert leads(files, "a.md")["Tea"] == "deep/tea.md"  # alike near: by name
+    files.delete("deep/tea.md")
+    assert leads(files, "deep/b.md")["tea.md"] == "drinks/tea.md"
+    files.move("drinks/tea.md", "drinks/infusion.md")
+    assert leads(files, "a.md") == {
+        "Chai": "drinks/infusion.md", "Tea": "", "drinks/tea": "", "drinks/tea.md": "",
+        "missing": "",
+    }  # fmt: skip
+    assert files.backlinks("drinks/infusion.md") == ["a.md"]
+    files.write("a.md", "nothing")
+    assert files.links("a.md") == files.backlinks("drinks/infusion.md") == []

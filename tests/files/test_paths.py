@@ -1,0 +1,89 @@
+"""Which paths files may have."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kbkit.errors import InvalidPathError, PathOutsideError
+from kbkit.files.paths import collision_key, fault, parts_of
+
+OUTSIDE = [
+    "..", "../x", "a/..", "a/../b", "a/../../b", "/", "/etc/passwd", "//host/share", "\\x",
+    "\\\\h\\s", "C:/x", "c:x", "~/x", "~", "..\\x", "a\\..\\b", "...", "a/.../b", ".. /x", "./../x",
+]  # fmt: skip
+INVALID = [
+    "a\\b", "a\x00b", "a\nb", "a\x7fb", "a\x9bb", "a:b", "a*b", "what?", 'a"b', "a<b", "a|b",
+    "CON", "con.md", "NUL", "nul.tar.gz", "Aux", "prn", "COM1", "com¹", "LPT9.txt", "CONIN$",
+    "x/con/y", "CON .md", "a.", "a ", " a", "a./b", "a /b", ".git", ".git/hooks/x", "x/.git/y",
+    "git~1", "GIT~2", ".trash", ".kbkit-x", "a\u202eb", "\u200bx", "\ufeffx", "\u200c.git",
+    "\u200c",
+    "a\u2215b", "a\uff0fb", "a\uff3cb", "a\u2028b", "\ud800", "x" * 256, "é" * 128, "a/" * 60 + "x",
+    "/".join(["x" * 250] * 13), "ＣＯＮ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_a_path_never_leads_out(path):
+    with pytest.raises(PathOutsideError):
+        parts_of(path)
+
+
+@pytest.mark.parametrize("path", INVALID)
+def test_a_name_that_some_system_does_not_take_is_refused_by_all(path):
+    with pytest.raises(InvalidPathError) as error:
+        parts_of(path)
+    assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize("path", [None, 3, b"x", ["x"]])
+def test_a_path_is_text(path):
+    with pytest.raises(InvalidPathError):
+        parts_of(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        ("", ()), (".", ()), ("./", ()), ("a", ("a",)), ("a/", ("a",)), ("./a//b/", ("a", "b")),
+        ("notes/Grüße.md", ("notes", "Grüße.md")), ("a b/c-d.md", ("a b", "c-d.md")),
+        ("x" * 255, ("x" * 255,)), ("é" * 127, ("é" * 127,)), ("日本.md", ("日本.md",)),
+        ("console.md", ("console.md",)), ("com10", ("com10",)), ("a..b", ("a..b",)),
+        ("می\u200cخواهم.md", ("می\u200cخواهم.md",)), ("it's #1 & [x]!.md", ("it's #1 & [x]!.md",)),
+        (PurePosixPath("a/b"), ("a", "b")),
+    ],
+)  # fmt: skip
+def test_what_is_a_path(path, parts):
+    assert parts_of(path) == parts
+
+
+def test_a_name_has_one_form():
+    composed, apart = "Grüße.md", unicodedata.normalize("NFD", "Grüße.md")
+    assert composed != apart
+    assert parts_of(apart) == parts_of(composed) == (composed,)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("a.md", "A.MD"), ("Grüße", "grüsse"), ("É", "e\u0301"), ("می\u200cx", "میx"), ("ß", "SS")],
+)
+def test_names_that_some_file_system_takes_for_one_have_one_key(name, other):
+    assert collision_key(name) == collision_key(other)
+
+
+@given(st.text())
+def test_whatever_is_taken_stays_inside_and_is_stable(path):
+    try:
+        parts = parts_of(path)
+    except InvalidPathError:
+        return
+    assert parts_of("/".join(parts)) == parts
+    for part in parts:
+        assert part not in ("", ".", "..")
+        assert not {"/", "\\", "\0"} & set(part)
+        assert len(part.encode()) <= 255
+        assert not fault(part)

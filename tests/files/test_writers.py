@@ -1,0 +1,146 @@
+"""Several processes write at once, and are killed while they do."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+WRITER = """
+import sys
+from pathlib import Path
+from tests.files.plain import plain_files
+files = plain_files(Path(sys.argv[1]) / "ws")
+me = sys.argv[2]
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+STORE = """
+import sys
+from pathlib import Path
+from kbkit.files.store import FileStore
+from kbkit.stores.locks import FolderLocks
+folder = Path(sys.argv[1]) / "ws"
+store = FileStore(folder / "files", FolderLocks(folder / "locks"), frozenset({"kb"}))
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+"""Begins sooner, since it imports less."""
+APPENDS = 50
+ROOT = Path(__file__).parents[2]
+
+
+def start(code, *arguments, script=WRITER):
+    return subprocess.Popen(
+        [sys.executable, "-c", script + code, *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+
+
+def begin(processes):
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+
+
+def test_appends_of_four_processes_lose_nothing(tmp_path, files):
+    code = f"""
+for number in range({APPENDS}):
+    files.append("log.md", f"{{me}} {{number}}")
+"""
+    processes = [start(code, tmp_path, name) for name in "abcd"]
+    begin(processes)
+    assert [process.wait(120) for process in processes] == [0] * 4
+    lines = files.read("log.md").splitlines()
+    assert sorted(lines) == sorted(f"{me} {n}" for me in "abcd" for n in range(APPENDS))
+    for me in "abcd":
+        own = [int(line.split()[1]) for line in lines if line.startswith(me)]
+        assert own == list(range(APPENDS))
+
+
+def test_two_writers_of_a_file_never_mix(tmp_path, files):
+    code = """
+text = me * 300_000
+for number in range(60):
+    files.write("same.md", text)
+"""
+    files.write("same.md", "a" * 300_000)
+    processes = [start(code, tmp_path, name) for name in "ab"]
+    begin(processes)
+    seen = set()
+    while any(process.poll() is None for process in processes):
+        text = files.read("same.md")
+        seen.add((len(text), text[0], *set(text)))
+    assert [process.wait(120) for process in processes] == [0, 0]
+    assert seen <= {(300_000, "a", "a"), (300_000, "b", "b")}
+    assert [each.name for each in files.path.iterdir()] == ["same.md"]
+
+
+def test_only_one_of_those_who_saw_the_same_version_wins(tmp_path, files):
+    files.write("count.md", "0")
+    code = """
+from kbkit.errors import VersionConflictError
+done = 0
+while done < 25:
+    seen = files.info("count.md")
+    number = int(files.read("count.md"))
+    try:
+        files.write("count.md", str(number + 1), if_match=seen.version)
+        done += 1
+    except VersionConflictError:
+        pass
+"""
+    processes = [start(code, tmp_path, name) for name in "abc"]
+    begin(processes)
+    assert [process.wait(120) for process in processes] == [0] * 3
+    assert files.read("count.md") == "75"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_kills_during_200_writes_leave_nothing_torn(tmp_path, files):
+    """What was said to be written is there; what was not said is there as a whole or not at all."""
+    code = """
+for number in range(int(sys.argv[3]), 200):
+    text = f"{number}\\n" + f"line {number}\\n" * 20_000
+    store.write(f"notes/{number % 7}.md", text.encode())
+    print(number, flush=True)
+    if number % 5 == 0:
+        store.delete(f"notes/{number % 7}.md", lambda path: {})
+        store.restore(f"notes/{number % 7}.md")
+"""
+    rng = random.Random(17)
+    done, kills = -1, 0
+    while done < 199:
+        process = start(code, tmp_path, "a", done + 1, script=STORE)
+        begin([process])
+        time.sleep(rng.uniform(0.0, 0.25))  # at any instant
+        process.send_signal(signal.SIGKILL)
+        told = process.stdout.read().split()
+        process.wait()
+        kills += 1
+        done = max([done, *map(int, told)])
+        for info in files.list("notes") if (files.path / "notes").exists() else ():
+            number, *rest = files.read(info.path).splitlines()
+            assert rest == [f"line {number}"] * 20_000
+            assert int(number) <= done + 1
+        for number in range(max(0, done - 6), done + 1):
+            path = f"notes/{number % 7}.md"
+            there = [info.path for info in files.list("notes")]
+            if path not in there:  # killed between delete and restore
+                assert files.restore(path).path == path
+            assert int(files.read(path).partition("\n")[0]) >= number
+    assert kills > 5
+    # what is left of a write that was killed goes with the next look
+    files._store.sweep()
+    left = {each.name for each in (files.path / "notes").iterdir()}
+    assert left == {f"{number}.md" for number in range(7)}
