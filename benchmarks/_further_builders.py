@@ -234,6 +234,30 @@ def pandoc(maker: Maker) -> None:
     maker.keep("pandoc", out / "html")
 
 
+_OCAML = ("astring", "fmt", "cmdliner", "lwt", "re")
+
+
+def odoc(maker: Maker) -> None:
+    """Libraries of OCaml by odoc, twice compiled, since modules refer to each other."""
+    out = maker.fresh("odoc")
+    program = maker.debian("ocaml-odoc") / "usr/bin/odoc"
+    for name in _OCAML:
+        library = next((maker.debian(f"lib{name}-ocaml-dev") / "usr/lib/ocaml").glob(name))
+        (out / name).mkdir()
+        known = [part for one in _OCAML if (out / one).is_dir() for part in ("-I", out / one)]
+        interfaces = sorted(library.glob("*.cmti"))
+        for interface in (*interfaces, *interfaces):
+            target = out / name / f"{interface.stem}.odoc"
+            maker.attempt(program, "compile", "--package", name, *known, interface, "-o", target)
+    for compiled in sorted(out.glob("*/*.odoc")):
+        linked = compiled.with_suffix(".odocl")
+        known = [part for one in _OCAML for part in ("-I", out / one)]
+        maker.attempt(program, "link", *known, compiled, "-o", linked)
+        if linked.is_file():
+            maker.attempt(program, "html-generate", "-o", out / "html", linked)
+    maker.keep("odoc", out / "html")
+
+
 FURTHER: dict[str, Callable[[Maker], None]] = {
     "rtd": lambda maker: sphinx(maker, "rtd", "sphinx_rtd_theme", ["howto"]),
     "immaterial": lambda maker: sphinx(
@@ -261,4 +285,5 @@ FURTHER: dict[str, Callable[[Maker], None]] = {
     "mandoc": mandoc,
     "pod2html": pod2html,
     "pandoc": pandoc,
+    "odoc": odoc,
 }

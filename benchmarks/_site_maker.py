@@ -42,6 +42,13 @@ class Maker:
             print((done.stdout + done.stderr)[-2000:], file=sys.stderr)
             done.check_returncode()
 
+    def attempt(self, *command: str | Path) -> None:
+        """Run a program on one of many parts, of which some may not be had."""
+        subprocess.run(
+            [str(part) for part in command], cwd=self.tools, capture_output=True, check=False,
+            timeout=300,
+        )  # fmt: skip
+
     def debian(self, package: str) -> Path:
         """The files of a Debian package, unpacked and not installed."""
         place = self.tools / "debian" / package

@@ -30,6 +30,7 @@ DEBIAN = {
     "jsoup": ("libjsoup-java-doc", "libjsoup-java/api"),
     "asciidoctor-api": ("asciidoctor-doc", "asciidoctor-doc/html"),
     "qdoc": ("qtbase5-doc-html", "../qt5/doc/qtcore"),
+    "gtk-doc": ("libgeocode-glib-doc", "../gtk-doc/html/geocode-glib-2"),
     "bind": ("bind9-doc", "bind9-doc/arm"),
     "mkdocs": ("mkdocs-doc", "mkdocs/html"),
 }

@@ -67,7 +67,8 @@ def is_shell(root: Element, *, rendered: bool = False) -> bool:
             return False
         if element.tag in _FURNITURE and _holds_text(element):
             return False
-        if element.tag in _SILENT or element.tag in _FURNITURE:
+        titled = element.tag == "header" and next(element.iter("h1"), None) is not None
+        if (element.tag in _SILENT or element.tag in _FURNITURE) and not titled:
             served = served or _is_menu(element)
             continue
         if element is not body and (mount := _mount(element)) is not None:

@@ -256,6 +256,8 @@ def _leads_elsewhere(part: Element) -> bool:
     short = part.tag == "footer" and len(normalized_text(part).split()) <= _FOOT
     if links < (1 if short else _SITE_LINKS):
         return False
+    if next(part.iter("h1"), None) is not None and linked_share(part) < _LINKED:
+        return False  # it introduces the page
     around = part.getparent()
     while around is not None:
         if around.tag in _PARTS or around.get("role") == "main":

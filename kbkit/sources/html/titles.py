@@ -21,6 +21,7 @@ _TEXTS = frozenset({*HEADINGS, "p", "pre", "ul", "ol", "dl", "table", "blockquot
 _TITLE_WORDS, _BESIDE = 30, 80  # most words of a title, and of the block around it
 _LINKED = 0.5  # share of the words of a block that is no title block, but a menu
 _WORD = re.compile(r"\w+")
+_PATH = re.compile(r"\w+(?:(?:\.|::)\w+)+")
 _SEPARATORS = " \t|–—·•»:-"
 _EDITION = re.compile(
     r"\s+\([^()]*(?:version|edition|release|manual|reference|guide)[^()]*\)$", re.IGNORECASE
@@ -96,6 +97,10 @@ def _qualified(heading: str, named: str, common: Collection[int]) -> str:
     bare = bare_title(named, common)
     if (common and bare.startswith(f"{heading} (")) or _squashed(bare) == _squashed(heading):
         return bare  # with marks that a style sheet draws in the heading
+    *_, last = heading.split() or [""]
+    for path in _PATH.findall(named):
+        if path.endswith((f".{last}", f"::{last}")):
+            return heading.removesuffix(last) + path
     before, found, _ = named.rpartition(heading)
     if not found or not before.endswith(("/", "::", ".", "\\")):
         return heading
@@ -132,6 +137,7 @@ def title_block(
     if any(not named or _alike(text, named) for text in headed):
         return None
     bare = _folded(bare_title(named, common))
+    titles = [head for head in body.iter("h1") if normalized_text(head)]
     inside = begun = False
     for element in body.iter():
         inside = inside or element is region
@@ -152,7 +158,9 @@ def title_block(
         elif headed:  # beside another heading, only what the page is called first
             right = _folded(named).startswith(_folded(text))
         else:
-            right = not named or _alike(text, named) or _alike(text, bare)
+            # an only one is the page's, though its head has another word for it
+            sole = bool(common) and titles == [element]
+            right = not named or sole or _alike(text, named) or _alike(text, bare)
         if right and next(element.iterancestors("td", "th"), None) is None:
             return element, element if inside else _around(element, region)
     return None
@@ -196,12 +204,18 @@ def _folded(text: str) -> str:
 
 
 def _around(title: Element, region: Element) -> Element:
-    """The largest block around a title that is short, no menu, and does not hold the region."""
+    """The largest block around a title that is no menu and does not hold the region.
+
+    It is short, unless it begins with the title.
+    """
     holders = set(region.iterancestors())
     block = title
     parent = title.getparent()
+    named = normalized_text(title)
     while parent is not None and parent not in holders:
-        if len(normalized_text(parent).split()) > _BESIDE or linked_share(parent) >= _LINKED:
+        text = normalized_text(parent)
+        long = len(text.split()) > _BESIDE and not text.startswith(named)
+        if long or linked_share(parent) >= _LINKED:
             break
         block, parent = parent, parent.getparent()
     return block

@@ -30,6 +30,9 @@ SHELLS = {
 PAGES = {
     "short": f"<h1>Release 1.2</h1><p>Nothing changed.</p>{SCRIPT}",
     "short, with an empty element": f'<p>Nothing changed.</p><div id="modal"></div>{SCRIPT}',
+    "nothing but its title": (
+        f"<nav><a href='..'>Up</a></nav><header><h1>Module Pot</h1></header><div></div>{SCRIPT}"
+    ),
     "short, without scripts": '<p>Nothing changed.</p><div id="root"></div>',
     "rendered in advance": (
         f'<div id="__next"><main><h1>Kettle</h1><p>It boils.</p></main></div>{SCRIPT}'

@@ -419,3 +419,17 @@ def test_signs_that_a_style_sheet_draws_in_a_heading_are_those_of_the_head() -> 
     )
     assert extract(html, URL).title == "Tea.Pot.boil"
     assert extract("<title> | Guide</title><p>Text of it.</p>", URL).title == "Guide"
+
+
+def test_what_introduces_the_page_beside_its_content_is_kept_whole() -> None:
+    frame = (
+        "<title>{0} (tea.Kettle.{0})</title><body><nav><a href='..'>Up</a></nav><header><h1>Module"
+        " <code>Kettle.{0}</code></h1><p>{0}. {1}<a href='a'>A</a> <a href='b'>B</a> "
+        "<a href='c'>C</a></p><pre>pour {0}</pre></header>"
+        "<div class='content'>"
+        "<h2 id='use'>Use</h2><p>{1}</p><h2 id='care'>Care</h2><p>{1}</p></div></body>"
+    )
+    pages = site(*(frame.format(f"P{n}", TEXT * 6) for n in range(10)))
+    assert pages[3].content.startswith("# Module `Kettle.P3`\n\nP3. It takes a while")
+    assert "```\npour P3\n```" in pages[3].content
+    assert pages[3].title == "Module tea.Kettle.P3"
