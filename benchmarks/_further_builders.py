@@ -234,6 +234,72 @@ def pandoc(maker: Maker) -> None:
     maker.keep("pandoc", out / "html")
 
 
+_ANTORA_PAGE = """<!DOCTYPE html><html lang="en"><head>
+<title>{{{detag (or page.title "Untitled")}}} ::
+{{site.title}}</title><link rel="canonical" href="{{{page.url}}}"></head><body class="article">
+<header class="header"><nav class="navbar"><a class="navbar-item" href="/">{{site.title}}</a>
+<a class="navbar-item" href="#">Products</a></nav></header><div class="body">
+<div class="nav-container"><aside class="nav"><div class="panels"><nav class="nav-menu">{{#each
+page.navigation}}<ul class="nav-list">{{#each items}}<li class="nav-item"><a class="nav-link" href=
+"{{{url}}}">{{{content}}}</a></li>{{/each}}</ul>{{/each}}</nav></div></aside></div>
+<main class="article"><div class="toolbar" role="navigation"><nav class="breadcrumbs"><ul>
+{{#each page.breadcrumbs}}<li>{{{content}}}</li>{{/each}}</ul></nav><div class="edit-this-page">
+<a href="{{page.editUrl}}">Edit this Page</a></div></div><div class="content">
+<aside class="toc sidebar" data-title="Contents"><div class="toc-menu"></div></aside>
+<article class="doc"><h1 class="page">{{{page.title}}}</h1>{{{page.contents}}}
+<nav class="pagination">{{#with page.previous}}<span class="prev"><a href="{{{url}}}">{{{content}}}
+</a></span>{{/with}}{{#with page.next}}<span class="next"><a href="{{{url}}}">{{{content}}}</a>
+</span>{{/with}}</nav></article></div></main></div><footer class="footer"><p>This page was built
+with a small user interface.</p></footer></body></html>"""
+_ANTORA_HELPERS = {
+    "detag": "module.exports = (html) => html && html.replace(/<[^>]+>/g, '')",
+    "or": "module.exports = (...all) => all.slice(0, -1).find(Boolean)",
+}
+
+
+def antora(maker: Maker) -> None:
+    """Chapters of Node's manual by Antora, in a page like that of its own user interface."""
+    project = maker.npm("antora", name="antora")
+    work = maker.fresh("antora")
+    pages = work / "docs/modules/ROOT/pages"
+    pages.mkdir(parents=True)
+    names = []
+    for page in chapters(maker, work / "text"):
+        maker.run("pandoc", "-f", "gfm", "-t", "asciidoc", "--shift-heading-level-by=-1", "-s",
+                  "-o", pages / f"{page.stem}.adoc", page)  # fmt: skip
+        names.append(page.stem)
+    (pages / "index.adoc").write_text(
+        "= Manual\n\nAll.\n\n" + "".join(f"* xref:{one}.adoc[]\n" for one in names),
+        "utf-8",
+    )
+    (work / "docs/modules/ROOT/nav.adoc").write_text(
+        "".join(f"* xref:{one}.adoc[]\n" for one in names), "utf-8"
+    )
+    (work / "docs/antora.yml").write_text(
+        "name: manual\ntitle: Manual\nversion: ~\nnav: [modules/ROOT/nav.adoc]\n", "utf-8"
+    )
+    face = work / "face"
+    for part in ("layouts", "helpers"):
+        (face / part).mkdir(parents=True)
+    for layout in ("default", "404"):
+        (face / f"layouts/{layout}.hbs").write_text(_ANTORA_PAGE, "utf-8")
+    for name, code in _ANTORA_HELPERS.items():
+        (face / f"helpers/{name}.js").write_text(f"'use strict'\n{code}\n", "utf-8")
+    (work / "playbook.yml").write_text(
+        "site: {title: Node, url: 'https://docs.example', start_page: manual::index.adoc}\n"
+        "content: {sources: [{url: ., branches: HEAD, start_path: docs}]}\n"
+        "ui: {bundle: {url: ./face}}\n",
+        "utf-8",
+    )
+    author = ("-c", "user.name=maker", "-c", "user.email=maker@example.org")
+    maker.run("git", "init", "-q", at=work)
+    maker.run("git", "add", "docs", at=work)
+    maker.run("git", *author, "commit", "-q", "-m", "text", at=work)
+    maker.run(project / "node_modules/.bin/antora", "--to-dir", work / "html", "playbook.yml",
+              at=work)  # fmt: skip
+    maker.keep("antora", work / "html")
+
+
 _OCAML = ("astring", "fmt", "cmdliner", "lwt", "re")
 
 
@@ -286,4 +352,5 @@ FURTHER: dict[str, Callable[[Maker], None]] = {
     "pod2html": pod2html,
     "pandoc": pandoc,
     "odoc": odoc,
+    "antora": antora,
 }

@@ -98,7 +98,8 @@ def _qualified(heading: str, named: str, common: Collection[int]) -> str:
     if (common and bare.startswith(f"{heading} (")) or _squashed(bare) == _squashed(heading):
         return bare  # with marks that a style sheet draws in the heading
     *_, last = heading.split() or [""]
-    for path in _PATH.findall(named):
+    paths: list[str] = _PATH.findall(named)
+    for path in paths:
         if path.endswith((f".{last}", f"::{last}")):
             return heading.removesuffix(last) + path
     before, found, _ = named.rpartition(heading)
