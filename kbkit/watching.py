@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kbkit.errors import KbkitError
 from kbkit.export import ExportReport
@@ -13,6 +15,14 @@ from kbkit.globs import matches, split_glob
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.sources.disk.walk import walk
 
+if TYPE_CHECKING:
+    from kbkit.files.files import Files
+    from kbkit.models import SyncReport
+
+_POLL = 0.5
+"""Seconds between two looks for a folder that is not there."""
+_LOOK = 5_000
+"""Milliseconds after which files are looked at, whether anything was told of them or not."""
 SHARE = 10
 """Looking takes at most one part in so many of the time."""
 
@@ -57,6 +67,44 @@ def watch(
             on_trouble(error)
         files, revision = files_now, revision_now
         time.sleep(max(interval, SHARE * seconds))
+
+
+def watch_files(
+    files: Files,
+    *,
+    stop: threading.Event,
+    on_sync: Callable[[SyncReport], None] = lambda _: None,
+    on_trouble: Callable[[KbkitError], None] = lambda _: None,
+) -> None:
+    """Take over what other programs change among the files of a workspace, as it happens.
+
+    Args:
+        files: The files.
+        stop: Set to end it.
+        on_sync: Called with what each change did.
+        on_trouble: Called with what kept a change from being taken over; the next one is tried.
+    """
+    import watchfiles
+
+    def sync() -> None:
+        try:
+            if report := files.sync(on_progress=lambda _: None):
+                on_sync(report)
+        except KbkitError as error:
+            on_trouble(error)
+
+    while not stop.is_set():
+        sync()
+        if not files.path.is_dir():  # nothing was written yet
+            stop.wait(_POLL)
+            continue
+        # now and then all the same: what comes while this begins is not told
+        for _ in watchfiles.watch(
+            files.path, stop_event=stop, rust_timeout=_LOOK, yield_on_timeout=True
+        ):
+            sync()
+            if not files.path.is_dir():
+                break
 
 
 def file_fingerprint(kb: KnowledgeBase) -> str:

@@ -254,7 +254,7 @@ class Workspace(WorkspaceSearches):
             return trash.knowledge_bases_in_trash(transaction)
 
     def compact(self) -> Compaction:
-        """Empty the trash, of knowledge bases and of documents, and make the workspace smaller.
+        """Empty the trash (knowledge bases, documents, files), and make the workspace smaller.
 
         Nothing that was deleted can be brought back after that. A document whose source still has
         it stays away, all the same. Pictures that no document shows any more go too, unless a
@@ -267,7 +267,14 @@ class Workspace(WorkspaceSearches):
             documents, gone = trash.empty(transaction)
         self._stores.vectors.sweep()
         images, size = self._stores.sweep_images()
-        return Compaction(documents, len(gone), images, size + self._stores.database.compact())
+        deleted = 0
+        if (self.path / FILES).is_dir():
+            from kbkit.files.files import empty_trash
+
+            deleted = empty_trash(self.files)
+        return Compaction(
+            documents, len(gone), images, size + self._stores.database.compact(), deleted
+        )
 
     def rename(self, name: str, *, to: str) -> KnowledgeBase:
         """Give a knowledge base another name; all else stays.

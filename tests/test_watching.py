@@ -7,7 +7,7 @@ import pytest
 
 from kbkit import Workspace
 from kbkit.recipes import FilesSource
-from kbkit.watching import file_fingerprint, watch
+from kbkit.watching import file_fingerprint, watch, watch_files
 
 
 @pytest.fixture
@@ -79,3 +79,37 @@ def test_a_fingerprint_knows_the_files_that_sources_read(tmp_path, notes):
         assert file_fingerprint(kb) == before
         (notes / "one.md").write_text("# One\n\nlonger than before\n")
         assert file_fingerprint(kb) != before
+
+
+def test_what_changes_among_the_files_is_searched_as_it_happens(tmp_path):
+    seen: list[str] = []
+    changed = threading.Condition()
+    stop = threading.Event()
+
+    def told(report):
+        with changed:
+            seen.extend((*report.added, *report.updated, *report.removed))
+            changed.notify_all()
+
+    def await_(path):
+        with changed:
+            assert changed.wait_for(lambda: path in seen, 120), seen
+
+    with Workspace(tmp_path / "kb") as workspace:
+        options = {"stop": stop, "on_sync": told, "on_trouble": seen.append}
+        watcher = threading.Thread(target=watch_files, args=(workspace.files,), kwargs=options)
+        watcher.start()
+        try:
+            root = workspace.files.path
+            (root / "notes").mkdir(parents=True)
+            (root / "notes/tea.md").write_text("# Tea\n\noolong\n")
+            await_("notes/tea.md")
+            hits = workspace["files"].search("oolong", mode="lexical")
+            assert [hit.uri for hit in hits] == ["notes/tea.md"]
+            seen.clear()
+            (root / "notes/tea.md").unlink()
+            await_("notes/tea.md")
+            assert not workspace["files"].search("oolong", mode="lexical").hits
+        finally:
+            stop.set()
+            watcher.join()

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from kbkit.cli import (
     config,
+    files,
     graph,
     graph_edits,
     kept_sources,
@@ -34,6 +35,7 @@ __all__ = [
     "EXIT_NOTHING_READ",
     "app",
     "config",
+    "files",
     "graph",
     "graph_edits",
     "kept_sources",

@@ -143,7 +143,7 @@ def gaps(
     context: typer.Context,
     kind: Annotated[
         str | None,
-        typer.Option(help="Only undescribed, unlinked, unanswered, unreached or orphan."),
+        typer.Option(help="Only undescribed, unlinked, unanswered, unreached, missing or orphan."),
     ] = None,
     kb: Within = None,
     limit: Annotated[int, typer.Option(min=1, help="Most of each kind.")] = 10,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +27,7 @@ from kbkit.terminal import (
 if TYPE_CHECKING:
     from kbkit.export import ExportReport
     from kbkit.knowledge_base import KnowledgeBase
+    from kbkit.models import SyncReport
     from kbkit.progress import OnProgress
     from kbkit.workspace import Workspace
 
@@ -201,7 +204,10 @@ def watch(
         float, typer.Option(min=0.1, max=3600, help="Seconds between two looks.")
     ] = 1.0,
 ) -> None:
-    """Export again whenever files or the catalog change, until interrupted."""
+    """Export again whenever files or the catalog change, until interrupted.
+
+    What other programs change among the files of the workspace (`kbkit files`) is taken over too.
+    """
     if port is not None and not build:
         raise typer.BadParameter("--port serves the site that --no-build does not build")
     from kbkit.export import serve_site as serve
@@ -219,7 +225,8 @@ def watch(
                 served.append(stack.enter_context(serve(report.site, port)))
                 say(f"serving it at {served[0]}")
 
-        say(f"watching {kb.name} (Ctrl+C ends it)")
+        say(f"watching {kb.name} and the files of the workspace (Ctrl+C ends it)")
+        stack.enter_context(_watching_files(workspace))
         keep_watching(
             kb,
             folder=folder,
@@ -228,6 +235,36 @@ def watch(
             on_export=tell,
             on_trouble=lambda error: say(f"kbkit: {error}"),
         )
+
+
+@contextmanager
+def _watching_files(workspace: Workspace) -> Iterator[None]:
+    """Have what changes among the files of a workspace be searched, as long as the block runs."""
+    from kbkit.watching import watch_files
+
+    def tell(report: SyncReport) -> None:
+        say(
+            f"files: {len(report.added):,} added, {len(report.updated):,} updated, "
+            f"{len(report.removed):,} removed"
+        )
+
+    stop = threading.Event()
+
+    def keep() -> None:
+        watch_files(
+            workspace.files,
+            stop=stop,
+            on_sync=tell,
+            on_trouble=lambda error: say(f"kbkit: {error}"),
+        )
+
+    thread = threading.Thread(target=keep)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 @app.command()

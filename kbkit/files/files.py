@@ -18,6 +18,8 @@ from kbkit.errors import (
 from kbkit.files.index import FileIndex
 from kbkit.files.memory_tool import MemoryTool
 from kbkit.files.paths import joined, parts_of
+from kbkit.files.prompt import prompt
+from kbkit.files.shown import ROOT, ShownKnowledgeBases
 from kbkit.files.store import FileStore, Item, Stored, version
 from kbkit.files.text import inserted, numbered, replaced, with_newline
 from kbkit.ingest.pipeline import Stop
@@ -29,8 +31,6 @@ from kbkit.validation import check_text
 
 FOLDER = "files"
 """The folder of a workspace that they are in."""
-KNOWLEDGE_BASES = "kb"
-"""The name at the root under which knowledge bases can be read."""
 
 
 _Edit = Callable[[str], str]
@@ -46,9 +46,10 @@ class Files:
     part, and no write is lost.
     """
 
-    def __init__(self, store: FileStore, index: FileIndex) -> None:
+    def __init__(self, store: FileStore, index: FileIndex, shown: ShownKnowledgeBases) -> None:
         self._store = store
         self._index = index
+        self._shown = shown
 
     @property
     def path(self) -> Path:
@@ -65,8 +66,15 @@ class Files:
             MissingPathError: Nothing is there.
             NotFolderError: It is a file.
         """
-        known = self._index.listed(joined(parts_of(path)))
-        return [self._known(item, known.get(item.path)) for item in self._store.list(path)]
+        if parts := self._of_knowledge_bases(path):
+            return self._shown.list(parts)
+        folder = joined(parts_of(path))
+        known = self._index.listed(folder)
+        found = [self._known(item, known.get(item.path)) for item in self._store.list(path)]
+        if not folder and self._shown.names():
+            found.append(self._shown.root())
+            found.sort(key=lambda info: (not info.is_folder, info.path))
+        return found
 
     def info(self, path: str) -> FileInfo:
         """What lies at a path: its kind, size, times and version.
@@ -74,6 +82,8 @@ class Files:
         Raises:
             MissingPathError: Nothing does.
         """
+        if parts := self._of_knowledge_bases(path):
+            return self._shown.info(parts)
         item = self._store.stat(path)
         if item.kind is FileKind.FOLDER:
             return _info(item)
@@ -84,7 +94,8 @@ class Files:
         """A folder with all that is in it; as text, a drawing.
 
         Args:
-            path: Where to begin; by default the root.
+            path: Where to begin; by default the root. From there, knowledge bases are named and not
+                gone into.
             depth: How many folders down to go; by default all the way.
 
         Raises:
@@ -105,6 +116,8 @@ class Files:
             IsFolderError: It is a folder.
             NotTextError: It is no text in UTF-8.
         """
+        if parts := self._of_knowledge_bases(path):
+            return self._shown.read(parts)
         return _text(self._store.read(path))
 
     def view(self, path: str, lines: Sequence[int] | None = None) -> str:
@@ -319,6 +332,16 @@ class Files:
         """
         return MemoryTool(self, folder)
 
+    def prompt(self) -> str:
+        """A section of a system prompt: the folders at the root, and how to use them."""
+        counts: dict[str, int] = {}
+        for item in self._store.walk():
+            if item.kind is FileKind.FILE and "/" in item.path:
+                root = item.path.partition("/")[0]
+                counts[root] = counts.get(root, 0) + 1
+        names = [info.name for info in self.roots() if not info.read_only]
+        return prompt({name: counts.get(name, 0) for name in names}, self._shown.names())
+
     def _root(self) -> FileInfo:
         try:
             return _info(self._store.stat(""))
@@ -330,7 +353,20 @@ class Files:
         if not info.is_folder or depth == 0:
             return FileTree(info)
         below = None if depth is None else depth - 1
-        return FileTree(info, tuple(self._tree(each, below) for each in self.list(info.path)))
+        named = 1 if below is None else min(1, below)
+        return FileTree(
+            info,
+            tuple(
+                # from the root, knowledge bases are named
+                self._tree(each, named if each.path == ROOT and not info.path else below)
+                for each in self.list(info.path)
+            ),
+        )
+
+    def _of_knowledge_bases(self, path: str) -> tuple[str, ...]:
+        """The names of a path that shows a knowledge base; none of any other."""
+        parts = parts_of(path)
+        return parts if parts[:1] == (ROOT,) else ()
 
     def _edited(self, path: str, edit: _Edit, if_match: str | None) -> FileInfo:
         """Change the text of a file that is there."""
@@ -370,14 +406,23 @@ def open_files(stores: Stores, knowledge_base: Callable[[], KnowledgeBase]) -> F
         stores: Of the workspace.
         knowledge_base: Gives the one whose documents they are.
     """
-    reserved = frozenset({KNOWLEDGE_BASES})
-    store = FileStore(stores.folder / FOLDER, stores.locks, reserved)
-    return Files(store, FileIndex(store, stores, knowledge_base))
+    store = FileStore(stores.folder / FOLDER, stores.locks, frozenset({ROOT}))
+    index = FileIndex(store, stores, knowledge_base)
+    return Files(store, index, ShownKnowledgeBases(stores.database))
 
 
 def take_over(files: Files) -> None:
     """Take over what was changed outside kbkit, unless another process does that right now."""
     files._index.level(wait=0)
+
+
+def empty_trash(files: Files) -> int:
+    """Remove what was deleted for good; gives how many files and folders that were."""
+    try:
+        with files._store.trash() as trash:
+            return trash.empty()
+    except MissingPathError:
+        return 0
 
 
 def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo:

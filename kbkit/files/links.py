@@ -14,14 +14,12 @@ from urllib.parse import unquote
 
 from kbkit.files.paths import collision_key
 from kbkit.markdown.blocks import blocks
-from kbkit.markdown.links import destinations
+from kbkit.markdown.links import WIKI_LINK, destinations
 from kbkit.stores.catalog.files import Link
 
 SUFFIXES = (".md", ".markdown", ".txt")
 """What a link may leave out."""
 
-WIKI = re.compile(r"\[\[([^\[\]\n|#^]{1,500})(?:[#^][^\[\]\n|]{0,500})?(?:\|[^\[\]\n]{0,500})?\]\]")
-"""A link by name; group 1 is the name as it is written."""
 _BRACKETS = re.compile(r"\[\[[^\[\]\n]{0,2000}\]\]")
 _TAG = re.compile(r"(?<![^\s(\[{,;:>\"'])#([\w][\w/-]{0,99})(?![\w#])")
 _CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
@@ -56,7 +54,7 @@ def links_of(text: str, path: str) -> list[Link]:
         text: Of the note, without code.
         path: Of the note.
     """
-    targets = [match[1].strip() for match in WIKI.finditer(text)] if "[[" in text else []
+    targets = [match[1].strip() for match in WIKI_LINK.finditer(text)] if "[[" in text else []
     targets += _relative(text, path) if "](" in text else ()
     return [
         Link(path, target, key, "")

@@ -22,7 +22,7 @@ from kbkit.graph.keys import entity_id, named
 from kbkit.ingest.ids import document_id
 from kbkit.markdown.plain_text import plain_text
 from kbkit.models import EntityType
-from kbkit.stores.catalog import graph, knowledge_bases, subjects
+from kbkit.stores.catalog import files, graph, knowledge_bases, subjects
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.graph import ChunkPlace, DefinedName, Fact
 from kbkit.stores.stores import Stores
@@ -47,6 +47,7 @@ class _State:
     documents: Mapping[str, graph.DocumentFacts]
     digests: Mapping[int, str]
     version: int
+    links: Mapping[str, Mapping[str, str]]
     defined: dict[str, list[tuple[str, DefinedName]]] = field(default_factory=dict)
     wanted: dict[int, str] = field(default_factory=dict)
 
@@ -72,7 +73,11 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
              if state.digests.get(place.seq) != state.wanted[place.seq]]  # fmt: skip
     described = {
         document.id: DocumentNames(
-            document.id, document.uri, document.metadata, state.defined.get(document.id, ())
+            document.id,
+            document.uri,
+            document.metadata,
+            state.defined.get(document.id, ()),
+            state.links.get(document.id, {}),
         )
         for document in state.documents.values()
     }
@@ -141,6 +146,7 @@ def _look(database: Database, kb_id: str) -> _State:
             graph.document_facts(transaction, kb_id),
             graph.digests(transaction, kb_id),
             graph.version(transaction, kb_id),
+            files.linked_documents(transaction, kb_id),
         )
     _define(state)
     missing = {
@@ -157,6 +163,9 @@ def _look(database: Database, kb_id: str) -> _State:
         document: "\n".join(f"{known} {name.anchor} {name.type}" for known, name in names)
         for document, names in state.defined.items()
     }
+    for document, links in state.links.items():
+        told = "\n".join(f"[[{name}]] {end}" for name, end in sorted(links.items()))
+        of_documents[document] = f"{of_documents.get(document, '')}\n{told}"
     for place in state.places:
         text = "\n".join(state.mentions.get(place.seq, ()))
         hashed = hashlib.blake2b(digest_size=12)

@@ -11,6 +11,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 from kbkit.graph import verbs
 from kbkit.graph.keys import entity_id
+from kbkit.markdown.links import WIKI_LINK
 from kbkit.models import EntityType
 from kbkit.stores.catalog.graph import DefinedName, Fact
 
@@ -53,12 +54,14 @@ class DocumentNames:
         uri: Its URI.
         metadata: What its source says of it.
         named: Names that it defines, with the id of their entity.
+        links: Documents that its links by name mean, by what is written there.
     """
 
     id: str
     uri: str
     metadata: Mapping[str, Any]
     named: Sequence[tuple[str, DefinedName]]
+    links: Mapping[str, str] = field(default_factory=dict)
     _by_anchor: dict[str, list[str]] = field(default_factory=dict)
     _by_heading: dict[str, str | None] = field(default_factory=dict)
     _ids: dict[str, DefinedName] = field(default_factory=dict)
@@ -231,9 +234,12 @@ def _links(
 ) -> Iterator[Fact]:
     """Documents that the document links there."""
     linked: dict[str, None] = {}
+    if document.links:
+        names = (match[1].strip() for match in WIKI_LINK.finditer(section.text))
+        linked |= {document.links[name]: None for name in names if name in document.links}
     for found in links:
         address = _resolved(document.uri, found[2])[0]
-        target = uris.get(address)
+        target = uris.get(address) or uris.get(unquote(address))
         if target is None and address and _beside(document.uri, address):
             target = new_id(address)
         if target is not None and target != document.id:

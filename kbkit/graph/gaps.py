@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import log1p
 
 from kbkit.graph.keys import entity_id
 from kbkit.models import EntityType, Gap, GapKind, Target, TargetKind
+from kbkit.stores.catalog.files import MissingNote
 from kbkit.stores.catalog.gaps import BadQuery, NamedEntity, NamelessDocument
 from kbkit.text.stopwords import stop_words
 
@@ -135,6 +136,27 @@ def unanswered(queries: Sequence[BadQuery], entities: Mapping[str, NamedEntity])
             f"{several} answered badly (rated {example.best} at best): {example.query!r}",
             sum(query.raters * (3 - query.best) for query in about),
             tuple(dict.fromkeys(query.chunk for query in about if query.chunk)),
+        )
+
+
+def missing(notes: Iterable[tuple[MissingNote, Sequence[str]]]) -> Iterator[Gap]:
+    """Notes that others link to, and that are not there yet.
+
+    Args:
+        notes: Each with the chunks that link to it.
+    """
+    for note, chunks in notes:
+        count = len(note.sources)
+        name = note.target.lstrip("/")
+        yield Gap(
+            GapKind.MISSING,
+            Target(TargetKind.FILE, name),
+            name,
+            f"{count} notes link to it, and it is not there"
+            if count > 1
+            else f"{note.sources[0]} links to it, and it is not there",
+            count,
+            tuple(chunks),
         )
 
 

@@ -31,9 +31,10 @@ from kbkit.models import (
     Target,
     TargetKind,
 )
-from kbkit.stores.catalog import entities, knowledge_bases, merges, relations
+from kbkit.stores.catalog import entities, files, knowledge_bases, merges, relations
 from kbkit.stores.catalog import gaps as gap_rows
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.files import FILES, MissingNote
 from kbkit.stores.stores import Stores
 from kbkit.validation import check_integer, check_text
 
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
 
 MOST_DRAWN = 2_000
 """Nodes of a picture."""
+_CHUNKS = 3
+"""Chunks to start from that a gap names."""
 _BADLY = 2
 """Best rating of a question that counts as answered badly."""
 
@@ -212,7 +215,8 @@ class Graph(Editing):
         """What the documentation lacks, what matters most first; of each kind in turn.
 
         Args:
-            kind: Only of this kind: ``undescribed`` (named by several documents, described by
+            kind: Only of this kind: ``missing`` (a note that others link to and that is not there),
+                ``undescribed`` (named by several documents, described by
                 none), ``unlinked`` (described, and no other document speaks of it),
                 ``unanswered`` (questions about it were rated badly), ``unreached`` (a document
                 that names nothing), ``orphan`` (nothing relates to it).
@@ -257,6 +261,8 @@ class Graph(Editing):
     ) -> Iterator[Gap]:
         """The gaps of a kind, in any order."""
         aliases = entities.aliases_of(transaction)
+        if kind is GapKind.MISSING:
+            return gaps.missing(self._missing(transaction) if FILES in kb_ids else ())
         if kind is GapKind.UNREACHED:
             return gaps.unreached(gap_rows.nameless_documents(transaction, kb_ids))
         if kind is GapKind.UNANSWERED:
@@ -280,6 +286,15 @@ class Graph(Editing):
         for known, documents in gap_rows.naming_documents(transaction, kb_ids).items():
             naming.setdefault(aliases.get(known, known), set()).update(documents)
         return gaps.unlinked(named, defined, naming, contained)
+
+    def _missing(self, transaction: Transaction) -> Iterator[tuple[MissingNote, list[str]]]:
+        """Notes that are linked to and are not there, each with chunks that link to it."""
+        for note in files.missing(transaction):
+            name = note.target.rpartition("/")[2] if note.target[:1] == "/" else note.target
+            for text in (f"[[{name}", name, "]("):  # as it may be written
+                if chunks := files.chunks_with(transaction, FILES, note.sources, text, _CHUNKS):
+                    break
+            yield note, chunks
 
     def suggestions(self, *, limit: int = 20) -> list[MergeSuggestion]:
         """Pairs of entities that may be one, the surest first; `merge` or `refuse` them.

@@ -124,6 +124,8 @@ class GapKind(StrEnum):
     """Questions about it were rated badly, or found nothing."""
     UNREACHED = "unreached"
     """A document that names no entity."""
+    MISSING = "missing"
+    """A note that others link to, and that is not there yet."""
     ORPHAN = "orphan"
     """An entity that nothing relates to."""
 

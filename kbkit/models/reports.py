@@ -272,12 +272,14 @@ class Compaction(Value):
         knowledge_bases: Number of deleted knowledge bases.
         images: Number of pictures that no document shows any more.
         bytes: By how much the workspace is smaller.
+        files: Number of deleted files and folders of `Workspace.files`.
     """
 
     documents: int
     knowledge_bases: int
     images: int
     bytes: int
+    files: int = 0
 
 
 @dataclass(frozen=True, slots=True)

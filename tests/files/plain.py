@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kbkit.files.files import FOLDER, KNOWLEDGE_BASES, Files
+from kbkit.errors import MissingPathError
+from kbkit.files.files import FOLDER, Files
+from kbkit.files.shown import ROOT
 from kbkit.files.store import FileStore
 from kbkit.stores.locks import FolderLocks
 
@@ -28,7 +30,19 @@ class Unsearched:
         return None
 
 
+class NoKnowledgeBases:
+    """In place of those that are shown."""
+
+    def names(self):
+        return []
+
+    def list(self, parts):
+        raise MissingPathError
+
+    info = read = list
+
+
 def plain_files(folder: Path) -> Files:
     locks = FolderLocks(folder / "locks")
-    store = FileStore(folder / FOLDER, locks, frozenset({KNOWLEDGE_BASES}))
-    return Files(store, Unsearched())
+    store = FileStore(folder / FOLDER, locks, frozenset({ROOT}))
+    return Files(store, Unsearched(), NoKnowledgeBases())

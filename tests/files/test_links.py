@@ -6,6 +6,7 @@ import pytest
 
 import kbkit
 from kbkit.files.links import links_of, prose, tags_of
+from kbkit.models import FileLink
 
 NOTE = """---
 title: Green tea
@@ -94,3 +95,34 @@ def test_links_lead_where_they_mean_and_files_know_who_links_to_them(files):
     assert files.backlinks("drinks/infusion.md") == ["a.md"]
     files.write("a.md", "nothing")
     assert files.links("a.md") == files.backlinks("drinks/infusion.md") == []
+
+
+def test_links_become_relations_and_missing_notes_gaps(workspace, files):
+    files.write("tea.md", "# Tea\n\nGoes with [[Lemon]] and [[Honey]] and [sugar](my%20sugar.md).")
+    files.write("my sugar.md", "# Sugar\n\nSee [[tea]].")
+    files.write("milk.md", "# Milk\n\nNever with [[lemon]].")
+    kb = workspace["files"]
+
+    def linked():
+        names = {document.id: document.uri for document in kb.documents}
+        return {
+            (names[each.source.id], names[each.target.id])
+            for each in workspace.graph.relations(name="links_to", limit=100)
+        }
+
+    assert linked() == {("tea.md", "my sugar.md"), ("my sugar.md", "tea.md")}
+    gaps = {gap.name.title(): gap for gap in workspace.graph.gaps(kind="missing")}
+    assert set(gaps) == {"Lemon", "Honey"}
+    assert list(gaps) == ["Lemon", "Honey"]  # what more notes link to comes first
+    assert "2 notes link to it" in gaps["Lemon"].reason
+    assert gaps["Lemon"].target.kind == "file"
+    chunks = {chunk.id: chunk for chunk in kb.chunks}
+    assert {chunks[known].document_id for known in gaps["Lemon"].start} == {
+        kb.documents["milk.md"].id, kb.documents["tea.md"].id,
+    }  # fmt: skip
+    files.write("fruit/lemon.md", "# Lemon\n\nSour.")  # the notes that link to it stay as they are
+    assert {("tea.md", "fruit/lemon.md"), ("milk.md", "fruit/lemon.md")} <= linked()
+    assert [gap.name for gap in workspace.graph.gaps(kind="missing")] == ["Honey"]
+    files.delete("fruit")
+    assert linked() == {("tea.md", "my sugar.md"), ("my sugar.md", "tea.md")}
+    assert files.links("milk.md") == [FileLink("lemon", "")]

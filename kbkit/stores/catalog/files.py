@@ -6,10 +6,12 @@ Functions of the caller's transaction.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from kbkit.models import DocumentState
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.files_schema import file_links, file_names, files
 from kbkit.stores.catalog.packing import in_parts
@@ -69,6 +71,22 @@ class MissingNote(NamedTuple):
 
     target: str
     sources: Sequence[str]
+
+
+class Page(NamedTuple):
+    """A document of a knowledge base as a file that shows it.
+
+    Attributes:
+        uri: Of the document.
+        size: Of its Markdown, in bytes.
+        fetched_at: When it was read.
+        version: Identifies what it says.
+    """
+
+    uri: str
+    size: int
+    fetched_at: datetime
+    version: str
 
 
 _COLUMNS = [files.c[name] for name in FileRecord._fields]
@@ -267,6 +285,16 @@ def chunks_with(
         .order_by(documents.c.uri, chunks.c.position)
     )
     return list(transaction.execute(query.limit(limit)).scalars())
+
+
+def pages(transaction: Transaction, kb_id: str) -> list[Page]:
+    """The documents of a knowledge base, not gone, in order of URI."""
+    size = sa.func.length(sa.cast(documents.c.content, sa.LargeBinary))
+    columns = (documents.c.uri, size, documents.c.fetched_at, documents.c.content_hash)
+    query = sa.select(*columns).where(
+        documents.c.kb_id == kb_id, documents.c.state != DocumentState.GONE.value
+    )
+    return [Page(*row) for row in transaction.execute(query.order_by(documents.c.uri))]
 
 
 def _remove(transaction: Transaction, table: sa.Table, paths: Sequence[str]) -> None:

@@ -1,0 +1,218 @@
+"""Commands about the files that agents and people write."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kbkit.cli.app import AsJson, app, open_workspace
+from kbkit.models.plain import plain
+from kbkit.terminal import print_figures, print_json, progress, say
+
+if TYPE_CHECKING:
+    from kbkit.models import FileInfo
+
+files = typer.Typer(
+    help="List, read, write and delete the files of a workspace, and bring them back.",
+    no_args_is_help=True,
+)
+app.add_typer(files, name="files")
+
+FilePath = Annotated[
+    str, typer.Argument(metavar="PATH", help="Path from the root of the files.", show_default=False)
+]
+FolderPath = Annotated[
+    str, typer.Argument(metavar="PATH", help="A folder (default: the root).", show_default=False)
+]
+Text = Annotated[
+    str | None,
+    typer.Argument(help="What to write (default: what comes in).", show_default=False),
+]
+IfMatch = Annotated[
+    str | None,
+    typer.Option(
+        help="The version that must be there now, as `ls --json` has it; '' for none.",
+        show_default=False,
+    ),
+]
+
+
+@files.command()
+def ls(context: typer.Context, path: FolderPath = "", as_json: AsJson = False) -> None:
+    """List what a folder holds."""
+    with open_workspace(context) as workspace:
+        found = workspace.files.list(path)
+    if as_json:
+        print_json([info.to_dict() for info in found])
+        return
+    if not found:
+        say("nothing is there; `kbkit files write PATH` writes a file")
+    print_figures(
+        ("name", "bytes", "changed (UTC)"),
+        (
+            (
+                plain(info.name) + ("/" if info.is_folder else ""),
+                "" if info.is_folder else f"{info.size:,}",
+                f"{info.changed_at:%Y-%m-%d %H:%M}",
+            )
+            for info in found
+        ),
+    )
+
+
+@files.command()
+def tree(
+    context: typer.Context,
+    path: FolderPath = "",
+    depth: Annotated[
+        int | None, typer.Option(min=1, help="Folders down (default: all).", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Draw a folder with all that is in it."""
+    with open_workspace(context) as workspace:
+        found = workspace.files.tree(path, depth=depth)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        typer.echo(str(found))
+
+
+@files.command()
+def cat(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None:
+    """Print a file, or a page of a knowledge base (`kb/NAME/...`)."""
+    with open_workspace(context) as workspace:
+        info, text = workspace.files.info(path), workspace.files.read(path)
+    if as_json:
+        print_json({**info.to_dict(), "content": text})
+        return
+    if sys.stdout.isatty():  # a terminal obeys what a file may hold
+        text = "\n".join(plain(line) for line in text.split("\n"))
+    typer.echo(text, nl=not text.endswith("\n"))
+
+
+@files.command()
+def write(
+    context: typer.Context,
+    path: FilePath,
+    text: Text = None,
+    if_match: IfMatch = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a file: what comes in, or a text that is given; it is searched at once."""
+    content = _given(text)
+    with open_workspace(context) as workspace:
+        _tell(workspace.files.write(path, content, if_match=if_match), "wrote", as_json)
+
+
+@files.command()
+def append(
+    context: typer.Context,
+    path: FilePath,
+    text: Text = None,
+    if_match: IfMatch = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add what comes in, or a text that is given, at the end of a file, on a line of its own."""
+    content = _given(text)
+    with open_workspace(context) as workspace:
+        _tell(workspace.files.append(path, content, if_match=if_match), "added to", as_json)
+
+
+@files.command()
+def mkdir(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None:
+    """Make a folder, and those above."""
+    with open_workspace(context) as workspace:
+        _tell(workspace.files.mkdir(path), "made", as_json)
+
+
+@files.command()
+def rm(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None:
+    """Put a file, or a folder with all in it, into the trash, where `files restore` finds it."""
+    with open_workspace(context) as workspace:
+        workspace.files.delete(path)
+        deleted = workspace.files.trash()[0]
+    if as_json:
+        print_json(deleted.to_dict())
+    else:
+        say(f"deleted {path}; `kbkit files restore {path}` brings it back until `kbkit compact`")
+
+
+@files.command()
+def mv(
+    context: typer.Context,
+    source: Annotated[str, typer.Argument(help="Where it is.", show_default=False)],
+    target: Annotated[str, typer.Argument(help="Where it is to be.", show_default=False)],
+    as_json: AsJson = False,
+) -> None:
+    """Give a file or folder another path."""
+    with open_workspace(context) as workspace:
+        _tell(workspace.files.move(source, target), "moved it to", as_json)
+
+
+@files.command()
+def restore(
+    context: typer.Context,
+    path: Annotated[
+        str | None,
+        typer.Argument(
+            help="Where it was, or its id (default: list what is in the trash).",
+            show_default=False,
+        ),
+    ] = None,
+    to: Annotated[str, typer.Option(metavar="PATH", help="Where it is to be.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Bring back what was deleted; without a path, list what can be brought back."""
+    with open_workspace(context) as workspace:
+        if path is not None:
+            _tell(workspace.files.restore(path, to=to), "brought back", as_json)
+            return
+        deleted = workspace.files.trash()
+    if as_json:
+        print_json([each.to_dict() for each in deleted])
+        return
+    if not deleted:
+        say("the trash is empty")
+    print_figures(
+        ("deleted (UTC)", "what", "path", "id"),
+        (
+            (f"{each.deleted_at:%Y-%m-%d %H:%M}", each.kind.value, plain(each.path), each.id)
+            for each in deleted
+        ),
+    )
+
+
+@files.command()
+def sync(context: typer.Context, as_json: AsJson = False) -> None:
+    """Take over what other programs changed in the folder; every command does, and says nothing."""
+    with open_workspace(context) as workspace, progress() as on_progress:
+        report = workspace.files.sync(on_progress=on_progress)
+    if as_json:
+        print_json(report.to_dict())
+        return
+    say(
+        f"{len(report.added):,} added, {len(report.updated):,} updated, "
+        f"{len(report.removed):,} removed"
+    )
+    for problem in report.skipped:
+        say(f"not searched: {plain(problem.uri)}: {plain(problem.reason)}")
+
+
+def _given(text: str | None) -> str:
+    """What is to be written: a text that was given, or what comes in."""
+    if text is not None:
+        return text
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError:
+        raise typer.BadParameter("what comes in is no text in UTF-8") from None
+
+
+def _tell(info: FileInfo, done: str, as_json: bool) -> None:
+    if as_json:
+        print_json(info.to_dict())
+    else:
+        say(f"{done} {plain(info.path)}")

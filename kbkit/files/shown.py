@@ -1,0 +1,176 @@
+"""Knowledge bases as folders of Markdown files, which can be read and not written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kbkit.errors import IsFolderError, MissingPathError, NotFolderError
+from kbkit.export.pages.elements import front_matter
+from kbkit.export.pages.paths import assign_paths
+from kbkit.files.paths import joined
+from kbkit.models import FileInfo, FileKind
+from kbkit.stores.catalog import files, knowledge_bases, reading
+from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.files import FILES, Page
+from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
+
+ROOT = "kb"
+"""The name at the root under which knowledge bases are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """The pages of one version of a knowledge base.
+
+    Attributes:
+        pages: By their paths from the root of the files.
+        children: What each folder holds, by its path.
+    """
+
+    version: int
+    pages: Mapping[str, Page]
+    children: Mapping[str, Mapping[str, FileInfo]]
+
+
+class ShownKnowledgeBases:
+    """The knowledge bases of a workspace, but for the one of the files themselves.
+
+    Args:
+        database: The catalog.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._folders: dict[str, _Folder] = {}
+
+    def names(self) -> list[str]:
+        """Which there are."""
+        with self._database.read() as transaction:
+            return [name for name in knowledge_bases.names(transaction)
+                    if knowledge_bases.get(transaction, name).id != FILES]  # fmt: skip
+
+    def list(self, parts: Sequence[str]) -> list[FileInfo]:
+        """What a folder holds, folders first.
+
+        Raises:
+            MissingPathError: Nothing is there.
+            NotFolderError: It is a page.
+        """
+        found = self._look(parts)
+        path = joined(tuple(parts))
+        if path not in found:
+            raise NotFolderError(f"{path}: is a file, no folder")
+        return sorted(found[path].values(), key=lambda info: (not info.is_folder, info.path))
+
+    def info(self, parts: Sequence[str]) -> FileInfo:
+        """What lies at a path.
+
+        Raises:
+            MissingPathError: Nothing does.
+        """
+        above = self._look(parts[:-1]) if len(parts) > 1 else {"": {parts[0]: self.root()}}
+        path = joined(tuple(parts))
+        found = above.get(joined(tuple(parts[:-1])), {}).get(parts[-1])
+        if found is None:
+            raise MissingPathError(f"{path}: there is nothing")
+        return found
+
+    def read(self, parts: Sequence[str]) -> str:
+        """The Markdown of a page, with where it is from in front.
+
+        Raises:
+            MissingPathError: Nothing is there.
+            IsFolderError: It is a folder.
+        """
+        path = joined(tuple(parts))
+        if self.info(parts).is_folder:
+            raise IsFolderError(f"{path}: is a folder; list it, or read a file in it")
+        with self._database.read() as transaction:
+            row = knowledge_bases.get(transaction, parts[1])
+            page = self._folder(row).pages[path]
+            document = reading.get_document(transaction, row.id, page.uri)
+        said = {
+            "title": document.title,
+            "source": document.uri,
+            "tags": list(document.tags) or None,
+            "fetched": f"{document.fetched_at:%Y-%m-%d}",
+        }
+        head = front_matter({name: value for name, value in said.items() if value})
+        return f"{head}\n{document.content}"
+
+    def root(self) -> FileInfo:
+        """The folder of them all."""
+        with self._database.read() as transaction:
+            names = knowledge_bases.names(transaction)
+            rows = [knowledge_bases.get(transaction, name) for name in names]
+        times = [(row.created_at, row.updated_at) for row in rows if row.id != FILES]
+        if not times:
+            raise MissingPathError(f"{ROOT}: there is no knowledge base yet")
+        return _folder_info(ROOT, min(made for made, _ in times), max(last for _, last in times))
+
+    def _look(self, parts: Sequence[str]) -> Mapping[str, Mapping[str, FileInfo]]:
+        """What the folders hold among which a path is."""
+        if len(parts) == 1:
+            self.root()
+            with self._database.read() as transaction:
+                rows = [knowledge_bases.get(transaction, name)
+                        for name in knowledge_bases.names(transaction)]  # fmt: skip
+            return {
+                ROOT: {
+                    row.name: _folder_info(f"{ROOT}/{row.name}", row.created_at, row.updated_at)
+                    for row in rows
+                    if row.id != FILES
+                }
+            }
+        with self._database.read() as transaction:
+            if parts[1] not in knowledge_bases.names(transaction) or parts[1] == FILES:
+                raise MissingPathError(f"{joined(tuple(parts))}: there is nothing")
+            row = knowledge_bases.get(transaction, parts[1])
+        found = self._folder(row)
+        path = joined(tuple(parts))
+        if path not in found.children and path not in found.pages:
+            raise MissingPathError(f"{path}: there is nothing")
+        return found.children
+
+    def _folder(self, row: KnowledgeBaseRow) -> _Folder:
+        """The pages of a knowledge base as it is now, looked up once for each version."""
+        held = self._folders.get(row.id)
+        root = f"{ROOT}/{row.name}"
+        if held is not None and held.version == row.version and root in held.children:
+            return held
+        with self._database.read() as transaction:
+            rows = {page.uri: page for page in files.pages(transaction, row.id)}
+        paths = assign_paths(rows, "")
+        shared = _shared_folders([path.split("/")[1:-1] for path in paths.values()])
+        pages = {
+            "/".join([root, *path.split("/")[1 + shared :]]): rows[uri]
+            for uri, path in paths.items()
+        }
+        children: dict[str, dict[str, FileInfo]] = {root: {}}
+        for path, page in pages.items():
+            above, _, name = path.rpartition("/")
+            info = FileInfo(
+                path, FileKind.FILE, page.size, page.fetched_at, page.fetched_at, page.version, True
+            )
+            children.setdefault(above, {})[name] = info
+            while above != root:
+                folder = _folder_info(above, row.created_at, row.updated_at)
+                above, _, name = above.rpartition("/")
+                children.setdefault(above, {})[name] = folder
+        self._folders[row.id] = _Folder(row.version, pages, children)
+        return self._folders[row.id]
+
+
+def _shared_folders(folders: Sequence[Sequence[str]]) -> int:
+    """How many folders all pages share: the host, and the start of their paths."""
+    shortest = min(folders, key=len, default=())
+    for count, name in enumerate(shortest):
+        if any(other[count] != name for other in folders):
+            return count
+    return len(shortest)
+
+
+def _folder_info(path: str, created: datetime, changed: datetime) -> FileInfo:
+    return FileInfo(path, FileKind.FOLDER, 0, created, changed, read_only=True)
