@@ -135,6 +135,13 @@ def export(
             show_default=False,
         ),
     ] = None,
+    graph: Annotated[
+        bool | None,
+        typer.Option(
+            help="Give the knowledge graph a page (default: as the recipe says, else yes).",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a knowledge base as a MkDocs project and build its searchable site."""
@@ -150,6 +157,7 @@ def export(
             standalone=standalone,
             pages_only=pages_only,
             model=model,
+            graph=graph,
             on_progress=on_progress,
         )
     if as_json:

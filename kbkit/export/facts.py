@@ -54,6 +54,101 @@ class ExampleQuestion:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphPlace:
+    """A document that an entity leads to.
+
+    Attributes:
+        uri: Of the document.
+        anchor: Where on its page it speaks of the entity, or ``""``.
+        defines: Whether it says what the entity is.
+    """
+
+    uri: str
+    anchor: str = ""
+    defines: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """An entity in the picture of a graph. Texts are plain.
+
+    Attributes:
+        name: What it is called.
+        type: What it is.
+        x: How far right of the middle of the picture it stands.
+        y: How far below.
+        radius: How large it is drawn.
+        description: What it is, in a sentence.
+        aliases: Other names for it.
+        properties: What else is known of it: labels and values.
+        chunks: How many passages name it.
+        documents: How many documents do.
+        places: Documents that define it, then those that name it most.
+    """
+
+    name: str
+    type: str
+    x: float
+    y: float
+    radius: float
+    description: str = ""
+    aliases: Sequence[str] = ()
+    properties: Sequence[tuple[str, str]] = ()
+    chunks: int = 0
+    documents: int = 0
+    places: Sequence[GraphPlace] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphEdge:
+    """A relation between two nodes, by their numbers from 0.
+
+    Attributes:
+        drawn: Whether it is in the picture, where all of them would be a tangle.
+    """
+
+    source: int
+    target: int
+    name: str
+    weight: float
+    drawn: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class GraphGap:
+    """Something that the documentation lacks.
+
+    Attributes:
+        name: Of an entity, or the title of a document.
+        kind: What is missing; one of `kbkit.models.GapKind`.
+        reason: Why it is a gap.
+        places: Documents that it leads to.
+    """
+
+    name: str
+    kind: str
+    reason: str
+    places: Sequence[GraphPlace] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFacts:
+    """The graph of a knowledge base, as far as its site shows it.
+
+    Attributes:
+        nodes: Those first that matter most.
+        edges: Those first that are drawn, the strongest first.
+        gaps: What matters most first, of each kind in turn.
+        total: How many entities are related in all.
+    """
+
+    nodes: Sequence[GraphNode]
+    edges: Sequence[GraphEdge]
+    gaps: Sequence[GraphGap] = ()
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """All of it; what is not known is left empty.
 
@@ -65,6 +160,8 @@ class Facts:
         sources: Where the documents come from.
         questions: Examples of what can be asked, with what answers them.
         subjects: What each document is mainly about, by its id: names of entities.
+        graph: How the entities hang together; ``None`` where nothing is known of that, or it is
+            not to be shown.
     """
 
     related: Mapping[str, Sequence[Related]] = field(default_factory=dict)
@@ -74,3 +171,4 @@ class Facts:
     sources: Sequence[SourceFacts] = ()
     questions: Sequence[ExampleQuestion] = ()
     subjects: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    graph: GraphFacts | None = None

@@ -15,7 +15,9 @@ MANIFEST = ".kbkit-export.json"
 """Name of the manifest; MkDocs does not publish files that begin with a dot."""
 
 _FORMAT = 1
-_FIRST, _ABOUT = 20, 3
+_FIRST = 20
+_ABOUT = "browse.md"
+"""The first of the pages that are about all documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,9 @@ class Manifest:
 
         A theme renders all of its navigation anew in every page.
         """
-        first, last = self.nav[:_FIRST], self.nav[-_ABOUT:]
+        paths = [item["path"] for item in self.nav]
+        behind = paths.index(_ABOUT) if _ABOUT in paths else len(paths)
+        first, last = self.nav[:_FIRST], self.nav[behind:]
         return [*first, *(item for item in last if item not in first)]
 
 

@@ -228,11 +228,11 @@ def _described(
     for known in sorted(there):
         counts = types.get(known) or Counter({EntityType.NAME: 1})
         most = max(counts, key=lambda each: (counts[each], each.value))
-        found[known] = (most.value, _first_sentence(texts.get(defining.get(known, -1), "")))
+        found[known] = (most.value, first_sentence(texts.get(defining.get(known, -1), "")))
     return found
 
 
-def _first_sentence(markdown: str) -> str:
+def first_sentence(markdown: str) -> str:
     """How a section begins, without its heading."""
     lines = [line for line in markdown.splitlines() if line.strip()]
     while lines and lines[0].lstrip().startswith("#"):

@@ -287,6 +287,7 @@ class KnowledgeBase(Searches):
         standalone: bool = False,
         pages_only: bool = False,
         model: bool | None = None,
+        graph: bool | None = None,
         on_progress: OnProgress | None = None,
     ) -> ExportReport:
         """Write the knowledge base as a MkDocs project, and build its site.
@@ -300,6 +301,8 @@ class KnowledgeBase(Searches):
                 of yours, which needs the plugin ``kbkit``. It has to be named.
             model: Whether browsers get the model that embeds queries as Python does, 23 MB of
                 files; by default as the recipe says (`site.model`), which is yes.
+            graph: Whether the knowledge graph has a page; by default as the recipe says
+                (`site.graph`), which is yes.
             on_progress: Called as pages are written.
 
         Raises:
@@ -311,7 +314,7 @@ class KnowledgeBase(Searches):
 
         if self._ingestion.improving.left:  # a site is of what search is to be, not of what it was
             self.improve(on_progress=on_progress)
-        publisher = Publisher(self._stores, self.id, self._handle.fit_query_encoder, model)
+        publisher = Publisher(self._stores, self.id, self._handle.fit_query_encoder, model, graph)
         if pages_only:
             if folder is None or standalone:
                 raise ConfigError(

@@ -12,6 +12,7 @@ from kbkit.export.facts import ExampleQuestion, Facts, Related, SourceFacts
 from kbkit.feedback.evaluation_set import is_page
 from kbkit.models import Document
 from kbkit.publishing.entity_mentions import entity_mentions
+from kbkit.publishing.graph_facts import GraphView, graph_facts
 from kbkit.recipes import Question
 from kbkit.stores.catalog import corpus, ratings, reading, runs
 from kbkit.stores.catalog.database import Transaction
@@ -26,7 +27,11 @@ _ROWS = 256
 
 
 def gather_facts(
-    transaction: Transaction, kb_id: str, snapshot: Snapshot, questions: Sequence[Question] = ()
+    transaction: Transaction,
+    kb_id: str,
+    snapshot: Snapshot,
+    questions: Sequence[Question] = (),
+    view: GraphView | None = None,
 ) -> Facts:
     """Gather all of it in one reading transaction.
 
@@ -35,6 +40,7 @@ def gather_facts(
         kb_id: Of the knowledge base.
         snapshot: Of the version that the transaction sees.
         questions: What the home page shows that can be asked.
+        view: What is drawn of the graph, if anything is to be.
     """
     lists = corpus.indexes(transaction, kb_id)
     numbers = {known: number for number, known in enumerate(snapshot.document_ids)}
@@ -49,6 +55,7 @@ def gather_facts(
         sources=[_source(transaction, row) for row in runs.list_sources(transaction, kb_id)],
         questions=_examples(transaction, snapshot, questions),
         subjects={snapshot.document_ids[owner]: names for owner, names in about.items()},
+        graph=None if view is None else graph_facts(transaction, kb_id, snapshot, view, mentions),
     )
 
 

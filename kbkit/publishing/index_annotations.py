@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
 from kbkit.export.index import IndexedAnnotations, IndexedSubject
 from kbkit.export.index.packing import Integers
+from kbkit.graph.keys import entity_id
 from kbkit.models import Frame, SubjectKind
 from kbkit.models.plain import plain
+from kbkit.recipes import NameSpec
 from kbkit.stores.catalog import annotated_chunks
 from kbkit.stores.catalog.database import Transaction
 
@@ -18,7 +21,7 @@ ENTITIES = 3
 
 
 def indexed_annotations(
-    transaction: Transaction, kb_id: str, seqs: Sequence[int]
+    transaction: Transaction, kb_id: str, seqs: Sequence[int], curated: Sequence[NameSpec] = ()
 ) -> IndexedAnnotations | None:
     """What the annotations of some chunks say.
 
@@ -26,6 +29,8 @@ def indexed_annotations(
         transaction: Reads.
         kb_id: The knowledge base.
         seqs: ``chunks.seq`` of the chunks, in the order of the index.
+        curated: Names that its recipe gives. Other names for what the chunks name are those of
+            other knowledge bases, or of people, and are not published.
 
     Returns:
         ``None`` where none of them is annotated.
@@ -39,14 +44,15 @@ def indexed_annotations(
             masks[numbers[seq]] |= bits[frame]
             if position == 0:
                 first[numbers[seq]] = frame
-    subjects, entities = _subjects(transaction, kb_id, numbers)
+    given = {entity_id(name) for spec in curated for name in (spec.name, *spec.aliases)}
+    subjects, entities = _subjects(transaction, kb_id, numbers, given)
     if not masks.any() and not subjects:
         return None
     return IndexedAnnotations(masks, first, entities, subjects)
 
 
 def _subjects(
-    transaction: Transaction, kb_id: str, numbers: dict[int, int]
+    transaction: Transaction, kb_id: str, numbers: dict[int, int], given: AbstractSet[str]
 ) -> tuple[list[IndexedSubject], list[tuple[str, ...]]]:
     """All subjects by each of their names, and the entities that each chunk shows.
 
@@ -68,26 +74,16 @@ def _subjects(
         if subject.kind is SubjectKind.ENTITY:
             for number in own.tolist():
                 shown[number].append((len(own), plain(subject.name)))
-    members = _members(names, groups)
+    for known in (given & names.keys()) - rows.keys():
+        if names[known].root in groups:
+            groups[names[known].root].append(known)
     found_subjects = []
-    for root, held in groups.items():
-        own = rows[held[0]]
-        if len(held) > 1:
-            own = np.unique(np.concatenate([rows[known] for known in held]))
-        for known in members[root]:
+    for held in groups.values():
+        named = [rows[known] for known in held if known in rows]
+        own = named[0] if len(named) == 1 else np.unique(np.concatenate(named))
+        for known in held:
             subject = names[known]
             if name := plain(subject.name):
                 found_subjects.append(IndexedSubject(subject.key, subject.kind, name, own))
     entities = [tuple(name for _, name in sorted(each)[:ENTITIES] if name) for each in shown]
     return found_subjects, entities
-
-
-def _members(
-    names: dict[str, annotated_chunks.NamedSubject], groups: dict[str, list[str]]
-) -> dict[str, list[str]]:
-    """Ids of all names of some subjects, also of those that no chunk has, by the subject's id."""
-    found: dict[str, list[str]] = {root: [root] for root in groups if root in names}
-    for known, subject in names.items():
-        if subject.root != known and subject.root in groups:
-            found.setdefault(subject.root, []).append(known)
-    return found

@@ -141,8 +141,9 @@ def index_content(
                 owners.append(chunk.document_id)
                 chunks.append(_chunk(chunk, of_documents[chunk.document_id].title))
         rows = snapshot.rows_of(ids)
-        annotations = indexed_annotations(transaction, kb_id, snapshot.seqs[rows].tolist())
-    config = KnowledgeBaseSpec.model_validate(row.config)
+        config = KnowledgeBaseSpec.model_validate(row.config)
+        curated = config.annotation.names
+        annotations = indexed_annotations(transaction, kb_id, snapshot.seqs[rows].tolist(), curated)
     if not len(rows):
         return None
     of = analyzer(config.language)

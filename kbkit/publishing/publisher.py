@@ -17,6 +17,7 @@ from kbkit.export.mkdocs.project import DOCS
 from kbkit.models import Progress
 from kbkit.progress import OnProgress
 from kbkit.publishing.facts import StoredDocuments, gather_facts
+from kbkit.publishing.graph_facts import GraphView, look_at_graph
 from kbkit.publishing.index_content import index_content, index_state, to_fit
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.retrieval.encoder_fitting import is_outdated
@@ -35,12 +36,14 @@ class Publisher:
         fit: Fits its query encoder for chunks or for cards anew; called where what it holds has
             changed.
         model: Whether browsers get the model that embeds queries; by default as its recipe says.
+        graph: Whether its graph gets a page; by default as its recipe says.
     """
 
     stores: Stores
     kb_id: str
     fit: Callable[[EncoderTarget], object]
     model: bool | None = None
+    graph: bool | None = None
 
     def export(
         self,
@@ -94,6 +97,7 @@ class Publisher:
         self, folder: Path, on_progress: OnProgress | None, *, project: Path | None = None
     ) -> ExportReport:
         check_stemmers()  # before the work is done
+        view = self._graph()
         with self.stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
             info = knowledge_bases.describe(transaction, row)
@@ -112,12 +116,21 @@ class Publisher:
                     self.kb_id,
                     self.stores.snapshots.made(transaction, row),
                     site.questions,
+                    view,
                 ),
             )
         _tell(on_progress, "index", 0, "search index")
         seconds = {**report.seconds, **self._fit(on_progress), **self._write_index(folder)}
         _tell(on_progress, "index", 1, "search index")
         return replace(report, seconds=seconds)
+
+    def _graph(self) -> GraphView | None:
+        """What is drawn of its graph, if that is to have a page."""
+        with self.stores.database.read() as transaction:
+            row = knowledge_bases.get_by_id(transaction, self.kb_id)
+        wanted = KnowledgeBaseSpec.model_validate(row.config).site.graph
+        shown = wanted if self.graph is None else self.graph
+        return look_at_graph(self.stores, row.name) if shown else None
 
     def _fit(self, on_progress: OnProgress | None) -> dict[str, float]:
         """Fit the query encoders that are due.

@@ -224,6 +224,8 @@ class SiteSpec(Spec):
     model: bool = True
     """Whether browsers get MiniLM, where it embedded cards or chunks: 23 MB of files. A browser
     fetches 11 MB of them behind its first search, and ranks as Python does from the next one on."""
+    graph: bool = True
+    """Whether its knowledge graph has a page, where anything is related."""
     questions: tuple[Question, ...] = ()
     """Questions that its home page shows with what answers them; by default a recipe's golden
     ones."""

@@ -161,12 +161,27 @@ def test_a_condition_that_the_index_cannot_tell_is_refused(index):
 def test_annotations_are_part_of_the_state_of_an_index(workspace, kb, pages, tmp_path):
     state = index_state(kb._stores, kb.id, pages, "Guides")
     assert index_state(kb._stores, kb.id, pages, "Guides") == state
-    workspace.graph.update("open_pool", aliases=["pool opener", "unlocker"])
-    assert index_state(kb._stores, kb.id, pages, "Guides") != state
+    workspace.graph.merge("open_pool", EVIL)
+    try:
+        assert index_state(kb._stores, kb.id, pages, "Guides") != state
+        write_index(index_content(kb._stores, kb.id, pages, "Guides"), tmp_path)
+    finally:
+        workspace.graph.undo()
+    assert index_state(kb._stores, kb.id, pages, "Guides") == state
+    index = PublishedIndex.open(tmp_path)
+    merged = index.search("pool", filters={"entity": EVIL})
+    assert len(merged) > 4
+    assert merged == index.search("pool", filters={"entity": "open_pool"})
+
+
+def test_names_that_others_give_are_not_published(workspace, kb, pages, tmp_path):
+    workspace.graph.update("open_pool", aliases=["pool opener", "hidden falcon"])
     write_index(index_content(kb._stores, kb.id, pages, "Guides"), tmp_path)
     index = PublishedIndex.open(tmp_path)
-    by_new_name = index.search("pool", filters={"entity": "unlocker"})
-    assert by_new_name == index.search("pool", filters={"entity": "open_pool"}) != []
+    assert index.search("pool", filters={"entity": "pool opener"})
+    assert index.search("pool", filters={"entity": "hidden falcon"}) == []
+    for path in tmp_path.rglob("*.js"):
+        assert "falcon" not in path.read_text()
 
 
 def test_a_knowledge_base_without_annotations_has_no_such_shards(tmp_path):

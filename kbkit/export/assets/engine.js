@@ -21,6 +21,7 @@ const LONGEST = 1_000; // characters of a query that are read
 /**
  * @typedef {object} Site
  * @property {KnowledgeBase[]} kbs
+ * @property {string} annotations  name of the script that reads annotations
  * @property {string} [model]  where the model is that embeds queries, if there is one
  * @property {boolean} directories  whether `a/b.md` is found at `a/b/`, and not at `a/b.html`
  */
@@ -169,7 +170,7 @@ class Engine {
   async subjects(like, kbs = []) {
     const chosen = this.#site.kbs.filter((kb) => !kbs.length || kbs.includes(kb.name));
     const found = await Promise.all(
-      chosen.map(async (kb) => (await this.#index(kb)).annotations.suggested(like)),
+      chosen.map(async (kb) => (await (await this.#index(kb)).annotations()).suggested(like)),
     );
     return found.flat().sort((a, b) => b.count - a.count);
   }
@@ -238,7 +239,15 @@ class Engine {
       stem: stem[core.language],
     });
     const patient = (/** @type {string} */ name) => this.#pause().then(() => load(name));
-    return new Index(core, patient, analyzer);
+    return new Index(core, patient, analyzer, () => this.#annotationCode());
+  }
+
+  async #annotationCode() {
+    const all = /** @type {any} */ (globalThis);
+    if (!all.kbkitAnnotations) {
+      await this.#files.run(`assets/kbkit/${this.#site.annotations}`);
+    }
+    return all.kbkitAnnotations;
   }
 
   /**

@@ -1,7 +1,6 @@
 // The search index of one published knowledge base, read shard by shard: the twin of
 // kbkit/publishing/published_index.py, whose docstring says how candidates are come by.
 
-import { Annotations } from "./annotations.js";
 import { Documents } from "./documents.js";
 import { lastNotAbove, octets, varints } from "./packing.js";
 import { B, K1, byScore, idf, impact } from "./ranking.js";
@@ -49,6 +48,7 @@ class Index {
   #shards = new Map();
   #load;
   #core;
+  #code;
   /** @type {Vectors | null} */
   #modelCards = null;
 
@@ -56,11 +56,14 @@ class Index {
    * @param {any} core  the shard of that name
    * @param {Load} load  gives what a shard holds
    * @param {import("./analyzer.js").Analyzer} analyzer
+   * @param {() => Promise<typeof import("./annotations.js")>} code  gives what reads annotations,
+   *   which most searches do not
    */
-  constructor(core, load, analyzer) {
+  constructor(core, load, analyzer, code) {
     if (core.format !== FORMAT) throw new Error("an index of another kbkit");
     this.#load = load;
     this.#core = core;
+    this.#code = code;
     this.analyzer = analyzer;
     /** @type {import("./ranking.js").Settings} */
     this.settings = core.settings;
@@ -83,8 +86,13 @@ class Index {
     this.ratings = new Map(core.ratings);
     this.vectors = new Vectors(core.vectors, CHUNK_CLUSTERS, this.#numbered("v"));
     this.cards = new Vectors(core.cards, CARD_CLUSTERS, this.#numbered("c"));
-    this.annotations = new Annotations(Boolean(core.frames), (name) => this.#shard(name));
     this.documents = new Documents(this.owners, this.lengths, this.sizes.length);
+  }
+
+  /** What annotations say of the chunks. */
+  async annotations() {
+    const { Annotations } = await this.#code();
+    return new Annotations(Boolean(this.#core.frames), (name) => this.#shard(name));
   }
 
   /**
@@ -344,7 +352,7 @@ class Index {
     const documents = this.#documentMask(ofDocuments);
     if (!frames.length && !subjects.length && !entities.length) return documents;
     const mask = documents ?? new Uint8Array(this.owners.length).fill(1);
-    const { annotations } = this;
+    const annotations = await this.annotations();
     const conditions = await Promise.all([
       ...(frames.length ? [annotations.saying(frames)] : []),
       ...subjects.map((name) => annotations.speaking(name)),

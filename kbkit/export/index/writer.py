@@ -164,6 +164,9 @@ def _shards(content: IndexContent) -> Iterator[tuple[str, bytes]]:
     yield from _vector_shards("c", cards, carded, encode_nibbles)
     yield from _model_shards(content, chunks, cards, carded)
     texts = np.array([len(chunk.text) for chunk in content.chunks], np.int64)
+    if content.annotations is not None:
+        entities = content.annotations.entities
+        texts += np.array([sum(map(len, names)) + 4 * len(names) for names in entities], np.int64)
     places = split_by_size(texts, TEXT_BYTES)
     yield from _text_shards(content, places)
     if content.annotations is not None:

@@ -25,6 +25,8 @@ from mkdocs.structure.pages import Page
 
 from kbkit.errors import KbkitError
 from kbkit.export.manifest import MANIFEST, Manifest
+from kbkit.export.mkdocs.graph_picture import FOLDER as GRAPHS
+from kbkit.export.mkdocs.graph_picture import graph_script, picture
 from kbkit.export.mkdocs.keyword_index import add_name_parts
 from kbkit.export.mkdocs.page_head import add_head
 from kbkit.export.mkdocs.recipe_export import export_recipe
@@ -35,6 +37,7 @@ from kbkit.export.mkdocs.sidebar import FOLDER, Sidebar, with_sidebar
 from kbkit.export.mkdocs.site_pages import ExportedPage, SearchPage
 from kbkit.export.pages.document_page import IMAGES
 from kbkit.export.pages.machine_readable import publish_documents, read_documents
+from kbkit.export.pages.outline import GRAPH_DATA
 
 
 class KbkitConfig(Config):  # type: ignore[no-untyped-call]  # mkdocs is half typed
@@ -103,6 +106,9 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         cache = self.config.cache_dir
         self.renderer = RenderCache(_resolve(config, cache) if cache and self.exports else None)
         for prefix, manifest in self.exports.items():
+            data = files.get_file_from_path(posixpath.normpath(f"{prefix}/{GRAPH_DATA}"))
+            if data is not None and GRAPH_DATA in manifest.files:
+                files.remove(data)  # the page of the graph has it as a script
             titles = {item["path"]: str(item["title"]) for item in manifest.top()}
             fetched = {
                 document["page"]: str(document.get("fetched", ""))
@@ -138,7 +144,13 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         return files
 
     def on_nav(self, nav: Any, *, config: MkDocsConfig, files: Files) -> Any:
-        """Read the trees of the exports; a page's neighbours are those of its source."""
+        """Read the trees and graphs of the exports; a page's neighbours are those of its source."""
+        docs = Path(config.docs_dir)
+        found = {
+            prefix: graph_script(docs / prefix, partial(self._url, prefix))
+            for prefix in self.exports
+        }
+        self.graphs = {prefix: script for prefix, script in found.items() if script}
         home = files.get_file_from_path("index.md")
         self.sidebars: dict[str, Sidebar] = {}
         for prefix, manifest in self.exports.items():
@@ -148,8 +160,8 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             for path in manifest.files:
                 if page := self._page(prefix, path):
                     page.previous_page = page.next_page = None
-            found = (self._page(prefix, path) for path in self.sidebars[prefix].reading())
-            for one, other in pairwise(page for page in found if page and page.is_document):
+            pages = (self._page(prefix, path) for path in self.sidebars[prefix].reading())
+            for one, other in pairwise(page for page in pages if page and page.is_document):
                 one.next_page, other.previous_page = other, one
         return nav
 
@@ -169,7 +181,10 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             page.sidebar = self.sidebars[page.prefix].of(page.path, page.url)
             up, directories = "../" * page.url.count("/"), config.use_directory_urls
             if page.is_home and page.found:
-                page.add_form(self.search.form(page.prefix, up, directories=directories))
+                page.add_below_lead(self.search.form(page.prefix, up, directories=directories))
+            if page.is_graph and page.prefix in self.graphs:
+                name, kb = self.graphs[page.prefix][0], self.search.name_of(page.prefix)
+                page.add_below_lead(picture(name, kb, up + ASSETS))
             if page.is_document and page.found and (names := page.meta.get("about")):
                 line = self.search.about(page.prefix, names, up, directories=directories)
                 page.add_subjects(line)
@@ -206,6 +221,11 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         """Write what programs read, and what searches the site."""
         if self.exports:
             write_scripts(Path(config.site_dir, ASSETS))
+        graphs = Path(config.site_dir, ASSETS, GRAPHS)
+        if self.graphs:
+            graphs.mkdir(parents=True, exist_ok=True)
+        for name, data in self.graphs.values():
+            (graphs / name).write_bytes(data)
         for prefix in self.exports:
             self.sidebars[prefix].write(Path(config.site_dir, ASSETS, FOLDER))
             publish_documents(

@@ -12,16 +12,22 @@ from functools import cache
 from pathlib import Path
 
 _ASSETS = Path(__file__).parents[1] / "assets"
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./(\w+)\.js";[^\n]*\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export \{([^}]*)\};\n", re.MULTILINE)
 _COMMENT = re.compile(
     r"^[ \t]*(?:/\*\*(?:(?!\*/).)*\*/[ \t]*|//[^\n]*)\n", re.MULTILINE | re.DOTALL
 )
 _STYLE_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_INDENTED = re.compile(r"^ +", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 
 _MODULE = "module_"  # a module may export something of its own name
-_ENTRIES = {"engine": "service", "passage": "passage"}
+_ENTRIES = {
+    "engine": "service",
+    "annotations": "annotations",
+    "passage": "passage",
+    "graph": "graphpage",
+}
 """Scripts that are made of several modules, and the module that needs the others."""
 _PLAIN = ("boot", "worker", "page", "missing", "reading", "contents")
 """Scripts that are one file."""
@@ -31,8 +37,11 @@ _PLAIN = ("boot", "worker", "page", "missing", "reading", "contents")
 def scripts() -> dict[str, tuple[str, bytes]]:
     """Each script, and the style of pages: the name of its file, and what it holds."""
     texts = {f"{name}.js": bundle(entry) for name, entry in _ENTRIES.items()}
-    texts |= {f"{name}.js": _COMMENT.sub("", _read(f"{name}.js")) for name in _PLAIN}
+    texts |= {
+        f"{name}.js": _INDENTED.sub("", _COMMENT.sub("", _read(f"{name}.js"))) for name in _PLAIN
+    }
     texts["pages.css"] = page_style()
+    texts["graph.css"] = _compact("graph.css") + _compact("graphpage.css")
     return {name: _hashed(name, text.encode()) for name, text in texts.items()}
 
 
@@ -46,7 +55,7 @@ def write_scripts(folder: Path) -> None:
 @cache
 def page_style() -> str:
     """How exported pages look beyond the theme."""
-    return _SPACE.sub(" ", _STYLE_COMMENT.sub("", _read("pages.css")))
+    return _compact("pages.css")
 
 
 @cache
@@ -58,15 +67,17 @@ def search_style() -> str:
 def bundle(entry: str) -> str:
     """A module and what it imports as one classic script.
 
-    It sets ``kbkit`` to what the module exports, if it exports anything.
+    It sets ``kbkit`` to what the module exports, if it exports anything; the annotations, which
+    the engine loads, set ``kbkitAnnotations``.
 
     Args:
         entry: Name of the module.
     """
     parts = [_as_function(name) for name in _dependencies(entry, [])]
     if _EXPORT.search(_read(f"{entry}.js")):
-        parts.append(f"globalThis.kbkit = {_MODULE}{entry};\n")
-    return "(() => {\n" + "".join(parts) + "})();\n"
+        name = "kbkitAnnotations" if entry == "annotations" else "kbkit"
+        parts.append(f"globalThis.{name} = {_MODULE}{entry};\n")
+    return _INDENTED.sub("", "(() => {\n" + "".join(parts) + "})();\n")
 
 
 def _dependencies(name: str, before: list[str]) -> list[str]:
@@ -85,6 +96,11 @@ def _as_function(name: str) -> str:
     text = _IMPORT.sub(lambda found: f"const {{{found[1]}}} = {_MODULE}{found[2]};\n", text)
     text = _EXPORT.sub("", text)
     return f"const {_MODULE}{name} = (() => {{\n{text}return {{{', '.join(exported)}}};\n}})();\n"
+
+
+def _compact(name: str) -> str:
+    """A style without comments, on a line."""
+    return _SPACE.sub(" ", _STYLE_COMMENT.sub("", _read(name)))
 
 
 def _read(name: str) -> str:

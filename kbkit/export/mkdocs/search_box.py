@@ -75,7 +75,7 @@ class SiteSearch:
                 search.cores.append(decode_shard((folder / "core.js").read_bytes()))
             except (OSError, ValueError) as error:
                 raise ExportError(f"{folder}: damaged ({error}); export again") from error
-            base = "" if prefix == "." else f"{prefix}/"
+            base = _base(prefix)
             about = {"name": prefix if prefix != "." else manifest.kb, "title": manifest.title}
             search.kbs.append({**about, "base": base, "folder": f"{base}{FOLDER}/{folder.name}"})
             search._prefixes.add(prefix)
@@ -117,10 +117,14 @@ class SiteSearch:
         """
         return subject_line(self._only(prefix), names, up, directories=directories)
 
+    def name_of(self, prefix: str) -> str:
+        """What the search calls the knowledge base of an export; ``""`` where it has none."""
+        names = [kb["name"] for kb in self.kbs if kb["base"] == _base(prefix)]
+        return names[0] if names else ""
+
     def _only(self, prefix: str) -> str:
         """The knowledge base that a page of an export searches; ``""`` for all there are."""
-        kbs = [kb["name"] for kb in self.kbs if kb["base"] in (f"{prefix}/", "")]
-        return kbs[0] if len(self.kbs) > 1 and kbs else ""
+        return self.name_of(prefix) if len(self.kbs) > 1 else ""
 
     def page(self) -> str:
         """The HTML of the page that searches."""
@@ -168,6 +172,7 @@ class SiteSearch:
             "kbs": [*self.kbs, *guides],
             "directories": directories,
             "engine": scripts()["engine.js"][0],
+            "annotations": scripts()["annotations.js"][0],
             "material": self.material,
             "keywords": f"{ASSETS}/{_KEYWORDS}",
         }
@@ -175,6 +180,11 @@ class SiteSearch:
             with suppress(EmbedderError):  # queries are embedded without it then
                 about["model"] = f"{_MODEL}/{write_browser_model(site / _MODEL)}"
         (target / "site.js").write_bytes(encode_shard(about))
+
+
+def _base(prefix: str) -> str:
+    """Where the pages of an export are: empty, or with a slash at its end."""
+    return "" if prefix == "." else f"{prefix}/"
 
 
 def _add_boot_script(output: str) -> str:

@@ -17,7 +17,7 @@ from kbkit.export.mkdocs.page_head import description
 from kbkit.export.mkdocs.render_cache import RenderCache
 from kbkit.export.mkdocs.search_box import SiteSearch
 from kbkit.export.pages.about_page import DOCUMENTS, FULL_TEXT
-from kbkit.export.pages.outline import HOME
+from kbkit.export.pages.outline import GRAPH, HOME
 from kbkit.markdown.page_parts import dated
 
 _LEAD = re.compile(r"</h1>(?:\s*<p>.*?</p>)?", re.DOTALL)
@@ -54,9 +54,14 @@ class ExportedPage(Page):
         """Whether it is the home page of its export."""
         return self.path == HOME
 
-    def add_form(self, form: str) -> None:
-        """Put a form behind what the page says that it is."""
-        self.content = _LEAD.sub(lambda lead: lead[0] + form, self.content or "", count=1)
+    @property
+    def is_graph(self) -> bool:
+        """Whether it is the page of its export's graph."""
+        return self.path == GRAPH
+
+    def add_below_lead(self, part: str) -> None:
+        """Put a part of a page behind what the page says that it is."""
+        self.content = _LEAD.sub(lambda lead: lead[0] + part, self.content or "", count=1)
 
     def add_subjects(self, line: str) -> None:
         """Put a line below what the page says of where it comes from."""

@@ -14,7 +14,7 @@ from kbkit.export.pages.list_pages import (
     section_line,
     section_pages,
 )
-from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, HOME, Outline
+from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, GRAPH, HOME, Outline
 from kbkit.export.pages.revisions import latest_changes
 from kbkit.export.pages.sections import Section
 from kbkit.markdown.disarming import escape
@@ -113,10 +113,11 @@ def _changes(outline: Outline) -> list[str]:
 def _end(outline: Outline) -> list[str]:
     """What else there is to know."""
     documents = pluralize(len(outline.entries))
+    graph = f"[knowledge graph]({GRAPH}) · " if outline.facts.graph is not None else ""
     return [
         "---",
         "",
-        f"{documents}: [by type and tag]({BROWSE}) · [where they come from]({ABOUT}) · "
+        f"{documents}: [by type and tag]({BROWSE}) · {graph}[where they come from]({ABOUT}) · "
         f"[figures]({FIGURES})",
         "",
     ]

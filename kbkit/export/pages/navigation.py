@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kbkit.export.pages.home_page import MOST_DOCUMENTS
-from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, HOME, Outline
+from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, GRAPH, HOME, Outline
 from kbkit.export.pages.sections import Section
 from kbkit.models.plain import plain
 
@@ -24,6 +24,8 @@ def navigation(outline: Outline) -> Iterator[dict[str, Any]]:
     yield home
     yield from _items(outline, outline.root)
     yield {"title": "By type and tag", "path": BROWSE}
+    if outline.facts.graph is not None:
+        yield {"title": "Knowledge graph", "path": GRAPH}
     yield {"title": "Figures", "path": FIGURES}
     yield {"title": "Where this comes from", "path": ABOUT}
 

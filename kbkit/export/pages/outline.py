@@ -22,6 +22,8 @@ HOME = "index.md"
 BROWSE = "browse.md"
 FIGURES = "figures.md"
 ABOUT = "about.md"
+GRAPH = "graph.md"
+GRAPH_DATA = "graph.json"
 TAG_PAGES = 200
 """Most tags that have a page of their own; those of most documents have."""
 

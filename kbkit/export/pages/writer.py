@@ -19,6 +19,7 @@ from kbkit.export.pages.charts import charts
 from kbkit.export.pages.document_page import IMAGES, PageLayout, document_page
 from kbkit.export.pages.figures_page import figures_page
 from kbkit.export.pages.fingerprints import PageFingerprints
+from kbkit.export.pages.graph_page import graph_pages
 from kbkit.export.pages.home_page import home_page
 from kbkit.export.pages.links import LinkMap
 from kbkit.export.pages.list_pages import list_pages
@@ -28,6 +29,8 @@ from kbkit.export.pages.outline import (
     ABOUT,
     BROWSE,
     FIGURES,
+    GRAPH,
+    GRAPH_DATA,
     HOME,
     Outline,
     make_outline,
@@ -127,11 +130,12 @@ def _export(
         FIGURES: figures_page(info, outline, sorted(pictures)),
         ABOUT: about_page(info, outline),
         DOCUMENTS: documents_json(info, outline),
+        **graph_pages(outline),
     }
     names = sorted({name for entry in outline.entries.values() for name in entry.images})
     wanted = {*outline.paths.values(), *lists, FULL_TEXT, *(f"{IMAGES}/{name}" for name in names)}
-    for path in (HOME, BROWSE, FIGURES, ABOUT, DOCUMENTS, FULL_TEXT):
-        if path not in before.files and (directory / path).exists():
+    for path in (HOME, BROWSE, FIGURES, ABOUT, GRAPH, GRAPH_DATA, DOCUMENTS, FULL_TEXT):
+        if path in wanted and path not in before.files and (directory / path).exists():
             raise ExportError(
                 f"{directory / path}: written by somebody else; "
                 "choose an empty folder for the export"

@@ -1,0 +1,107 @@
+"""The page of a knowledge base's graph: what matters most, as a list, and all of it as JSON.
+
+The plugin puts the picture in between, which a script draws of the JSON; without scripts the list
+leads to the documents.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kbkit.export.facts import GraphFacts, GraphPlace
+from kbkit.export.pages.elements import breadcrumbs, front_matter, pluralize
+from kbkit.export.pages.links import in_page, relative
+from kbkit.export.pages.outline import GRAPH, GRAPH_DATA, Outline
+from kbkit.markdown.disarming import escape
+
+LISTED = 200
+"""Most entities that the page lists."""
+
+
+def graph_pages(outline: Outline) -> dict[str, str]:
+    """The page and the data by their paths; nothing where there is no graph."""
+    graph = outline.facts.graph
+    if graph is None or not graph.nodes:
+        return {}
+    return {GRAPH: _page(graph, outline), GRAPH_DATA: _data(graph, outline)}
+
+
+def _page(graph: GraphFacts, outline: Outline) -> str:
+    shown = len(graph.nodes)
+    of = f"The {shown:,} most related of {graph.total:,}" if graph.total > shown else f"{shown:,}"
+    lines = [breadcrumbs(outline, (), GRAPH), "", "# Knowledge graph", ""]
+    lines += [
+        f"{of} names that these documents define and use, and how they hang together: "
+        f"{pluralize(len(graph.edges), 'relation')}.",
+        "",
+        "## What is related most",
+        "",
+    ]
+    for node in graph.nodes[:LISTED]:
+        place = next((place for place in node.places if place.uri in outline.paths), None)
+        label = escape(node.name)
+        lines.append(
+            f"- {f'[{label}]({_link(place, outline)})' if place else label} "
+            f"({escape(node.type)}){f': {escape(node.description)}' if node.description else ''}"
+        )
+    meta = {"title": "Knowledge graph", "search": {"exclude": True}}
+    return "\n".join([front_matter(meta), *lines, ""])
+
+
+def _link(place: GraphPlace, outline: Outline) -> str:
+    anchor = in_page(place.anchor) if place.anchor else ""
+    return relative(outline.paths[place.uri], GRAPH) + anchor
+
+
+def _data(graph: GraphFacts, outline: Outline) -> str:
+    """The graph as JSON, a node and a relation a line, where texts of many are told once.
+
+    The address of each document's page is added when a site is built.
+    """
+    names = _numbered(node.type for node in graph.nodes)
+    relations = _numbered(edge.name for edge in graph.edges)
+    pages: dict[str, int] = {}
+
+    def places(found: Sequence[GraphPlace]) -> list[list[Any]]:
+        return [
+            [pages.setdefault(place.uri, len(pages)), place.anchor, int(place.defines)]
+            for place in found
+            if place.uri in outline.paths
+        ]
+
+    nodes = [
+        [node.name, names[node.type], node.x, node.y, node.radius, node.chunks, node.documents,
+         places(node.places), node.description, list(node.aliases), list(node.properties)]
+        for node in graph.nodes
+    ]  # fmt: skip
+    edges = [
+        [edge.source, edge.target, relations[edge.name], edge.weight, int(edge.drawn)]
+        for edge in graph.edges
+    ]
+    gaps = [[gap.name, gap.kind, gap.reason, places(gap.places)] for gap in graph.gaps]
+    documents = [[outline.entries[uri].title, outline.paths[uri]] for uri in pages]
+    values = {
+        "format": 1,
+        "title": outline.title,
+        "total": graph.total,
+        "types": list(names),
+        "relations": list(relations),
+    }
+    lists: dict[str, list[list[Any]]] = {
+        "documents": documents,
+        "nodes": nodes,
+        "edges": edges,
+        "gaps": gaps,
+    }
+    parts = [f'"{name}":[\n' + ",\n".join(map(_json, rows)) + "\n]" for name, rows in lists.items()]
+    return f"{_json(values).removesuffix('}')},\n" + ",\n".join(parts) + "}\n"
+
+
+def _numbered(names: Iterable[str]) -> dict[str, int]:
+    return {name: number for number, name in enumerate(dict.fromkeys(names))}
+
+
+def _json(values: Any) -> str:
+    return json.dumps(values, separators=(",", ":"))

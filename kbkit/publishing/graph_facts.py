@@ -1,0 +1,214 @@
+"""The part of a workspace's graph that is published with one of its knowledge bases.
+
+What other knowledge bases say stays with them: of an entity only names and documents are told that
+this one has, and a description only if a person or one of its own documents gives it. Who made
+what, notes of relations, and questions that people asked are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kbkit.export.facts import GraphEdge, GraphFacts, GraphGap, GraphNode, GraphPlace
+from kbkit.graph.building import first_sentence
+from kbkit.graph.graph import MOST_DRAWN, Graph
+from kbkit.graph.keys import entity_id
+from kbkit.models import Entity, Gap, GapKind, GraphLayout, LayoutNode, TargetKind
+from kbkit.models.plain import plain
+from kbkit.publishing.entity_mentions import EntityMentions
+from kbkit.stores.catalog import entities, graph, reading, relations
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.snapshots.snapshot import Snapshot
+from kbkit.stores.stores import Stores
+
+GAPS = 20
+"""Most gaps of each kind."""
+PLACES = 4
+"""Most documents that an entity leads to."""
+ALIASES = 8
+"""Most other names of one."""
+EDGES = 10_000
+"""Most relations, the strongest."""
+_LONGEST = 200
+"""Characters of a property's value."""
+
+_Defined = Mapping[str, Sequence[tuple[str, str]]]
+"""Documents, by id, and anchors in them that say what an entity is, by its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphView:
+    """A graph as it is drawn, and what it lacks."""
+
+    layout: GraphLayout
+    gaps: Sequence[Gap]
+
+
+def look_at_graph(stores: Stores, name: str) -> GraphView | None:
+    """What is drawn of the graph of a knowledge base; what changed since is read first.
+
+    Args:
+        stores: Of the workspace.
+        name: Of the knowledge base.
+
+    Returns:
+        ``None`` where nothing is related.
+    """
+    whole = Graph(stores, "")
+    layout = whole.layout(kbs=[name], limit=MOST_DRAWN)
+    if not layout.edges:
+        return None
+    # questions that people asked are theirs
+    gaps = [gap for gap in whole.gaps(kbs=[name], limit=GAPS) if gap.kind != GapKind.UNANSWERED]
+    return GraphView(layout, gaps)
+
+
+def graph_facts(
+    transaction: Transaction,
+    kb_id: str,
+    snapshot: Snapshot,
+    view: GraphView,
+    mentions: EntityMentions,
+) -> GraphFacts:
+    """What the page of the graph tells.
+
+    Args:
+        transaction: Reads.
+        kb_id: The knowledge base.
+        snapshot: Of the version that the transaction sees.
+        view: What is drawn.
+        mentions: Where the knowledge base names entities.
+    """
+    drawn = [node for node in view.layout.nodes if node.target.id in mentions.names]
+    numbers = {node.target: number for number, node in enumerate(drawn)}
+    known = {each.id: each for each in entities.of(
+        transaction, [node.target.id for node in drawn], counted=False
+    )}  # fmt: skip
+    lacking = [gap.target.id for gap in view.gaps if gap.target.kind is TargetKind.ENTITY]
+    defined = _defined(transaction, kb_id, {*known, *lacking})
+    descriptions = _descriptions(transaction, kb_id, defined)
+    places = _Places(transaction, snapshot, mentions, defined)
+    nodes = [
+        _node(node, known.get(node.target.id), mentions, places, descriptions) for node in drawn
+    ]
+    pictured = {
+        (view.layout.nodes[edge.source].target, edge.name, view.layout.nodes[edge.target].target)
+        for edge in view.layout.edges
+    }
+    found = relations.edges(transaction, among=list(numbers), kb_ids=[kb_id])
+    found.sort(key=lambda e: ((e.source, e.name, e.target) not in pictured, -e.weight, e.id))
+    edges = [
+        GraphEdge(
+            numbers[edge.source], numbers[edge.target], plain(edge.name), round(edge.weight, 2),
+            drawn=(edge.source, edge.name, edge.target) in pictured,
+        )
+        for edge in found[:EDGES]
+    ]  # fmt: skip
+    total = max(view.layout.total, len(nodes))
+    return GraphFacts(tuple(nodes), tuple(edges), tuple(_gaps(view.gaps, mentions, places)), total)
+
+
+def _node(
+    node: LayoutNode,
+    entity: Entity | None,
+    mentions: EntityMentions,
+    places: _Places,
+    descriptions: Mapping[str, str],
+) -> GraphNode:
+    known = node.target.id
+    counts = mentions.documents[known][1]
+    by_hand = entity is not None and entity.by_hand
+    description = entity.description if entity and by_hand else descriptions.get(known, "")
+    properties = entity.properties if entity else {}
+    return GraphNode(
+        name=mentions.names[known],
+        type=plain(node.type),
+        x=round(node.x, 1),
+        y=round(node.y, 1),
+        radius=node.radius,
+        description=plain(description),
+        aliases=mentions.aliases[known][:ALIASES],
+        properties=tuple((plain(label), plain(str(value))[:_LONGEST])
+                         for label, value in properties.items()),
+        chunks=int(counts.sum()),
+        documents=len(counts),
+        places=places.of_entity(known),
+    )  # fmt: skip
+
+
+def _defined(transaction: Transaction, kb_id: str, wanted: set[str]) -> _Defined:
+    aliases = entities.aliases_of(transaction)
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name in graph.given_names(transaction, kb_id):
+        if name.defines:
+            known = entity_id(name.name)
+            known = aliases.get(known, known)
+            if known in wanted:
+                found.setdefault(known, []).append((name.document_id, name.anchor))
+    return found
+
+
+def _descriptions(transaction: Transaction, kb_id: str, defined: _Defined) -> dict[str, str]:
+    """How the first section begins that defines each entity, as documents of this one have it."""
+    anchored = {
+        place: known
+        for known, held in reversed(list(defined.items()))
+        for place in reversed(held)
+        if place[1]
+    }
+    seqs: dict[str, int] = {}
+    for chunk in graph.places(transaction, kb_id):
+        known = anchored.get((chunk.document_id, chunk.anchor))
+        if known is not None:
+            seqs.setdefault(known, chunk.seq)
+    texts = graph.texts(transaction, sorted(seqs.values()))
+    return {known: first_sentence(texts[seq]) for known, seq in seqs.items() if seq in texts}
+
+
+class _Places:
+    """Where entities are defined and named, and documents."""
+
+    def __init__(
+        self,
+        transaction: Transaction,
+        snapshot: Snapshot,
+        mentions: EntityMentions,
+        defined: _Defined,
+    ) -> None:
+        self._snapshot, self._mentions, self._defined = snapshot, mentions, defined
+        self._uris = reading.uris_of(transaction, snapshot.document_ids)
+
+    def of_entity(self, known: str) -> tuple[GraphPlace, ...]:
+        """The documents that define an entity, then those that name it most."""
+        found: dict[str, str] = {}
+        for document, anchor in self._defined.get(known, ()):
+            found.setdefault(document, anchor)
+        owners = self._mentions.documents[known][0][: PLACES + len(found)].tolist()
+        for owner in owners:
+            found.setdefault(self._snapshot.document_ids[owner], "")
+        chosen = [each for each in found.items() if each[0] in self._uris][:PLACES]
+        return tuple(
+            GraphPlace(self._uris[document], anchor, document in self._of_definitions(known))
+            for document, anchor in chosen
+        )
+
+    def _of_definitions(self, known: str) -> set[str]:
+        return {document for document, _ in self._defined.get(known, ())}
+
+    def of_document(self, known: str) -> tuple[GraphPlace, ...]:
+        """A document itself."""
+        return (GraphPlace(self._uris[known]),) if known in self._uris else ()
+
+
+def _gaps(gaps: Sequence[Gap], mentions: EntityMentions, places: _Places) -> Iterator[GraphGap]:
+    for gap in gaps:
+        known = gap.target.id
+        if gap.target.kind is TargetKind.DOCUMENT:
+            where = places.of_document(known)
+            if where:
+                yield GraphGap(plain(gap.name), gap.kind.value, gap.reason, where)
+        elif known in mentions.names:
+            yield GraphGap(
+                mentions.names[known], gap.kind.value, gap.reason, places.of_entity(known)
+            )

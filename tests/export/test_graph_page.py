@@ -1,0 +1,196 @@
+"""The page of a knowledge base's graph: what it tells, what it keeps to itself, and when it is."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+import kbkit
+from kbkit.errors import ExportError
+from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
+
+EVIL = "<img src=x onerror=alert(1)>"
+PAGES = {
+    "open": """# Opening pools
+
+## open_pool {#open_pool}
+
+Opens a pool of connections. `open_pool` raises `PoolError` when `max_size` is below one.
+
+## PoolError {#PoolError}
+
+What `open_pool` raises. See `max_size` too.
+""",
+    "close": """# Closing pools
+
+## close_pool {#close_pool}
+
+Closes what `open_pool` gave. `close_pool` calls `drain_pool` and raises `PoolError`.
+
+## Sizes
+
+Set `max_size` before `open_pool`; then `drain_pool` and `close_pool` are quick.
+""",
+    "drain": f"""# Draining
+
+Call `drain_pool` before `close_pool`; `open_pool` again afterwards. {EVIL} is no `PoolError`.
+
+## Twice
+
+`drain_pool` raises `PoolError`, `close_pool` does not, with any `max_size`, says {EVIL}.
+""",
+}
+
+
+def fill(workspace, name="pools"):
+    names = (NameSpec(name=EVIL), NameSpec(name="open_pool"), NameSpec(name="drain_pool"))
+    spec = KnowledgeBaseSpec(annotation=RulesAnnotation(names=names))
+    kb = workspace.create(name, spec=spec)
+    for path, text in PAGES.items():
+        kb.add(text.partition("\n")[0][2:], text, source=f"https://pools.example/{path}.html")
+    kb.annotations.make()
+    return kb
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    with kbkit.open(tmp_path / "kb") as workspace:
+        yield workspace
+
+
+def data(folder):
+    return json.loads((folder / "graph.json").read_text(encoding="utf-8"))
+
+
+def names(folder):
+    return [row[0] for row in data(folder)["nodes"]]
+
+
+def test_the_graph_of_a_knowledge_base_is_written(workspace, tmp_path):
+    kb = fill(workspace)
+    kb.export(folder=tmp_path / "pages", pages_only=True)
+    found = data(tmp_path / "pages")
+    assert {"open_pool", "PoolError", "close_pool"} <= set(names(tmp_path / "pages"))
+    assert found["total"] >= len(found["nodes"]) > 3
+    assert found["edges"]
+    assert {"raises", "defined_in"} & set(found["relations"]) == {"raises"}, "between entities"
+    numbers = range(len(found["nodes"]))
+    assert all(edge[0] in numbers and edge[1] in numbers for edge in found["edges"])
+    by_name = {row[0]: row for row in found["nodes"]}
+    *_, chunks, documents, places, description, aliases, properties = by_name["open_pool"]
+    assert (chunks >= 4, documents) == (True, 3)
+    number, anchor, defines = places[0]
+    assert (anchor, defines) == ("open_pool", 1)
+    assert found["documents"][number][1].endswith("/open.md")
+    assert description.startswith("Opens a pool of connections.")
+    assert (aliases, properties) == ([], [])
+    page = (tmp_path / "pages/graph.md").read_text()
+    assert re.search(r"- \[open\\_pool\]\(pages/\S+/open\.md#open_pool\) \(\w+\): Opens", page)
+    assert "[knowledge graph](graph.md)" in (tmp_path / "pages/index.md").read_text()
+
+
+def test_nothing_is_written_twice_and_changes_are_followed(workspace, tmp_path):
+    kb = fill(workspace)
+    folder = tmp_path / "pages"
+    kb.export(folder=folder, pages_only=True)
+    before = (folder / "graph.json").stat().st_mtime_ns, (folder / "graph.md").stat().st_mtime_ns
+    assert kb.export(folder=folder, pages_only=True).written == 0
+    after = (folder / "graph.json").stat().st_mtime_ns, (folder / "graph.md").stat().st_mtime_ns
+    assert before == after
+    workspace.graph.relate("drain_pool", "warned_of_by", "PoolError", note="a note of mine")
+    kb.export(folder=folder, pages_only=True)
+    assert "warned_of_by" in data(folder)["relations"]
+    assert "a note of mine" not in (folder / "graph.json").read_text()
+
+
+def test_a_recipe_or_a_caller_says_that_there_is_none(workspace, tmp_path):
+    kb = fill(workspace)
+    folder = tmp_path / "pages"
+    kb.export(folder=folder, pages_only=True)
+    assert (folder / "graph.json").exists()
+    kb.export(folder=folder, pages_only=True, graph=False)
+    assert not (folder / "graph.json").exists()
+    assert not (folder / "graph.md").exists()
+    assert "graph" not in (folder / "index.md").read_text()
+    spec = KnowledgeBaseSpec.model_validate({"site": {"graph": False}})
+    assert not spec.site.graph
+    plain = workspace.create("plain", spec=KnowledgeBaseSpec.model_validate({"annotation": "none"}))
+    plain.add("Tea", "## Kettle\n\n`water` boils.")
+    plain.export(folder=tmp_path / "plain", pages_only=True)
+    assert not (tmp_path / "plain/graph.md").exists()
+    assert not (tmp_path / "plain/graph.json").exists()
+
+
+def test_what_other_knowledge_bases_and_people_say_stays_with_them(workspace, tmp_path):
+    kb = fill(workspace)
+    secret = workspace.create("secret")
+    text = (
+        "## open_pool {#open_pool}\n\nThe hidden pool of Project Falcon.\n\n"
+        "## falcon_pool {#falcon_pool}\n\n`falcon_pool` raises `PoolError` in `open_pool`.\n"
+    )
+    for n in range(4):
+        secret.add(f"Falcon {n}", text.replace("hidden", f"hidden {n}"))
+    secret.annotations.make()
+    graph = workspace.graph
+    graph.create("falcon wing", type="term")
+    graph.relate("falcon wing", "part_of", "falcon_pool")
+    graph.relate("falcon wing", "hides_in", "open_pool")
+    graph.update("drain_pool", aliases=["falcon drain"])
+    kb.rate(next(iter(kb.chunks)).id, 1, query="why does open_pool fly like a falcon?", rater="ann")
+    kb.export(folder=tmp_path / "pages", pages_only=True)
+    assert "open_pool" in names(tmp_path / "pages")
+    for path in (tmp_path / "pages").rglob("*"):
+        if path.is_file():
+            assert "falcon" not in path.read_text(errors="replace").lower(), path
+
+
+def test_local_paths_never_leave(workspace, tmp_path):
+    folder = tmp_path / "private-place"
+    folder.mkdir()
+    for path, text in PAGES.items():
+        (folder / f"{path}.md").write_text(text)
+    kb = workspace.create("local")
+    kb.ingest(kbkit.FilesSource(path=str(folder)))
+    kb.annotations.make()
+    kb.export(folder=tmp_path / "pages", pages_only=True)
+    written = (tmp_path / "pages/graph.json").read_text() + (
+        tmp_path / "pages/graph.md"
+    ).read_text()
+    assert "open_pool" in written
+    assert str(tmp_path) not in written
+    assert "file:" not in written
+
+
+def test_hostile_names_stay_texts(workspace, tmp_path):
+    kb = fill(workspace)
+    workspace.graph.relate(EVIL, "stings", "open_pool")
+    report = kb.export(folder=tmp_path / "site")
+    assert EVIL in names(tmp_path / "site/docs")
+    page = (report.site / "graph.html").read_text()
+    assert "<img src=x" not in page
+    assert "&lt;img src=x onerror=alert(1)&gt;" in page
+    assert "<script>alert" not in page
+
+
+@pytest.mark.parametrize("damaged", ["{", "[]", '{"documents": 3}', '{"documents": [["a"]]}'])
+def test_damaged_data_are_told(workspace, tmp_path, damaged):
+    kb = fill(workspace)
+    kb.export(folder=tmp_path / "site", build=False)
+    (tmp_path / "site/docs/graph.json").write_text(damaged)
+    from kbkit.export import build_site
+
+    with pytest.raises(ExportError, match=r"graph\.json: damaged"):
+        build_site(tmp_path / "site")
+
+
+def test_somebody_elses_page_is_left_alone(workspace, tmp_path):
+    kb = fill(workspace)
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "graph.md").write_text("mine")
+    with pytest.raises(ExportError, match=r"graph\.md: written by somebody else"):
+        kb.export(folder=folder, pages_only=True)
+    kb.export(folder=folder, pages_only=True, graph=False)
+    assert (folder / "graph.md").read_text() == "mine"
