@@ -7,6 +7,9 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 BREAK = "\x00"
+_MARKS = {"*": "\x01\x02", "**": "\x03\x04"}
+_OPENING, _CLOSING = "\x01\x03", "\x02\x04"
+_MARK = re.compile(f"[{_OPENING}{_CLOSING}]")
 SPACE = re.compile(r"[ \t\n\r\f\v\xa0]+")
 _AROUNDBREAK = re.compile(rf" *{BREAK}[ {BREAK}]*")
 _SPECIAL = re.compile(r"[\\`*_<&~\[\]{]")
@@ -21,8 +24,8 @@ _ESCAPES = re.compile(
     re.VERBOSE,
 )
 _LINE_START = re.compile(
-    r"^(?:(?P<mark>\#{1,6}(?=\s|$)|[-+*](?=\s|$)|>|={3,}|-{3,}|`{3}|~{3}|!{3}|\?{3}|:{3}|\|)"
-    r"|(?P<number>\d{1,9})(?=[.)](?:\s|$)))",
+    r"^(?:(?P<mark>\#{1,6}(?=\s|$)|[-+*](?=\s|$)|>|={3,}|-{3,}|`{3,}(?=[^`\n]*$)|~{3}|!{3}|\?{3}"
+    r"|:{3}|\|)|(?P<number>\d{1,9})(?=[.)](?:\s|$)))",
     re.MULTILINE,
 )
 
@@ -110,6 +113,72 @@ def folded(text: str, *, strip: bool = True) -> str:
 def _guarded(match: re.Match[str]) -> str:
     number = match.group("number")
     return f"{number}\\" if number else "\\" + match.group()
+
+
+def marked(text: str, mark: str) -> str:
+    """A text between marks of emphasis, which `emphasised` writes where readers find them.
+
+    Args:
+        text: Markdown that neither begins nor ends with white space.
+        mark: ``*`` or ``**``.
+    """
+    opening, closing = _MARKS[mark]
+    text = re.sub(r"^\*(?=\s|$)", r"\\*", text)
+    text = re.sub(r"(?<=\s)\*$", r"\\*", text)
+    return f"{opening}{text}{closing}"
+
+
+def emphasised(text: str) -> str:
+    """Write the marks of `marked` texts, but those that readers would take for stars.
+
+    Marks open before, and close behind, what is no white space, and a mark between a letter
+    and a sign belongs to neither (CommonMark, flanking delimiter runs). Marks that touch are one
+    run: of two texts beside each other the second has none, of two that begin or end together
+    the inner.
+    """
+    if not _MARK.search(text):
+        return text
+    drawn: dict[int, str] = {}
+    opened: list[int] = []
+    pairs: dict[int, int] = {}
+    for place, char in enumerate(text):
+        if char in _OPENING:
+            opened.append(place)
+        elif char in _CLOSING and opened:
+            pairs[opened.pop()] = place
+    for first, last in sorted(pairs.items()):
+        before, above = _beside(text, first, -1)
+        inner, _ = _beside(text, first, 1)
+        end, _ = _beside(text, last, -1)
+        behind, below = _beside(text, last, 1)
+        opens = any(drawn.get(one) and text[one] in _OPENING for one in above)
+        closes = any(text[one] in _CLOSING for one in below)
+        touches = any(drawn.get(one) and text[one] in _CLOSING for one in above)
+        if touches or opens != closes or last - first == 1:
+            continue
+        if _flanks(before, inner) and _flanks(behind, end):
+            drawn[first] = drawn[last] = "*" if text[first] == _MARKS["*"][0] else "**"
+    return _MARK.sub(lambda mark: drawn.get(mark.start(), ""), text)
+
+
+def bold(text: str) -> str:
+    """A text in bold, as far as readers find its marks."""
+    return emphasised(marked(text, "**"))
+
+
+def _beside(text: str, place: int, step: int) -> tuple[str, list[int]]:
+    """The next character that is no mark, and the places of the marks up to there."""
+    marks = []
+    place += step
+    while 0 <= place < len(text) and _MARK.match(text[place]):
+        marks.append(place)
+        place += step
+    return text[place] if 0 <= place < len(text) else "", marks
+
+
+def _flanks(outside: str, inside: str) -> bool:
+    """Whether a mark between two characters belongs to the one inside."""
+    return inside.isalnum() or not outside.isalnum()
 
 
 def formula(text: str) -> str:

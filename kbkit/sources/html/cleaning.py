@@ -78,7 +78,7 @@ _BUTTON = 40  # characters of a button that unfolds the source
 _TOGGLE = re.compile("toggle|collaps|expand", re.IGNORECASE)
 _JUMP = re.compile(r"(?:^|[\s_-])(?:skip|jump)(?:[_-]?(?:link|to|nav)|\s|$)", re.IGNORECASE)
 _TOPS = frozenset({"top", "back to top", "to top", "go to top", "return to top", "↑", "▲", "^ top"})
-_ARROW = re.compile(r"<?-+>?|[←-⇿«»‹›◀▶]+")
+_ARROW = re.compile(r"<-+>?|-+>|[←-⇿«»‹›◀▶]+")
 _UNFOLDING_WORDS = 3  # most words of a link that unfolds something
 _HIDDEN_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kbkit.markdown.writing import indent
+from kbkit.markdown.writing import bold, indent
 from kbkit.sources.html.dom import Element
 
 
@@ -25,9 +25,9 @@ def write_terms(terms: list[str], blocks: list[str], out: list[str]) -> None:
         out.extend(blocks)
         return
     head = ", ".join(term.rstrip(": ") for term in terms)
-    head = head if head.startswith("`") and head.endswith("`") else f"**{head}**"
+    head = head if head.startswith("`") and head.endswith("`") else bold(head)
     terms.clear()
-    if blocks and not re.match(r"(?:[-#>|]|\d+\.|`{3})", blocks[0]):
+    if blocks and not re.match(r"(?:[-#>|]|\d+\.|`{3,}[^`\n]*\n)", blocks[0]):
         first = f"-   {head}: {indent(blocks[0], '    ')[4:]}"
         rest = blocks[1:]
     else:

@@ -12,6 +12,7 @@ from kbkit.markdown.writing import (
     folded,
     formula,
     inline_math,
+    marked,
     safe_url,
 )
 from kbkit.sources.html.dom import BLOCKS, Element, classes, normalized_text
@@ -115,6 +116,8 @@ class InlineWriter:
     def _children(self, element: Element) -> str:
         pieces = [self._text(element.text)] if element.text else []
         for child in element:
+            if child.tag == "a":
+                parted(pieces)
             if isinstance(child.tag, str):
                 if child.tag in BLOCKS:
                     pieces.append(" ")
@@ -134,7 +137,10 @@ class InlineWriter:
     def _code_span(self, element: Element) -> str:
         """Code, of which each part that is a link stays one: a signature names its types so."""
         if self._linkless or self._in_link or next(element.iter("a"), None) is None:
-            raw = _raw(element)
+            before = element.getprevious()
+            if before is not None and element in _touching(before)[1:] and _is_plain(before):
+                return ""  # it was written with that
+            raw = "".join(map(_raw, _touching(element)))
             return code_span(raw) or (" " if raw else "")
         spans: Spans = []
         _spans(element, None, spans)
@@ -201,10 +207,10 @@ class InlineWriter:
         text = self._children(element)
         self._emphasis.discard(mark)
         inner = text.strip(" \t\r\n\xa0" + BREAK)
-        if not inner or (inner == text and _touches_emphasis(element)):
+        if not inner:
             return text
         before, _, after = text.partition(inner)
-        return f"{before}{mark}{inner}{mark}{after}"
+        return f"{before}{marked(inner, mark)}{after}"
 
 
 def _leads_back(heading: Element) -> bool:
@@ -217,15 +223,25 @@ def _leads_back(heading: Element) -> bool:
     )
 
 
-def _touches_emphasis(element: Element) -> bool:
-    """Whether something emphasised stands right beside an element, so that marks would mingle."""
-    before, behind = element.getprevious(), element.getnext()
-    pairs = []
-    if before is not None and not before.tail:
-        pairs.append(before)
-    if behind is not None and not element.tail:
-        pairs.append(behind)
-    return any(one.tag in _EMPHASIS and "".join(one.itertext()).strip() for one in pairs)
+def parted(pieces: list[str]) -> None:
+    """Part an exclamation mark from the link behind it, which would be a picture; in place."""
+    if pieces and pieces[-1].endswith("!"):
+        pieces[-1] = f"{pieces[-1][:-1]}\\!"
+
+
+def _is_plain(code: Element) -> bool:
+    return code.tag in _CODE and next(code.iter("a"), None) is None
+
+
+def _touching(code: Element) -> list[Element]:
+    """Code in a line and all that stands right behind it, which readers would take for one."""
+    found = [code]
+    while not found[-1].tail:
+        behind = found[-1].getnext()
+        if behind is None or behind.tag not in _CODE or next(behind.iter("a"), None) is not None:
+            break
+        found.append(behind)
+    return found
 
 
 Spans = list[tuple[str, str | None]]

@@ -8,6 +8,7 @@ from itertools import islice
 from kbkit.sources.html.code import code_text
 from kbkit.sources.html.dom import HEADINGS, Element, normalized_text
 
+_ESCAPED = re.compile(r"\\.|\|")
 _MOST_COLUMNS = 200
 _MOST_CELLS = 50_000
 
@@ -79,7 +80,7 @@ def pipe_table(rows: list[list[str]]) -> str:
 
 
 def _piped(cell: str) -> str:
-    return cell.replace("\\|", "|").replace("|", "\\|")
+    return _ESCAPED.sub(lambda found: "\\|" if found[0][-1] == "|" else found[0], cell)
 
 
 def _rows(table: Element) -> list[Element]:
@@ -159,6 +160,6 @@ def needs_lines(block: str, code: list[str] | None) -> bool:
     """Whether a block is lost in one line: code of several, a table, a heading, a quotation."""
     if code is not None:
         return len(code) > 1
-    if re.search(r"^#{1,6} |^ *`{3}", block, re.MULTILINE):
+    if re.search(r"^#{1,6} |^ *`{3,}[^`\n]*$", block, re.MULTILINE):
         return True
     return "\n" in block and block[0] in "|>"

@@ -13,7 +13,9 @@ from collections.abc import Callable
 from kbkit.markdown.admonitions import title_of
 from kbkit.markdown.blocks import without_text_anchor
 from kbkit.markdown.writing import (
+    bold,
     code_span,
+    emphasised,
     escape,
     fence,
     folded,
@@ -41,7 +43,7 @@ from kbkit.sources.html.dom import (
     drop_tree,
     normalized_text,
 )
-from kbkit.sources.html.inline import InlineWriter
+from kbkit.sources.html.inline import InlineWriter, parted
 from kbkit.sources.html.tables import (
     grid,
     has_head,
@@ -124,6 +126,8 @@ class MarkdownWriter:
                     self._paragraph(run, out)
                     out.append(fence(code, language(child)))
                 else:
+                    if tag == "a":
+                        parted(run)
                     run.append(self._spans.write(child))
             if child.tail:
                 run.append(escape(child.tail))
@@ -132,7 +136,7 @@ class MarkdownWriter:
 
     @staticmethod
     def _paragraph(run: list[str], out: list[str]) -> None:
-        text = folded("".join(run))
+        text = emphasised(folded("".join(run)))
         run.clear()
         if text:
             out.append(guard(text))
@@ -161,7 +165,7 @@ class MarkdownWriter:
         first = next((child for child in element if isinstance(child.tag, str)), None)
         if first is None or first.tag != "span":
             return self._anchored(element)
-        sign = folded(self._spans.write(first))
+        sign = emphasised(folded(self._spans.write(first)))
         sign = f"{sign[:-2]}]" if sign.endswith("\\]") else sign
         drop_tree(first)
         blocks = self._anchored(element)
@@ -184,7 +188,7 @@ class MarkdownWriter:
         if next(element.iterdescendants(*BLOCKS), None) is not None:
             return self._blocks(element)
         text = self._spans.line(element)
-        return [f"**{text}**"] if text else []
+        return [bold(text)] if text else []
 
     def _heading(self, element: Element, level: int) -> list[str]:
         for part in [part for part in element.iterdescendants() if pops_up(part)]:
@@ -194,7 +198,7 @@ class MarkdownWriter:
         if not text:
             return self._images(element)
         if element.getparent() is not None and self._in_cell(element):
-            return [f"**{text}**"]
+            return [bold(text)]
         self._level = level
         return [self._titled(text, level, place)]
 
@@ -300,7 +304,7 @@ class MarkdownWriter:
         caption = next(element.iterchildren("caption"), None)
         out = []
         if caption is not None and (text := self._spans.line(caption)):
-            out.append(f"**{text}**")
+            out.append(bold(text))
         rows = grid(element)
         if rows is None or is_layout(element, rows):
             for cell in table_cells(element):
@@ -345,7 +349,8 @@ class MarkdownWriter:
         pieces: list[str] = []
         behind: list[str] = []
         for block in self._blocks(cell):
-            code = block.split("\n")[1:-1] if block.startswith("```") else None
+            fenced = block.startswith("```") and "\n" in block
+            code = block.split("\n")[1:-1] if fenced else None
             if block == "---":
                 continue
             if behind or needs_lines(block, code):
@@ -363,7 +368,7 @@ class MarkdownWriter:
         title: list[str] = []
         if named is not None:
             level = HEADINGS.get(named.tag)
-            title = self._heading(named, level) if level else [f"**{self._title(element, named)}**"]
+            title = self._heading(named, level) if level else [bold(self._title(element, named))]
             drop_icons(element, normalized_text(named))
             drop_tree(named)
         elif "admonition" not in (element.get("class") or ""):

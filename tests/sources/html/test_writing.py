@@ -1,0 +1,90 @@
+"""What stands in a line is read from its Markdown as it was written in HTML."""
+
+from __future__ import annotations
+
+import html
+import random
+
+import pytest
+from lxml import etree
+from markdown_it import MarkdownIt
+
+from kbkit.sources.html.fragments import markdown_of
+
+READER = MarkdownIt("commonmark").enable("table").enable("strikethrough")
+SIGNS = [
+    "*", "**", "_", "__", "`", "``", "[", "]", "(", ")", "|", "<", ">", "&", "#", "~", "~~", "\\",
+    "{", "}", "a", "b", "word", "1", ".", "-", "+", ":", "=", '"', "&amp;", "<b>", "x_y", "a*b",
+    "[x](y)", "![a](b)", "*[", "é", " ", " ", " ",
+]  # fmt: skip
+TAGS = ("b", "strong", "em", "i", "code", "a", "", "", "")
+BLOCKS = {
+    "paragraph": "<p>{}</p>",
+    "item": "<ul><li>{}</li></ul>",
+    "heading": "<h2>{}</h2>",
+    "cell": "<table><tr><th>h</th><th>k</th></tr><tr><td>{}</td><td></td></tr></table>",
+    "definition": "<dl><dt>h</dt><dd>{}</dd></dl>",
+    "quotation": "<blockquote><p>{}</p></blockquote>",
+}
+
+
+def text_of(markup: str) -> str:
+    """The text of some HTML without white space."""
+    root = etree.fromstring(f"<body>{markup}</body>", etree.HTMLParser())
+    return "".join("".join(root.itertext()).split())
+
+
+def line(chance: random.Random, depth: int = 0) -> str:
+    """Some HTML of a line."""
+    pieces = []
+    for _ in range(chance.randint(1, 4)):
+        signs = "".join(chance.choice(SIGNS) for _ in range(chance.randint(1, 5)))
+        tag = chance.choice(TAGS) if depth < 2 else ""
+        inner = html.escape(signs, quote=False)
+        if tag in ("b", "strong", "em", "i") and chance.random() < 0.3:
+            inner = line(chance, depth + 1)
+        if tag == "code" or (tag == "a" and pieces and pieces[-1].endswith("code>")):
+            pieces.append(" ")
+        where = ' href="https://x.example/p"' * (tag == "a")
+        pieces.append(f"<{tag}{where}>{inner}</{tag}>" if tag else inner)
+    return "".join(pieces)
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_signs_of_a_line_are_read_as_they_stand(name: str) -> None:
+    chance = random.Random(14)
+    for _ in range(400):
+        markup = BLOCKS[name].format(line(chance))
+        markdown = markdown_of(markup)
+        wanted, read = text_of(markup), text_of(READER.render(markdown))
+        if name == "definition":
+            wanted, read = wanted.removeprefix("h"), read.removeprefix("h").removeprefix(":")
+        assert read == wanted, f"{markup}\n{markdown}"
+
+
+@pytest.mark.parametrize(
+    ("markup", "markdown"),
+    [
+        ("<b>2 * 3</b>", "**2 * 3**"),
+        ("<b>*</b>", "**\\***"),
+        ("<b>* all</b>", "**\\* all**"),
+        ("<i>n *</i>", "*n \\**"),
+        ("<b>a*b</b> and <i>_x_</i>", "**a\\*b** and *\\_x\\_*"),
+        ("a<b>(b)</b>c", "a(b)c"),  # no reader finds marks between a letter and a bracket
+        ("<b>a</b><i>b</i>", "**a**b"),
+        ("<b><i>a</i></b>", "***a***"),
+        ("<b>a <i>b</i></b>", "**a b**"),
+        ("<code>a</code><code>b</code>", "`ab`"),
+        ('See!<a href="https://x.example/">x</a>', "See\\![x](https://x.example/)"),
+        ("<code>a ``` b</code> c", "```` a ``` b ```` c"),
+    ],
+)
+def test_marks_are_those_that_readers_find(markup: str, markdown: str) -> None:
+    assert markdown_of(f"<p>{markup}</p>") == markdown
+
+
+def test_signs_of_a_cell_are_read_as_they_stand() -> None:
+    row = "<tr><td>{}</td><td>{}</td></tr>"
+    table = "<table>" + row.format("\\\\|x", "<code>a ``` | b</code>") + "</table>"
+    assert markdown_of(table).endswith("| \\\\\\\\\\|x | ```` a ``` \\| b ```` |")
+    assert markdown_of("<dl><dt>*</dt><dd>All.</dd></dl>") == "-   **\\***: All."
