@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 BREAK = "\x00"
-_MARKS = {"*": "\x01\x02", "**": "\x03\x04"}
+_MARKS = {"*": ("\x01", "\x02"), "**": ("\x03", "\x04")}
 _OPENING, _CLOSING = "\x01\x03", "\x02\x04"
 _MARK = re.compile(f"[{_OPENING}{_CLOSING}]")
 SPACE = re.compile(r"[ \t\n\r\f\v\xa0]+")
