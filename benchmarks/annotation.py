@@ -1,11 +1,12 @@
 """Measures the annotator by rules against chunks that a person labelled, by manual.
 
 Frames: the share of chunks whose kind of statement is right, none among them. Entities: precision,
-recall and F1 of names; one is right that has the same normal form, or that qualifies the name
-(``pathlib.Path.glob`` for ``Path.glob``). Names of platforms count neither way: they are contexts.
-Confidence: how often the frame is right where it says how likely that is.
+recall and F1 of names; one is right that has the same normal form, qualifies the name
+(``pathlib.Path.glob`` for ``Path.glob``), or has a ``$`` before it. Names of platforms count
+neither way: they are contexts. Confidence: how often the frame is right where it says how likely
+that is.
 
-Half of the chunks chose the rules' weights, the other half did not. Speed is of one process, with
+Some manuals chose the rules and their weights, the others did not. Speed is of one process, with
 the names of the labelled chunks.
 
 Run from the project's root: ``python benchmarks/annotation.py``.
@@ -165,7 +166,7 @@ def _keys(names: Iterable[str]) -> set[str]:
 
 
 def _same(one: str, other: str) -> bool:
-    one, other = (_SEPARATORS.sub(".", name.lower()).strip("<>") for name in (one, other))
+    one, other = (_SEPARATORS.sub(".", name.lower()).strip("<>$") for name in (one, other))
     one, other = one.replace(" ", ""), other.replace(" ", "")
     return one == other or one.endswith("." + other) or other.endswith("." + one)
 
@@ -173,13 +174,12 @@ def _same(one: str, other: str) -> bool:
 def main() -> None:
     """Print the tables."""
     chunks = labelled()
-    halves = {"tuning": True, "unseen": False}
+    halves = {"tuning": True, "unseen": False}  # of other manuals
     rows = []
-    for manual in (*dict.fromkeys(chunk.manual for chunk in chunks), ""):
-        for half, tuning in halves.items():
-            some = [
-                chunk for chunk in chunks if chunk.tuning == tuning and manual in ("", chunk.manual)
-            ]
+    for half, tuning in halves.items():
+        own = [chunk for chunk in chunks if chunk.tuning == tuning]
+        for manual in (*dict.fromkeys(chunk.manual for chunk in own), ""):
+            some = [chunk for chunk in own if manual in ("", chunk.manual)]
             got = scores(some)
             figures = (got.accuracy, got.precision, got.recall, got.f1)
             rows.append(
@@ -187,7 +187,7 @@ def main() -> None:
             )
     unseen = [chunk for chunk in chunks if not chunk.tuning]
     bins = [(f"{mean:.2f}", str(held), f"{right:.2f}") for held, mean, right in reliability(unseen)]
-    head = ("manual", "half", "chunks", "frame", "precision", "recall", "F1")
+    head = ("manual", "set", "chunks", "frame", "precision", "recall", "F1")
     lines = [*table(head, rows), "", *table(("confidence", "chunks", "right"), bins), ""]
     report("annotation", [*lines, f"{chunks_a_second():,.0f} chunks a second"])
 

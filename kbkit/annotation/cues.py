@@ -143,7 +143,8 @@ _IMPERATIVE = (
     r"|visit|wait|write"
 )
 BEGINNING = re.compile(
-    r"(?P<then>if\b.{4,}(?:\bthen\b|, ).)"
+    r"(?:(?:for example|in this case|for instance|however|so|thus|but|note that),? )?"
+    r"(?:(?P<then>if\b.{4,}(?:\bthen\b|, ).)"
     r"|(?P<condition>when|whenever|since|while|once)\b.{4,}, "
     rf"|(?P<step>(?:first|next|then|now|finally|second|third|lastly)?,?\s*(?:{_IMPERATIVE}))\b"
     rf"|(?P<directions>to (?!avoid|prevent|be\b)[a-z]+ .{{3,100}}?, "
@@ -152,6 +153,6 @@ BEGINNING = re.compile(
     r"|(?P<purpose>to (?!avoid|prevent|be|allow|minimi|reduce)[a-z]+ .{3,80}?"
     r"(?:, |\b(?:use|run|call|set|add|type)\b))"
     r"|(?P<existence>there (?:is|are) [^.]*"
-    r"\b(?:two|three|four|five|six|types|kinds|categories)\b)",
+    r"\b(?:two|three|four|five|six|types|kinds|categories)\b))",
 )
 """What a sentence, in lower case, may begin with: a condition, a step, a purpose."""

@@ -39,6 +39,11 @@ _SKIPPED = re.compile(
     r"|\\(?=[_*\[\]<>#~{}-])"
     r"|\n[ \t]+"
 )
+_HEADING = re.compile(
+    r"^#{1,6} +(?:[\dA-Z]+(?:\.\d+)* +)?([a-z]\w*)(?= *(?:$|\(|\{#))"
+    r"|\[[\dA-Z]+(?:\.\d+)+\.? ([a-z]\w*)\]",
+    re.MULTILINE,
+)
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _SENTENCE_START = re.compile(
     r"(?:\A|[.!?:]\s+|\n\s*(?:[-*+>#]+|\d+[.)])?\s*|[-*+|]\s+)[\"'“(*_\[]*\Z"
@@ -182,7 +187,11 @@ class NameGazetteer:
             if self._ordinary[number]:
                 behind = begin + len(fold) - 2
                 before = plain[begin - 1 : begin]
-                if before not in "`[" and plain[behind : behind + 1] not in "`(":
+                if (
+                    before not in "`["
+                    and plain[behind : behind + 1] not in "`("
+                    and (begin, behind) not in look.headings
+                ):
                     continue
             behind = begin + len(fold) - fold.count(MARK)
             rule = self._rule(fold, begin, behind, look)
@@ -281,9 +290,11 @@ class _Look:
         )
 
     def is_marked(self, start: int, end: int) -> bool:
-        """Whether it is written as code or called."""
+        """Whether it is written as code, called, or all of a heading or of a numbered link."""
         plain = self.plain
         if plain[end : end + 1] == "(" and plain[end : end + 2] != "(s":
+            return True
+        if (start, end) in self.headings:
             return True
         before = plain[start - 1 : start]
         after = plain[end : end + 1]
@@ -292,6 +303,15 @@ class _Look:
         if after == "`" or before == "`":
             return any(a <= start and end <= b for a, b in self._spans)
         return before == "[" and after == "]"
+
+    @cached_property
+    def headings(self) -> frozenset[tuple[int, int]]:
+        """Where words stand that are all of a heading, or of a link to a numbered one."""
+        if "#" not in self.plain and "[" not in self.plain:
+            return frozenset()
+        return frozenset(
+            found.span(found.lastindex or 0) for found in _HEADING.finditer(self.plain)
+        )
 
     @cached_property
     def _spans(self) -> list[tuple[int, int]]:

@@ -6,7 +6,7 @@ import re
 
 from kbkit.models import EntityType
 
-_FLAG = re.compile(r"--[A-Za-z][\w-]*|-[A-Za-z]{1,16}|-[A-Za-z]\d?")
+_FLAG = re.compile(r"--[A-Za-z][\w-]*|-[A-Za-z]\w{0,30}")
 _ERROR_NAME = re.compile(
     r"(?:[A-Za-z_]\w*(?:\.|::))*[A-Z]\w*(?:Error|Exception|Warning|Failure|Fault)"
 )
@@ -22,6 +22,8 @@ _FILE = re.compile(
     r"|(?:~|/)(?:[\w.@+-]+/)+[\w.@+-]*|\.(?:htaccess|htpasswd|gitignore|env|bashrc|profile)"
 )
 _DOTTED = re.compile(r"[A-Za-z_$@][\w$]*(?:(?:\.|::|->|#)[A-Za-z_~$][\w$!?]*)*(?:\(\))?")
+_DOT_WORD = re.compile(r"\.[a-z0-9][a-z0-9_]+")
+_HYPHENATED = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)+")
 _DUNDER = re.compile(r"__\w+__")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w+)\}?|%([A-Za-z_]\w+)%")
 _ENVIRONMENT = re.compile(r"\benvironment\b|\benv(?:vars?)?\b", re.IGNORECASE)
@@ -69,6 +71,10 @@ def type_of(name: str, path: tuple[str, ...] = ()) -> EntityType | None:
         return EntityType.FILE
     if _CONSTANT.fullmatch(name):
         return _of_constant(path)
+    if _DOT_WORD.fullmatch(name):
+        return EntityType.SYMBOL
+    if _HYPHENATED.fullmatch(name):
+        return EntityType.SETTING if path and _SETTINGS.search(path[-1]) else EntityType.SYMBOL
     if not _DOTTED.fullmatch(name):
         return None
     if "_" not in name and name.isalpha() and path and _SETTINGS.search(path[-1]):

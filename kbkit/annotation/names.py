@@ -29,11 +29,17 @@ from kbkit.models import Document, EntityType, Name, SubjectKind
 from kbkit.text.stopwords import stop_words
 from kbkit.text.subject_keys import subject_key
 
-REVISION = 2
+REVISION = 3
 """Counts changes of these rules: names of documents are read again."""
 
 MOST_NAMES = 800
 """Names of one document; those that it defines come first."""
+_WHOLE_MANUAL = 200_000
+"""Characters of a page from which on it is a whole manual."""
+_CHAPTERS = 3
+"""Chapters of such a page that have to give a candidate; of others, two pages."""
+_LETTERS_OF_ONE = 150
+"""Characters of a document, however long, that have one name more: a whole manual may be a page."""
 LONGEST = 100
 """Characters of a name."""
 _MOST_READ = 2_000_000
@@ -66,7 +72,8 @@ _KIND_TITLE = re.compile(
     r"|header|pragma|clause|operator|keyword|package|program|utility|flag|schema|object|file)s?",
     re.IGNORECASE,
 )
-_FLAG = re.compile(r"(?<![\w-])(?:--[A-Za-z][\w-]*|-[A-Za-z]{1,16}|-[a-zA-Z]\d?)(?![\w-])")
+_FLAG = re.compile(r"(?<![\w-])(?:--[A-Za-z][\w-]*|-[A-Za-z]\w{0,30})(?![\w-])")
+_DIGIT_FLAG = re.compile(r"-\d(?!\S)")
 _NUMBER = re.compile(
     r"\A(?:(?:Chapter|Section|Appendix|Part|§)\s+[\dA-Z]+[.:]?\s+|(?:\d+|[A-Z](?=\.))(?:\.\d+)*\.?\s+)(?=\S)"
 )
@@ -77,11 +84,11 @@ _TERM_ITEM = re.compile(
     r"\s*[-*+]\s+(?:\*\*(?P<bold>.{1,200}?)\*\*|(?P<code>`+[^`\n].{0,200}?`+))(?P<colon>:)?"
 )
 _WRITTEN_NAME = re.compile(
-    r"(?<![\w./@:#-])(?:[A-Za-z]\w*[a-z0-9][A-Z]\w*|[A-Za-z]+(?:_[A-Za-z0-9]+)+|[A-Z]{2,8})(?P<call>\(\))?(?![\w/@-])"
+    r"(?<![\w./@:#-])(?:[A-Za-z]\w*[a-z0-9][A-Z]\w*|[A-Z]{2,}[a-z]{2,}\w*|[A-Za-z]+(?:_[A-Za-z0-9]+)+|[A-Z]{2,8})(?P<call>\(\))?(?![\w/@-])"
 )
 _CAPITALS = re.compile(
     r"(?<=[a-z,] )([A-Z][a-z]+\.(?:js|io|py|NET)"
-    r"|(?:[A-Z][a-z]+|[A-Z]{2,6})(?: (?:[A-Z][a-z]+|[A-Z]{2,6}))*)(?![\w-])"
+    r"|(?:[A-Z][a-z]+|[A-Z]{2,6})(?: (?:[A-Z][a-z]+|[A-Z]{2,6}))*)(?![\w-]| \d)"
 )
 _LONG_FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9]+(?:-[a-z0-9]+)*(?![\w-])")
 _STANDARD = re.compile(
@@ -93,7 +100,10 @@ _GLOSSARY = re.compile(r"\b(?:glossar|terminolog|dictionar)", re.IGNORECASE)
 _INDEX = re.compile(
     r"(?:general |module |keyword |directive |alphabetical )*index\b|index\s*[–-]", re.IGNORECASE
 )
+_EXPANDED = re.compile(r"\$\{([A-Za-z_]\w+)\}|%([A-Za-z_]\w+)%")
 _INDEX_REST = re.compile(r"\s*[,(–—].*$")
+
+_LOWER_HEADING = re.compile(r"([a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)(?:\s*\(.*|,? [A-Z-].*)?$")
 
 _LITERALS = frozenset(
     str.split("""
@@ -118,6 +128,7 @@ class _Mark(NamedTuple):
 
     rank: int
     name: Name
+    chapter: str = ""
 
 
 def names_of(document: Document) -> list[Name]:
@@ -127,10 +138,13 @@ def names_of(document: Document) -> list[Name]:
         document: With its content.
 
     Returns:
-        At most `MOST_NAMES`. What a person wrote in bold, with a capital or as a link is a
-        candidate (``confirmed`` is false); code spans, signatures, terms and titles are names.
+        At most `MOST_NAMES`, or one for each `_LETTERS_OF_ONE` characters. What a person wrote in
+        bold, with a capital or as a link is a candidate (``confirmed`` is false); code spans,
+        signatures, terms and titles are names.
     """
     best: dict[str, _Mark] = {}
+    seen: dict[str, set[str]] = {}
+    whole = len(document.content) >= _WHOLE_MANUAL
     ordinary = set(_LOWER_WORD.findall(document.content[:_MOST_READ]))
     for mark in _marks(document):
         text = " ".join(_CONTROL.sub(" ", mark.name.name).split())
@@ -141,11 +155,17 @@ def names_of(document: Document) -> list[Name]:
         if text != mark.name.name:
             mark = _Mark(mark.rank, replace(mark.name, name=text))  # noqa: PLW2901
         key = subject_key(SubjectKind.ENTITY, text)
+        if whole and mark.rank == 2 and key:  # its chapters are what pages are elsewhere
+            chapters = seen.setdefault(key, set())
+            chapters.add(mark.chapter)
+            if len(chapters) >= _CHAPTERS:
+                mark = _Mark(1, replace(mark.name, confirmed=True))  # noqa: PLW2901
         known = best.get(key)
         if key and (known is None or mark.rank < known.rank):
             best[key] = mark
     ranked = sorted(best.values(), key=lambda mark: mark.rank)  # stable: in order of the text
-    names = dict.fromkeys(mark.name.name for mark in ranked[:MOST_NAMES])
+    most = max(MOST_NAMES, len(document.content) // _LETTERS_OF_ONE)
+    names = dict.fromkeys(mark.name.name for mark in ranked[:most])
     by_name = {mark.name.name: mark.name for mark in reversed(ranked)}
     return [by_name[name] for name in names]
 
@@ -171,7 +191,8 @@ def _marks(document: Document) -> Iterator[_Mark]:
             text = content[block.start : block.end]
             if block.item:
                 yield from _of_item(block, text, path, glossary)
-            yield from _of_prose(text, path)
+            for mark in _of_prose(text, path):
+                yield mark._replace(chapter=path[1] if len(path) > 1 else "")
         elif block.kind is Kind.TABLE:
             yield from _of_spans(content[block.start : block.end], path)
         elif block.kind is Kind.FENCE and block.outermost is False:
@@ -226,6 +247,11 @@ def _of_heading(
     if signed and (text != signed or looks_like_code(signed) or title.startswith("`")):
         yield _defined(signed, type_of(signed, above) or EntityType.SYMBOL, anchor)
         return
+    if written := _LOWER_HEADING.match(text):
+        # titles begin with a capital, unless they are names
+        if not is_everywhere(written[1]):
+            yield _defined(written[1], EntityType.SYMBOL, anchor)
+        return
     if (named := _KIND_TITLE.fullmatch(text)) and (of := _named_of(named, title, anchor)):
         yield _defined(of, type_of_kind_word(named["kind"]), anchor)
         return
@@ -243,6 +269,8 @@ def _of_anchor(text: str, anchor: str) -> Iterator[_Mark]:
     bare = found["rest"] if found else anchor
     std = found["std"] if found else ""
     flags = _FLAG.findall(text)
+    if not flags and found and found["flag"]:
+        flags = _DIGIT_FLAG.findall(text)
     if found and (found["term"] or std == "term"):
         for part in names_in_term(text):
             yield _defined(part, EntityType.TERM, anchor)
@@ -313,6 +341,8 @@ def _of_item(block: Block, text: str, path: tuple[str, ...], glossary: bool) -> 
         if found["colon"]:
             for span in _SPAN.finditer(found["code"]):
                 yield from _of_span(span[2], path, anchor=anchor, defines=True)
+        elif not _LINK.sub("", text[found.end() :]).strip(" \n()[],\\"):  # one of a list of names
+            yield from _of_span(found["code"].strip("`"), path, linked=True)
         return
     term = inline_text(found["bold"]).rstrip(": ")
     if "`" in found["bold"]:
@@ -334,7 +364,7 @@ def _of_prose(text: str, path: tuple[str, ...]) -> Iterator[_Mark]:
     yield from _of_spans(text, path)
     plain = _SPAN.sub(" ", text)
     for link in _LINK.finditer(plain):
-        words = inline_text(link[1])
+        words = _NUMBER.sub("", inline_text(link[1]))
         if _ADDRESS.match(words):
             continue
         if "(" in words and (signed := _signature(words)):
@@ -373,7 +403,9 @@ def _candidates(words: str, path: tuple[str, ...]) -> Iterator[_Mark]:
     if is_term(words) and len(words.split()) <= 4 and not (words.islower() and words.isalpha()):
         kind = EntityType.NAME if is_single(words) else EntityType.TERM
         for part in names_in_term(words):
-            yield _candidate(part, type_of_word(part, path) or kind)
+            told = type_of_word(part, path) or kind
+            known = told is EntityType.FLAG
+            yield _Mark(1, Name(part, told)) if known else _candidate(part, told)
 
 
 def _candidate(name: str, kind: EntityType) -> _Mark:
@@ -404,13 +436,15 @@ def _of_span(
     signed = _signature(code) if "(" in code else ""
     name = f"{signed}()" if signed else code
     kind = type_of(name, path)
+    if expanded := _EXPANDED.fullmatch(name):
+        name = expanded[1] or expanded[2]
     if kind is None or name.lower() in _LITERALS:
         return
     low = code.lower()
     if len(code) == 1 or (not defines and (len(code) <= 2 or is_everywhere(low))):
         return
-    # one lower-case word may be the name of a parameter
-    confirmed = linked or not (code.isalpha() and code.islower())
+    # one lower-case word may be the name of a parameter, or a word
+    confirmed = linked or defines or not (code.replace("-", "").isalpha() and code.islower())
     rank = (0 if defines else 1) if confirmed else 2
     yield _Mark(rank, Name(name, kind, defines, anchor, confirmed))
 

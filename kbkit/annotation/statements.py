@@ -19,7 +19,8 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|cf|vs|no|fig|sec|ch|mr|dr|approx)|\b[A-Z])\.$", re.I
 )
 _ITEM = re.compile(r"[\s>]*(?:[-*+]|(\d{1,9})[.)])\s+")
-_TERM = re.compile(r"(?:\*\*[^*\n]{1,80}\*\*|`[^`\n]{1,80}`)(?::| - | – )")
+_TERM = re.compile(r"\*\*[^*\n]{1,80}\*\*(?::| - | – )")
+_OPTION = re.compile(r"(?:`[^`\n]{1,80}`(?:, )?)+(?::| - | – )")
 _CODE_LIKE = re.compile(r"[{}()=;<>\"'|\\\[\]+_/]")
 _LETTER = re.compile(r"[^\W\d_]")
 _OTHER_SCRIPT = re.compile(r"[^\W\d_\u0000-\u024f\u1e00-\u1eff]")
@@ -51,6 +52,10 @@ _TELLING = 4
 _FADING = 0.4
 _DILUTION = 0.03
 """How much each further sentence takes from what single ones say."""
+_OF_OPTIONS = 0.6
+"""What is left of each score in a list of options: they are described."""
+_OF_CHANGES = 0.4
+"""Likewise in a list of changes."""
 _LEAST = 1.6
 """Score below which a chunk makes no statement of a kind that can be told."""
 _SECOND = 2.0
@@ -181,14 +186,18 @@ def _scores(text: str, sentences: list[Sentence], path: Sequence[str]) -> dict[F
     steps = sum(sentence.item == 2 for sentence in sentences)
     if steps >= 2 and not changes:
         scores[Frame.PROCEDURE] += 2.0
-    terms = sum(
-        sentence.item > 0 and _TERM.match(text, sentence.start) is not None
-        for sentence in sentences
-    )
-    if terms >= 3:
+    items = [sentence for sentence in sentences if sentence.item]
+    options = sum(_OPTION.match(text, sentence.start) is not None for sentence in items)
+    if sum(_TERM.match(text, sentence.start) is not None for sentence in items) >= 3:
         scores[Frame.TAXONOMY] += 1.5
+    if options and 2 * options >= len(items):  # what each of them does is said, and no more
+        for frame in Frame:
+            scores[frame] *= _OF_OPTIONS
     if changes:
         scores[Frame.PROCEDURE] *= 0.3
+        if 2 * len(items) >= len(sentences):
+            for frame in Frame:
+                scores[frame] *= _OF_CHANGES
     if _SIGNATURE.match(text):  # says what something does; conditions are details of that
         scores[Frame.CAUSAL] *= 0.6
     for pattern, frame, weight in _TITLES:

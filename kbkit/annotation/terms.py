@@ -35,7 +35,7 @@ GENERIC = frozenset(
         block source target input output literal literals keyword keywords operator
         operators procedure routine routines feature behavior behaviour mode modes set sets
         group groups action actions state states no name type required result results todo
-        next previous up english french german
+        next previous up english french german definition definitions terminology glossary
         """)
 )
 """Words that no page is told by."""

@@ -75,6 +75,7 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
         document.id: DocumentNames(
             document.id,
             document.uri,
+            document.title,
             document.metadata,
             state.defined.get(document.id, ()),
             state.links.get(document.id, {}),

@@ -7,6 +7,7 @@ weight ``NPMI * n / (n + 2)``, so that few sightings prove little.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -22,6 +23,8 @@ MOST_OF_ONE = 10
 """Such relations of one entity, the strongest."""
 MOST_IN_SECTION = 40
 """Names of a section that counts; one with more is a list."""
+_IN_EXAMPLES = re.compile(r"-\w$|/|[A-Za-z]:[\\/]")
+"""Flags of one letter and paths stand beside each other in examples, whatever those are of."""
 _EVIDENCE = 3
 _SHRINK = 2
 
@@ -48,7 +51,11 @@ def co_occurrence(
         (index, found) for index, found in enumerate(found_in) if 0 < len(found) <= MOST_IN_SECTION
     ]
     single = Counter(known for _, found in counted for known in found)
-    common = {known for known, count in single.items() if count >= MIN_COUNT}
+    common = {
+        known
+        for known, count in single.items()
+        if count >= MIN_COUNT and not _IN_EXAMPLES.match(names[known])
+    }
     together: Counter[tuple[str, str]] = Counter()
     for _, found in counted:
         together.update(combinations([known for known in found if known in common], 2))

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
 from typing import Any
-from urllib.parse import unquote, urldefrag, urljoin, urlsplit
+from urllib.parse import unquote
 
+from kbkit.annotation.terms import is_single
 from kbkit.graph import verbs
 from kbkit.graph.keys import entity_id
+from kbkit.graph.links import SPOTS, beside, links_of, resolved
+from kbkit.graph.section_names import SectionNames
 from kbkit.markdown.links import WIKI_LINK
 from kbkit.models import EntityType
 from kbkit.stores.catalog.graph import DefinedName, Fact
 
-REVISION = 2
+REVISION = 4
 """Raised when the same text gives other relations."""
 
 ENTITY, DOCUMENT = "entity", "document"
@@ -31,18 +33,19 @@ _CODE = re.compile(r"[{};] *[\n}]|[;{] *$")
 _SENTENCES = re.compile(
     r"(?<=[.!?])\s+(?=[\"'“(\[`*]*[A-Z\[`])|\n\s*\n|\n(?=[>\s]*(?:[-*+]|\d+\.) )"
 )
-_SPOTS = re.compile(
-    r"(?<!!)\[((?:[^\[\]\n]|\[[^\[\]\n]{0,200}\]){1,200})\]\(\s*<?([^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?"
-    r"(?:\s+(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*\)"
-    r"|(`+)(?!`)(.{1,200}?)(?<!`)\3(?!`)"
+_CHANGES = re.compile(
+    r"\bwhat[’']s new\b|\brelease notes?\b|\bchange ?log\b|\bchanges\b", re.IGNORECASE
+)
+"""Headings under which nothing is defined: what is named there has changed."""
+_KIND_WORD = re.compile(
+    r"(?:module|package|class|function|method|directive|command|statement|builtin|decorator|option"
+    r"|variable|attribute|type|filter|tool|program|utility|library)s?\b",
+    re.IGNORECASE,
 )
 _MARKS = str.maketrans("", "", "`*_\\")
-_SEPARATOR = re.compile(r"\.|::|->|#|/")
-_LITERALS = frozenset({"true", "false", "none", "null", "nil", "self", "this", "undefined"})
 API_PARTS = ("endpoint", "webhook", "schema")
 _MOST_OWNERS = 2
 _MOST_REFERRED = 15  # a section with more links is a list of them
-_MOST_NAMES = 60
 
 
 @dataclass(slots=True)
@@ -52,6 +55,7 @@ class DocumentNames:
     Attributes:
         id: Of the document.
         uri: Its URI.
+        title: What it is called.
         metadata: What its source says of it.
         named: Names that it defines, with the id of their entity.
         links: Documents that its links by name mean, by what is written there.
@@ -59,6 +63,7 @@ class DocumentNames:
 
     id: str
     uri: str
+    title: str
     metadata: Mapping[str, Any]
     named: Sequence[tuple[str, DefinedName]]
     links: Mapping[str, str] = field(default_factory=dict)
@@ -120,7 +125,12 @@ class DocumentNames:
         words = bare.split()[:8]
         for length in range(min(4, len(words)), 0, -1):
             for start in range(len(words) - length + 1):
-                known = entity_id(" ".join(words[start : start + length]).strip(",:;"))
+                part = " ".join(words[start : start + length]).strip(",:;")
+                # Printing help is not about the function of that name, The `help` command is
+                after = words[start + length] if start + length < len(words) else ""
+                if is_single(part) and f"`{part}" not in heading and not _KIND_WORD.match(after):
+                    continue
+                known = entity_id(part)
                 if known in self._ids and not self._is_term(known):
                     return known
         return whole
@@ -162,16 +172,16 @@ def facts_of(
     owners = document.owners(section.anchor, section.heading_path)
     topics = document.topics(section.anchor, section.heading_path)
     begins = section.text.lstrip().startswith("#") or not section.heading_path
-    if begins:
+    if begins and not any(map(_CHANGES.search, (document.title, *section.heading_path))):
         for owner in owners:
             yield Fact(section.seq, ENTITY, owner, "defined_in", DOCUMENT, document.id,
                        WEIGHTS["defined_in"])  # fmt: skip
             yield from _containing(section, owner, document)
     text = _FENCE.sub(" ", section.text)
-    names = _Names(section.entities)
-    links = [found for found in _SPOTS.finditer(text) if found[2] is not None]
+    names = SectionNames(section.entities)
+    links = list(links_of(text))
     yield from _links(section, links, document, uris, new_id)
-    referred = {names.of_link(found[1], _resolved(document.uri, found[2])[1]) for found in links}
+    referred = {names.of_link(found[1], resolved(document.uri, found[2])[1]) for found in links}
     if len(referred) <= _MOST_REFERRED:
         for known in sorted(each for each in referred if each is not None):
             for topic in topics:
@@ -238,9 +248,9 @@ def _links(
         names = (match[1].strip() for match in WIKI_LINK.finditer(section.text))
         linked |= {document.links[name]: None for name in names if name in document.links}
     for found in links:
-        address = _resolved(document.uri, found[2])[0]
+        address = resolved(document.uri, found[2])[0]
         target = uris.get(address) or uris.get(unquote(address))
-        if target is None and address and _beside(document.uri, address):
+        if target is None and address and beside(document.uri, address):
             target = new_id(address)
         if target is not None and target != document.id:
             linked[target] = None
@@ -249,32 +259,12 @@ def _links(
                    WEIGHTS["links_to"])  # fmt: skip
 
 
-@lru_cache(maxsize=50_000)
-def _resolved(base: str, href: str) -> tuple[str, str]:
-    """The address that a link leads to, and the anchor there."""
-    try:
-        address, anchor = urldefrag(urljoin(base, href))
-    except ValueError:
-        return "", ""
-    return address, unquote(anchor)
-
-
-@lru_cache(maxsize=50_000)
-def _beside(uri: str, address: str) -> bool:
-    """Whether an address is of the same site or folder as a document."""
-    try:
-        own, other = urlsplit(uri), urlsplit(address)
-    except ValueError:
-        return False
-    return (own.scheme, own.netloc) == (other.scheme, other.netloc) and bool(own.netloc)
-
-
 def _of_api(section: Section, text: str, owners: Sequence[str]) -> Iterator[Fact]:
     """What an endpoint or a schema uses, and what authentication it needs."""
     relation = "requires" if section.heading_path[-1:] == ("Authentication",) else "uses"
     if len(section.heading_path) < 2:
         return
-    for found in _SPOTS.finditer(text):
+    for found in SPOTS.finditer(text):
         code = found[4]
         if code is None:
             continue
@@ -293,7 +283,7 @@ def _of_api(section: Section, text: str, owners: Sequence[str]) -> Iterator[Fact
 
 
 def _of_sentence(
-    section: Section, sentence: str, topics: Sequence[str], names: _Names
+    section: Section, sentence: str, topics: Sequence[str], names: SectionNames
 ) -> Iterator[Fact]:
     marked, found = names.marked(sentence)
     if not found:
@@ -305,103 +295,3 @@ def _of_sentence(
         for known in sources:
             if known != found[target] and names.may(known, relation, found[target]):
                 yield _fact(section, known, relation, found[target], kind)
-
-
-class _Names:
-    """The names of a chunk, to be found again in its sentences.
-
-    Args:
-        entities: Names by the id of their entity.
-    """
-
-    def __init__(self, entities: Mapping[str, str]) -> None:
-        self._entities = entities
-        self._suffixes: dict[str, str | None] = {}
-        for known, name in entities.items():
-            parts = _SEPARATOR.split(name.partition("(")[0])
-            for start in range(1, len(parts)):
-                suffix = ".".join(parts[start:])
-                self._suffixes[suffix] = None if suffix in self._suffixes else known
-        self._plain = sorted(
-            (
-                (name, known)
-                for known, name in entities.items()
-                if len(name) > 3 and _stands_alone(name)
-            ),
-            key=lambda pair: (-len(pair[0]), pair),
-        )[:_MOST_NAMES]
-
-    def may(self, source: str, relation: str, target: str) -> bool:
-        """Whether a relation between the two tells anything: that it returns None does not."""
-        if relation != "returns":
-            return True
-        of = self._entities.get(source, "")
-        return self._entities[target].lower() not in _LITERALS and not of.endswith(
-            ("Error", "Exception", "Warning")
-        )
-
-    def of(self, written: str) -> str | None:
-        """The id of what is written like this in the chunk."""
-        known = entity_id(written)
-        if known in self._entities:
-            return known
-        return self._suffixes.get(written.partition("(")[0].strip().lstrip(".~"))
-
-    def of_link(self, text: str, anchor: str) -> str | None:
-        """The id of what a link names: by its anchor, which is a qualified name, or its text."""
-        if anchor and (known := entity_id(anchor)) in self._entities:
-            return known
-        return self.of(text.translate(_MARKS_OF_SPANS))
-
-    def marked(self, sentence: str) -> tuple[str, list[str]]:
-        """A sentence with marks for names, and the ids of those."""
-        found: list[str] = []
-
-        def put(known: str) -> str:
-            found.append(known)
-            return verbs.mark(len(found) - 1)
-
-        def replaced(known: str, _: re.Match[str]) -> str:
-            return put(known)
-
-        def spot(match: re.Match[str]) -> str:
-            if match[2] is not None:
-                words = match[1].translate(_MARKS_OF_SPANS)
-                known = self.of_link(match[1], unquote(match[2].partition("#")[2]))
-            else:
-                words = match[4]
-                known = self.of(words)
-            return put(known) if known is not None else words
-
-        text = " ".join(
-            _SPOTS.sub(spot, sentence.translate(verbs.UNMARKED)).replace("*", "").split()
-        )
-        low = text.lower()
-        for name, known in self._plain:
-            if name.lower() in low:
-                text = _whole(name).sub(partial(replaced, known), text)
-                low = text.lower()
-        return text, found
-
-
-_MARKS_OF_SPANS = str.maketrans("", "", "`*\\")
-
-
-def _stands_alone(name: str) -> bool:
-    """Whether a word in a sentence is surely this name, without any mark."""
-    return (
-        " " in name
-        or "-" in name[1:]
-        or not name.islower()
-        or any(c in name for c in "._:/0123456789")
-    )
-
-
-@lru_cache(maxsize=20_000)
-def _whole(name: str) -> re.Pattern[str]:
-    """A name as a whole word; of phrases capitals do not matter, and a plural will do."""
-    phrase = " " in name and name.islower()
-    return re.compile(
-        rf"(?<![\w.\-/]){re.escape(name)}{'s?' if phrase else ''}(?:\(\))?(?![\w\-/]|\.\w)",
-        re.IGNORECASE if phrase else 0,
-    )

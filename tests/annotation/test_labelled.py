@@ -1,6 +1,6 @@
 """What the rules get right of chunks that a person labelled; benchmarks/annotation.py shows more.
 
-The floors are a little below what was measured, on the half that chose no weights too.
+The floors are a little below what was measured, on the manuals that chose nothing too.
 """
 
 from __future__ import annotations
@@ -26,15 +26,18 @@ def chunks(benchmark):
 
 
 def test_there_are_enough_labels_of_enough_manuals(chunks):
-    assert len(chunks) >= 200
-    assert len({chunk.manual for chunk in chunks}) >= 4
-    assert sum(chunk.tuning for chunk in chunks) == len(chunks) / 2
-    assert {chunk.frame for chunk in chunks} == {
+    tuning = [chunk for chunk in chunks if chunk.tuning]
+    unseen = [chunk for chunk in chunks if not chunk.tuning]
+    assert len(unseen) >= 120
+    assert len(tuning) >= 200
+    assert len({chunk.manual for chunk in unseen}) >= 4
+    assert not {chunk.manual for chunk in unseen} & {chunk.manual for chunk in tuning}
+    assert {chunk.frame for chunk in unseen} == {
         None, "causal", "constraint", "pattern", "equivalence", "taxonomy", "procedure"
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("tuning", "accuracy", "f1"), [(True, 0.77, 0.76), (False, 0.69, 0.75)])
+@pytest.mark.parametrize(("tuning", "accuracy", "f1"), [(True, 0.75, 0.73), (False, 0.76, 0.78)])
 def test_frames_and_entities(benchmark, chunks, tuning, accuracy, f1):
     got = benchmark.scores([chunk for chunk in chunks if chunk.tuning == tuning])
     assert got.accuracy >= accuracy
@@ -42,8 +45,9 @@ def test_frames_and_entities(benchmark, chunks, tuning, accuracy, f1):
 
 
 def test_frames_are_right_as_often_as_the_confidence_says(benchmark, chunks):
-    bins = benchmark.reliability([chunk for chunk in chunks if not chunk.tuning])
-    assert sum(held for held, _, _ in bins) == len(chunks) / 2
-    off = sum(held * abs(mean - right) for held, mean, right in bins) / (len(chunks) / 2)
+    unseen = [chunk for chunk in chunks if not chunk.tuning]
+    bins = benchmark.reliability(unseen)
+    assert sum(held for held, _, _ in bins) == len(unseen)
+    off = sum(held * abs(mean - right) for held, mean, right in bins) / len(unseen)
     assert off <= 0.1  # expected calibration error
     assert bins[-1][2] > bins[0][2]

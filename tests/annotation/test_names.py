@@ -131,7 +131,7 @@ def test_a_document_gives_a_bounded_number_of_bounded_names():
         f"`name_{n}` `{'x' * 99}{n}`" for n in range(5000)
     )
     names = names_of(document(text + "\n\n## y.defined() {#y.defined}\n"))
-    assert len(names) == MOST_NAMES
+    assert MOST_NAMES < len(names) < len(text) / 100
     assert names[0].name == "y.defined"
     assert max(len(one.name) for one in names) <= LONGEST
 

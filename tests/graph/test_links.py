@@ -1,0 +1,39 @@
+"""Links that say something of what a section is about, told from those of the page around it."""
+
+import pytest
+
+from kbkit.graph.links import links_of
+
+TOC = "\n".join(f"- [Part {n}](part{n}.html) {{#toc-{n}}}" for n in range(6))
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Use [`open`](a.html), [`close`](b.html) and [`read`](c.html).", ["a", "b", "c"]),
+        ("See also:\n\n- [one](a.html)\n- [two](b.html)\n", ["a", "b"]),
+        (TOC, []),
+        (" • ".join(f"[i{n}](i{n}.html)" for n in range(9)), []),
+        ("\n".join(f"| [`k{n}`](k{n}.html): | | [Section](s.html) |" for n in range(3)), []),
+        (", ".join(f"[`o{n}`](o{n}.html)" for n in range(9)), [f"o{n}" for n in range(9)]),
+        ("\n".join(f"- [p{n}](p{n}.html) does what no other does" for n in range(9)),
+         [f"p{n}" for n in range(9)]),
+        ("| [Name](n.html) | [Type](t.html) |\n| --- | --- |\n| [`a`](a.html) | text |", ["a"]),
+        ("| a | b |\n| :-- | --: |\n| [`a`](a.html) | text |", ["a"]),
+        ("| [Status:](dict.html#Status) | see [`core`](core.html) |", ["core"]),
+        ("[Availability](intro.html): Unix, see [here](a.html).", ["a"]),
+        ("It is: [this](a.html): that.", ["a"]),
+        ("Text [a](a.html).\n\n© 2026 [Somebody](http://x.org). [License](l.html)", ["a"]),
+        ("Copyright 2026 [Somebody](http://x.org)\n\nLast updated in [May](m.html).", []),
+        ("The [copyright](c.html) of files", ["c"]),
+        ("![picture](p.png) and `[code](c.html)`", []),
+        ("", []),
+    ],
+)  # fmt: skip
+def test_links_of_prose_are_told_from_furniture(text, kept):
+    assert [found[2].removesuffix(".html") for found in links_of(text)] == kept
+
+
+@pytest.mark.parametrize("text", ["[" * 5_000, "[a](b)\n" * 5_000, "|" * 5_000, "- [a](" * 3_000])
+def test_odd_texts_are_read_in_time_that_grows_with_them(text):
+    assert list(links_of(text)) == []
