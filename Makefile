@@ -94,7 +94,7 @@ bench: $(DEV)
 soak: $(DEV) demo
 	set -e; for round in $$(seq $(ROUNDS)); do \
 		echo "== round $$round of $(ROUNDS)"; \
-		KBKIT_EXAMPLES=1000 $(BIN)/python -m pytest -q tests/faults tests/ingest/test_chunking.py \
+		KBKIT_EXAMPLES=1000 $(BIN)/python -m pytest -q tests/faults tests/files tests/ingest/test_chunking.py \
 			tests/browser/test_notebooks.py -o timeout=1800; \
 	done
 	$(BIN)/python tests/lighthouse.py

@@ -85,7 +85,7 @@ class Files:
         if parts := self._of_knowledge_bases(path):
             return self._shown.info(parts)
         item = self._store.stat(path)
-        if item.kind is FileKind.FOLDER:
+        if item.is_folder:
             return _info(item)
         record = self._index.known(item.path)
         return _of(self._store.read(path), record.created if record else None)
@@ -336,7 +336,7 @@ class Files:
         """A section of a system prompt: the folders at the root, and how to use them."""
         counts: dict[str, int] = {}
         for item in self._store.walk():
-            if item.kind is FileKind.FILE and "/" in item.path:
+            if not item.is_folder and "/" in item.path:
                 root = item.path.partition("/")[0]
                 counts[root] = counts.get(root, 0) + 1
         names = [info.name for info in self.roots() if not info.read_only]
@@ -372,11 +372,9 @@ class Files:
         """Change the text of a file that is there."""
 
         def change(before: bytes | None) -> bytes:
-            if before is None:
-                raise MissingPathError(f"{path}: there is nothing")
-            return _bytes(path, edit(_decoded(path, before)))
+            return _bytes(path, edit(_decoded(path, before or b"")))
 
-        return self._written(self._store.change(path, change, if_match=if_match))
+        return self._written(self._store.change(path, change, old=True, if_match=if_match))
 
     def _written(self, stored: Stored) -> FileInfo:
         """What is known of a file that was written, and is found now."""
@@ -386,7 +384,7 @@ class Files:
 
     def _known(self, item: Item, record: tuple[int, int, str, int] | None) -> FileInfo:
         """A file with what the catalog knows of it, as far as that still holds."""
-        if item.kind is FileKind.FOLDER:
+        if item.is_folder:
             return _info(item)
         if record is None:
             return _of(self._store.read(item.path))
@@ -428,13 +426,17 @@ def empty_trash(files: Files) -> int:
 def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo:
     """What is known of something on disk; files made elsewhere are as old as the system says."""
     about = item.about
-    made = created or min(getattr(about, "st_birthtime_ns", about.st_mtime_ns), about.st_mtime_ns)
-    size = about.st_size if item.kind is FileKind.FILE else 0
-    return FileInfo(item.path, item.kind, size, _time(made), _time(about.st_mtime_ns), version)
+    changed = about.st_mtime_ns
+    made = created or min(getattr(about, "st_birthtime_ns", changed), changed)
+    at = _time(changed)
+    since = at if made == changed else _time(made)
+    if item.is_folder:
+        return FileInfo(item.path, FileKind.FOLDER, 0, since, at)
+    return FileInfo(item.path, FileKind.FILE, about.st_size, since, at, version)
 
 
 def _of(stored: Stored, created: int | None = None) -> FileInfo:
-    return _info(Item(stored.path, stored.about), version(stored.data), created)
+    return _info(Item.of(stored.path, stored.about), version(stored.data), created)
 
 
 def _time(nanoseconds: int) -> datetime:

@@ -20,7 +20,7 @@ from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase, handle_of
 from kbkit.knowledge_base.improving import Improving
 from kbkit.knowledge_base.ingestion import Ingestion
-from kbkit.models import FileKind, Problem, Progress, SourceDocument, SyncReport
+from kbkit.models import Problem, Progress, SourceDocument, SyncReport
 from kbkit.progress import OnProgress
 from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.sources.formats.file_parser import FileParser
@@ -84,7 +84,7 @@ class FileIndex:
         found = {
             item.path: item
             for item in self._store.walk(path, lambda at, why: skipped.append(Problem(at, why)))
-            if item.kind is FileKind.FILE
+            if not item.is_folder
         }
         with self._database.read() as transaction:
             known = files.records(transaction, path)

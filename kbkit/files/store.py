@@ -10,6 +10,8 @@ import stat as modes
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
+from itertools import filterfalse
+from operator import itemgetter
 from os import stat_result
 from pathlib import Path
 from typing import NamedTuple
@@ -41,11 +43,17 @@ class Item(NamedTuple):
 
     path: str
     about: stat_result
+    is_folder: bool
+
+    @classmethod
+    def of(cls, path: str, about: stat_result) -> Item:
+        """What the system says is so."""
+        return cls(path, about, modes.S_ISDIR(about.st_mode))
 
     @property
     def kind(self) -> FileKind:
         """What it is."""
-        return FileKind.FOLDER if modes.S_ISDIR(self.about.st_mode) else FileKind.FILE
+        return FileKind.FOLDER if self.is_folder else FileKind.FILE
 
 
 class Stored(NamedTuple):
@@ -88,14 +96,14 @@ class FileStore:
         parts = self._parts(path)
         if not parts:
             with self._root():
-                return Item("", self.root.stat())
+                return Item.of("", self.root.stat())
         with self._folder(parts[:-1]) as folder:
             name = self._name(folder, parts)
             about = folder.stat(name)
         refuse_link(about, joined(parts))
         if about is None:
             raise _missing(joined(parts), None)
-        return Item(joined(parts), about)
+        return Item.of(joined(parts), about)
 
     def read(self, path: str) -> Stored:
         """All of a file.
@@ -142,7 +150,7 @@ class FileStore:
             if parts:
                 item = self.stat(path)
                 yield item
-                if item.kind is FileKind.FILE:
+                if not item.is_folder:
                     return
             with self._folder(parts) as folder:
                 yield from self._walk(folder, parts, skipped)
@@ -154,7 +162,7 @@ class FileStore:
     ) -> Iterator[Item]:
         for item in _sorted(self._items(folder, parts, skipped)):
             yield item
-            if item.kind is not FileKind.FOLDER:
+            if not item.is_folder:
                 continue
             below = tuple(item.path.split("/"))
             if len(below) >= MOST_DEPTH:
@@ -194,15 +202,18 @@ class FileStore:
                 about = entry.stat(follow_symlinks=False)
             except OSError:
                 continue  # it went meanwhile
-            if modes.S_ISREG(about.st_mode) or modes.S_ISDIR(about.st_mode):
-                yield Item(path, about)
+            mode = about.st_mode
+            if modes.S_ISREG(mode):
+                yield Item(path, about, False)
+            elif modes.S_ISDIR(mode):
+                yield Item(path, about, True)
 
     # ---- writing
 
     def write(
         self, path: str, data: bytes, *, new: bool = False, if_match: str | None = None
     ) -> Stored:
-        """Write a file, all at once; folders above are made.
+        """Write a file, all at once; folders above are made, unless a version is expected.
 
         Args:
             path: Where to.
@@ -215,7 +226,14 @@ class FileStore:
             PathExistsError: It is there and must not be, or under a name in other capitals.
             VersionConflictError: It is not of that version.
         """
-        return self.change(path, lambda before: data, new=new, if_match=if_match)
+        try:
+            return self.change(
+                path, lambda before: data, new=new, old=bool(if_match), if_match=if_match
+            )
+        except MissingPathError:
+            raise VersionConflictError(
+                f"{path}: is not there, and was of version {if_match}: it was deleted or moved"
+            ) from None
 
     def change(
         self,
@@ -223,6 +241,7 @@ class FileStore:
         edit: Callable[[bytes | None], bytes],
         *,
         new: bool = False,
+        old: bool = False,
         if_match: str | None = None,
     ) -> Stored:
         """Write what is made of what a file holds; nobody else writes meanwhile.
@@ -231,6 +250,7 @@ class FileStore:
             path: The file.
             edit: Given all of the file, or ``None`` where there is none, says what it is to hold.
             new: Whether it must not be there yet.
+            old: Whether it must be there; then no folder is made.
             if_match: The version that must be there now.
 
         Raises:
@@ -238,9 +258,11 @@ class FileStore:
         """
         parts = self._writable(path)
         shown = joined(parts)
-        with self._locked(), self._folder(parts[:-1], make=True) as folder:
+        with self._locked(), self._folder(parts[:-1], make=not old) as folder:
             found, alike = folder.find(parts[-1], exact=self._exact)
             before = None
+            if found is None and old:
+                raise _missing(shown, alike)
             if found is not None:
                 if folder.is_directory(found):
                     raise IsFolderError(f"{shown}: is a folder; name a file")
@@ -317,7 +339,7 @@ class FileStore:
             refuse_link(about, joined(parts))
             if about is None:
                 raise _missing(joined(parts), None)
-            item = Item(joined(parts), about)
+            item = Item.of(joined(parts), about)
             with self._root() as root, self._trash(root, make=True) as trash:
                 return trash.put(folder, name, item.path, item.kind, created(item.path))
 
@@ -336,7 +358,7 @@ class FileStore:
             PathExistsError: Something is there by now.
         """
         with self._locked(), self._root(make=True) as root, self._trash(root) as trash:
-            kept = trash.find(path)
+            kept = trash.find(joined(parts_of(path)))
             parts = self._writable(to or kept.deleted.path)
             with self._folder(parts[:-1], make=True) as folder:
                 found, alike = folder.find(parts[-1], exact=self._exact)
@@ -355,7 +377,7 @@ class FileStore:
 
     def sweep(self) -> None:
         """Remove what kills left half written, wherever it is."""
-        folders = ["", *(item.path for item in self.walk() if item.kind is FileKind.FOLDER)]
+        folders = ["", *(item.path for item in self.walk() if item.is_folder)]
         if not self.root.exists():
             return
         with self._locked():
@@ -458,7 +480,8 @@ def version(data: bytes | None) -> str:
 
 
 def _sorted(items: Iterator[Item]) -> list[Item]:
-    return sorted(items, key=lambda item: (item.kind is FileKind.FILE, item.path))
+    found = sorted(items, key=itemgetter(0))  # in three passes, which take less than one
+    return [*filter(itemgetter(2), found), *filterfalse(itemgetter(2), found)]
 
 
 def _missing(shown: str, alike: str | None) -> MissingPathError:

@@ -74,9 +74,8 @@ class Trash:
             MissingPathError: Nothing was; the message names what is here.
         """
         there = self.listed()
-        wanted = path.strip("/")
         for kept in there:
-            if wanted in (kept.deleted.path, kept.deleted.id):
+            if path in (kept.deleted.path, kept.deleted.id):
                 return kept
         names = ", ".join(dict.fromkeys(kept.deleted.path for kept in there[:5]))
         raise MissingPathError(

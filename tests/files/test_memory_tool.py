@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+import kbkit
+
 
 @pytest.fixture
 def tool(files):
@@ -210,3 +212,74 @@ def test_it_can_be_confined_to_a_folder(files):
     assert files.read("agents/one/a.txt") == "a"
     assert do(tool, "view", path="/memories/mine.md").is_error
     assert "mine" not in do(tool, "view", path="/memories")
+
+
+class ScriptedModel:
+    """Asks for what its script says, and remembers what it was told."""
+
+    def __init__(self, *commands):
+        self.commands = list(commands)
+        self.told = []
+
+    def next(self, results):
+        self.told += results
+        if not self.commands:
+            return {"stop_reason": "end_turn", "content": []}
+        block = {"type": "tool_use", "id": f"call-{len(self.told)}", "name": "memory",
+                 "input": self.commands.pop(0)}  # fmt: skip
+        return {"stop_reason": "tool_use", "content": [block]}
+
+
+def converse(model, files):
+    """The loop that agents run, whatever the SDK."""
+    tool, results = files.memory_tool(), []
+    while True:
+        message = model.next(results)
+        if message["stop_reason"] != "tool_use":
+            return model.told
+        results = [
+            {
+                "type": "tool_result",
+                "tool_use_id": block["id"],
+                "content": str(answer := tool.handle(block["input"])),
+                "is_error": answer.is_error,
+            }
+            for block in message["content"]
+            if block["name"] == tool.name
+        ]
+
+
+def test_an_agent_goes_on_in_the_next_conversation_from_what_it_wrote_down(tmp_path):
+    plan = "# Plan\n\n- [ ] read the recipe\n- [ ] boil water\n"
+    with kbkit.open(tmp_path / "ws") as workspace:
+        told = converse(
+            ScriptedModel(
+                {"command": "view", "path": "/memories"},
+                {"command": "create", "path": "/memories/tea/plan.md", "file_text": plan},
+                {"command": "str_replace", "path": "/memories/tea/plan.md",
+                 "old_str": "- [ ] read", "new_str": "- [x] read"},
+                {"command": "str_replace", "path": "/memories/tea/plan.md",
+                 "old_str": "- [", "new_str": "* ["},
+                {"command": "insert", "path": "/memories/tea/plan.md", "insert_line": 4,
+                 "insert_text": "- [ ] steep the oolong\n"},
+            ),
+            workspace.files,
+        )  # fmt: skip
+        assert [each["is_error"] for each in told] == [False, False, False, True, False]
+    with kbkit.open(tmp_path / "ws") as workspace:
+        told = converse(
+            ScriptedModel(
+                {"command": "view", "path": "/memories"},
+                {"command": "view", "path": "/memories/tea/plan.md", "view_range": [3, -1]},
+                {"command": "rename", "old_path": "/memories/tea", "new_path": "/memories/done"},
+            ),
+            workspace.files,
+        )
+        assert told[0]["content"].endswith("\t/memories/tea/plan.md")
+        assert told[1]["content"].splitlines()[1:] == [
+            "     3\t- [x] read the recipe",
+            "     4\t- [ ] boil water",
+            "     5\t- [ ] steep the oolong",
+        ]
+        hits = workspace.search("oolong", mode="lexical")
+        assert [(hit.kb, hit.uri) for hit in hits] == [("files", "done/plan.md")]

@@ -69,7 +69,9 @@ class Model:
             if beside and key[-1].casefold() == path[-1].casefold():
                 raise PathExistsError
 
-    def write(self, path, edit):
+    def write(self, path, edit, old=False):
+        if old:
+            self.require(path)
         self.make_folders(path[:-1])
         if path in self.nodes and self.nodes[path] is None:
             raise IsFolderError
@@ -161,8 +163,6 @@ class Filesystem(RuleBasedStateMachine):
     @rule(path=paths, old=texts.filter(bool), new=texts)
     def replace(self, path, old, new):
         def edit(before):
-            if before is None:
-                raise MissingPathError
             places = [at for at in range(len(before)) if before.startswith(old, at)]
             if len(places) != 1:
                 raise NotUniqueError("", len(places))
@@ -170,7 +170,7 @@ class Filesystem(RuleBasedStateMachine):
 
         self.both(
             lambda: self.files.replace(path, old, new),
-            lambda: self.model.write(parts(path), edit),
+            lambda: self.model.write(parts(path), edit, old=True),
         )
 
     @rule(path=paths, text=texts, stale=st.booleans())

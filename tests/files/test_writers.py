@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import kbkit
+
 WRITER = """
 import sys
 from pathlib import Path
@@ -144,3 +146,50 @@ for number in range(int(sys.argv[3]), 200):
     files._store.sweep()
     left = {each.name for each in (files.path / "notes").iterdir()}
     assert left == {f"{number}.md" for number in range(7)}
+
+
+WORKSPACE = """
+import os, sys
+os.environ["KBKIT_IMPROVE"] = "off"
+import kbkit
+workspace = kbkit.open(sys.argv[1] + "/ws")
+files = workspace.files
+me = sys.argv[2]
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_what_several_wrote_is_searched_though_one_was_killed(tmp_path):
+    """Documents are what the files are, whoever stored which last, and whatever was killed."""
+    code = """
+for number in range(int(sys.argv[3])):
+    files.append("log.md", f"{me} wrote word{me}{number}")
+    files.write(f"of-{me}.md", f"# Of {me}\\n\\nnumber{me}{number}\\n")
+    print(number, flush=True)
+"""
+    with kbkit.open(tmp_path / "ws") as workspace:
+        workspace.files.write("log.md", "begun")  # the models are there, the knowledge base is made
+    processes = [start(code, tmp_path, me, count, script=WORKSPACE)
+                 for me, count in (("a", 6), ("b", 6), ("killed", 1_000))]  # fmt: skip
+    begin(processes)
+    last = processes[-1]
+    assert last.stdout.readline() == "0\n"
+    time.sleep(random.Random(5).uniform(0.0, 0.5))  # at any instant
+    last.send_signal(signal.SIGKILL)
+    last.wait()
+    assert [process.wait(240) for process in processes[:2]] == [0, 0]
+    with kbkit.open(tmp_path / "ws") as workspace:
+        kb, files = workspace["files"], workspace.files
+        assert not files.sync()
+        lines = files.read("log.md").splitlines()
+        for me in "ab":
+            own = [line for line in lines if line.startswith(f"{me} ")]
+            assert own == [f"{me} wrote word{me}{number}" for number in range(6)]
+        assert "killed wrote wordkilled0" in lines
+        assert {document.uri: document.content.rstrip() for document in kb.documents} == {
+            info.path: files.read(info.path).rstrip() for info in files.list()
+        }
+        for word, path in (("wordb5", "log.md"), ("numbera5", "of-a.md")):
+            assert [hit.uri for hit in kb.search(word, mode="lexical")] == [path]
+        assert not kb.search("numbera4", mode="lexical").hits

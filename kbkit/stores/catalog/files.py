@@ -102,7 +102,7 @@ def _below(column: sa.Column[str], path: str) -> sa.ColumnElement[bool]:
 
 def records(transaction: Transaction, path: str = "") -> dict[str, FileRecord]:
     """What is known of a file, or of all below a folder, by path."""
-    rows = transaction.execute(sa.select(*_COLUMNS).where(_below(files.c.path, path)))
+    rows = transaction.execute(sa.select(*_COLUMNS).where(_below(files.c.path, path))).all()
     return {row[0]: FileRecord(*row) for row in rows}
 
 
@@ -121,7 +121,8 @@ def listed(transaction: Transaction, folder: str) -> dict[str, tuple[int, int, s
     inside = sa.func.instr(sa.func.substr(files.c.path, start), "/") == 0
     columns = (files.c.size, files.c.changed, files.c.digest, files.c.created)
     query = sa.select(files.c.path, *columns).where(_below(files.c.path, folder), inside)
-    return {row[0]: tuple(row[1:]) for row in transaction.execute(query)}
+    rows = transaction.execute(query).all()
+    return {path: (size, changed, digest, made) for path, size, changed, digest, made in rows}
 
 
 def note(transaction: Transaction, found: Sequence[FileRecord]) -> None:
