@@ -34,8 +34,8 @@ NAMES = {
     "feedback": {"agreement", "evaluate", "judgements", "judging", "pool", "tune"},
     "graph": {
         "create", "delete", "edits", "entities", "entity", "export", "gaps", "layout", "merge",
-        "neighbors", "path", "refuse", "relate", "relations", "suggestions", "to_frame",
-        "to_json", "to_networkx", "undo", "update",
+        "neighbors", "passages", "path", "refuse", "relate", "relations", "suggestions",
+        "to_frame", "to_json", "to_networkx", "undo", "update",
     },
     "plot": {"chunks", "documents", "map", "ratings"},
     "files": {

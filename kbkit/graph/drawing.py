@@ -56,7 +56,8 @@ def drawing(
     present = relations.present(transaction, there[: 2 * limit])
     shown = [each for each in there[: 2 * limit] if each in present][:limit]
     edges = relations.edges(transaction, among=shown, names=names, kb_ids=kb_ids)
-    total = len(strengths) if not types else len(there)
+    total = len(there) if types else len(strengths)
+    total = len(shown) if len(shown) < limit else total
     return _laid_out(shown, _strongest(edges, len(shown)), strengths, labels, total)
 
 

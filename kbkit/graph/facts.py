@@ -18,7 +18,7 @@ from kbkit.models import (
     TargetKind,
 )
 from kbkit.retrieval.context import SAID, Fact, Findings
-from kbkit.stores.catalog import entities, names, reading, relations, subjects
+from kbkit.stores.catalog import entities, gaps, names, reading, relations, subjects
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.relations import Edge
 from kbkit.text.stopwords import stop_words
@@ -74,7 +74,7 @@ class EntityFacts:
                 end for told in of.values() for edge in told for end in (edge.source, edge.target)
             }
             labels = relations.labels(transaction, ends)
-            places = self._defined(transaction, found)
+            places = _defined(transaction, self.kbs, found)
         facts = [
             _fact(entity, places.get(entity.id), [_said(edge, labels) for edge in of[target]])
             for target, entity in targets.items()
@@ -102,18 +102,44 @@ class EntityFacts:
         roots = dict.fromkeys(aliases.get(known, known) for known in order)
         return entities.of(transaction, list(roots)[: _SPARE * self.limit], counted=False)
 
-    def _defined(self, transaction: Transaction, found: Sequence[Entity]) -> dict[str, Hit]:
-        """The passages with which documents begin to say what entities are, by entity."""
-        known = {name: each.id for each in found for name in (each.name, *each.aliases)}
-        rows = names.defined_in(transaction, list(self.kbs), known, _PLACES * len(found))
-        chunks = reading.get_chunks(transaction, [seq for _, seq, _ in rows])
-        best: dict[str, tuple[tuple[int, int], Hit]] = {}
-        for name, seq, kb_id in rows:
-            chunk, document = chunks[seq]
-            near = _distance(chunk, name)
-            if known[name] not in best or near < best[known[name]][0]:
-                best[known[name]] = near, _hit(self.kbs[kb_id], chunk, document)
-        return {entity_id: hit for entity_id, (_, hit) in best.items()}
+
+def passages(
+    transaction: Transaction, kbs: Mapping[str, str], target: Target, limit: int
+) -> list[Hit]:
+    """Passages that say what something is, and those that name it most plainly.
+
+    Args:
+        transaction: Reads.
+        kbs: Names of the knowledge bases that are asked, by id.
+        target: An entity, a document or a chunk.
+        limit: Most passages.
+    """
+    found: list[Hit] = []
+    ids = [target.id]
+    if target.kind is TargetKind.ENTITY:
+        found += _defined(transaction, kbs, [entities.get(transaction, target.id)]).values()
+    if target.kind is not TargetKind.CHUNK:
+        ids = gaps.first_chunks(transaction, target.kind, target.id, limit)
+    places = reading.places_by_id(transaction, ids)
+    there = reading.get_chunks(transaction, [seq for seq, _ in places.values()])
+    found += [_hit(kbs[kb_id], *there[seq]) for seq, kb_id in places.values() if kb_id in kbs]
+    return list({hit.chunk.id: hit for hit in found}.values())[:limit]
+
+
+def _defined(
+    transaction: Transaction, kbs: Mapping[str, str], found: Sequence[Entity]
+) -> dict[str, Hit]:
+    """The passages with which documents begin to say what entities are, by entity."""
+    known = {name: each.id for each in found for name in (each.name, *each.aliases)}
+    rows = names.defined_in(transaction, list(kbs), known, _PLACES * len(found))
+    chunks = reading.get_chunks(transaction, [seq for _, seq, _ in rows])
+    best: dict[str, tuple[tuple[int, int], Hit]] = {}
+    for name, seq, kb_id in rows:
+        chunk, document = chunks[seq]
+        near = _distance(chunk, name)
+        if known[name] not in best or near < best[known[name]][0]:
+            best[known[name]] = near, _hit(kbs[kb_id], chunk, document)
+    return {entity_id: hit for entity_id, (_, hit) in best.items()}
 
 
 def _fact(entity: Entity, place: Hit | None, related: Sequence[str]) -> Fact:

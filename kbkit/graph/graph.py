@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
 from kbkit.errors import ConfigError, NotFoundError, WorkspaceError
-from kbkit.graph import gaps
+from kbkit.graph import facts, gaps
 from kbkit.graph.building import build_waiting
 from kbkit.graph.drawing import drawing
 from kbkit.graph.editing import Editing, Named
@@ -25,6 +25,7 @@ from kbkit.models import (
     Gap,
     GapKind,
     GraphLayout,
+    Hit,
     MergeSuggestion,
     Relation,
     Step,
@@ -190,6 +191,25 @@ class Graph(Editing):
                 limit,
             )
             return self._steps(transaction, found)
+
+    def passages(self, target: Named, *, limit: int = 5) -> list[Hit]:
+        """Passages that say what something is, then those that name it most plainly.
+
+        Args:
+            target: An entity, a document or a chunk; named as in `relate`.
+            limit: Most passages.
+
+        Raises:
+            ConfigError: The limit is no number above 0.
+            NotFoundError: There is no such target.
+        """
+        check_integer("limit", limit, 1)
+        with self._read() as transaction:
+            kbs = {
+                knowledge_bases.get(transaction, name).id: name
+                for name in knowledge_bases.names(transaction)
+            }
+            return facts.passages(transaction, kbs, self._target(transaction, target), limit)
 
     def path(self, source: Named, target: Named) -> list[Step]:
         """How two things hang together: the way between them of few and strong relations.

@@ -4,6 +4,7 @@ Each panel is a room of its own, which knows nothing of the others:
 
 - ``search``: searches as you type, shows cards, and stores stars;
 - ``documents``: the documents of a knowledge base as a tree, and each of them;
+- ``graph``: the knowledge graph, its gaps, and changes by hand;
 - ``judging``: one passage at a time, judged blind, by the keyboard;
 - ``evaluation``: two ways to search, side by side;
 - ``ingest``: reads sources and uploads, with live counts.
@@ -28,16 +29,26 @@ if TYPE_CHECKING:
     from kbkit.panels.dashboard import Dashboard
     from kbkit.panels.documents.panel import DocumentsPanel
     from kbkit.panels.evaluation.panel import EvalPanel
+    from kbkit.panels.graph.panel import GraphPanel
     from kbkit.panels.ingest.panel import IngestPanel
     from kbkit.panels.judging.panel import JudgePanel
     from kbkit.panels.search.panel import SearchPanel
 
-__all__ = ["Dashboard", "DocumentsPanel", "EvalPanel", "IngestPanel", "JudgePanel", "SearchPanel"]
+__all__ = [
+    "Dashboard",
+    "DocumentsPanel",
+    "EvalPanel",
+    "GraphPanel",
+    "IngestPanel",
+    "JudgePanel",
+    "SearchPanel",
+]
 
 _MODULES = {
     "Dashboard": "dashboard",
     "DocumentsPanel": "documents.panel",
     "EvalPanel": "evaluation.panel",
+    "GraphPanel": "graph.panel",
     "IngestPanel": "ingest.panel",
     "JudgePanel": "judging.panel",
     "SearchPanel": "search.panel",

@@ -25,7 +25,7 @@ Tab = tuple[str, Callable[[], Any]]
 
 
 class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """Search, documents, ingest, judging and evaluation of a workspace, each in a tab.
+    """Search, documents, graph, ingest, judging and evaluation of a workspace, each in a tab.
 
     ::
 
@@ -175,7 +175,7 @@ class PanelLauncher(Panel):
 
 
 def _tabs_of(
-    workspace: Workspace, base: str | Path, rater: str, on_open: Callable[[Hit], None]
+    workspace: Workspace, base: str | Path, rater: str, on_open: Callable[[str | Hit], None]
 ) -> list[Tab]:
     def search() -> Any:
         from kbkit.panels import SearchPanel
@@ -186,6 +186,11 @@ def _tabs_of(
         from kbkit.panels import DocumentsPanel
 
         return DocumentsPanel(workspace, rater=rater)
+
+    def graph() -> Any:
+        from kbkit.panels import GraphPanel
+
+        return GraphPanel(workspace, rater=rater, on_open=on_open)
 
     def ingest() -> Any:
         from kbkit.panels import IngestPanel
@@ -219,6 +224,7 @@ def _tabs_of(
     return [
         ("Search", search),
         ("Documents", documents),
+        ("Graph", graph),
         ("Ingest", ingest),
         ("Judge", judge),
         ("Evaluate", evaluate),

@@ -31,9 +31,10 @@ _JOINERS = {"\u200c", "\u200d"}
 
 @cache
 def stylesheet() -> str:
-    """The panels' stylesheet as a ``<style>`` element."""
-    css = resources.files("kbkit.panels").joinpath("style.css").read_text(encoding="utf-8")
-    return f"<style>{css}</style>"
+    """The stylesheet of panels, and of graphs, which sites have too, as a ``<style>`` element."""
+    package = resources.files("kbkit")
+    sheets = [package / "panels/style.css", package / "export/assets/graph.css"]
+    return f"<style>{''.join(sheet.read_text(encoding='utf-8') for sheet in sheets)}</style>"
 
 
 def plain(text: str, length: int) -> str:

@@ -7,7 +7,14 @@ export default [
   js.configs.recommended,
   {
     linterOptions: { reportUnusedDisableDirectives: "error" },
-    rules: { eqeqeq: "error", "no-var": "error", "prefer-const": "error", "no-shadow": "error" },
+    rules: {
+      eqeqeq: "error",
+      "no-var": "error",
+      "prefer-const": "error",
+      "no-shadow": "error",
+      // what a class takes for those that extend it
+      "no-unused-vars": ["error", { argsIgnorePattern: "^_" }],
+    },
   },
   { files: ["kbkit/**"], languageOptions: { globals: { ...globals.browser, ...globals.worker } } },
   {

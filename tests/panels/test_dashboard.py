@@ -16,7 +16,9 @@ def open_tab(dashboard, title):
 
 def test_panels_are_made_when_their_tab_is_opened(scratch):
     dashboard = Dashboard(scratch)
-    assert dashboard.tabs.titles == ("Search", "Documents", "Ingest", "Judge", "Evaluate")
+    assert dashboard.tabs.titles == (
+        "Search", "Documents", "Graph", "Ingest", "Judge", "Evaluate"
+    )  # fmt: skip
     assert [len(tab.children) for tab in dashboard.tabs.children] == [1, 0, 0, 0, 0]
     assert isinstance(dashboard.panel("Search"), SearchPanel)
     panel = open_tab(dashboard, "Documents")

@@ -1,6 +1,7 @@
-// Draws a graph on a canvas, and lets it be moved by mouse, touch and keys. It knows nothing of what
-// stands beside the picture; `graph.js` does.
-import { PointIndex, between, drawnRadius, fit, placeLabels, shortened, zoomAt } from "./geometry.js"; // prettier-ignore
+// Draws a graph on a canvas. It knows nothing of what stands beside the picture; `graph.js` does.
+import { PointIndex, between, drawnRadius, fit, placeLabels, shortened } from "./geometry.js";
+import { outline, shapeOf } from "./shapes.js";
+import { Viewport } from "./viewport.js";
 
 /**
  * @typedef {object} GraphNode
@@ -33,51 +34,12 @@ import { PointIndex, between, drawnRadius, fit, placeLabels, shortened, zoomAt }
  */
 
 const STEPS = 4; // of opacity
-const SHAPES = ["circle", "square", "diamond", "triangle", "hexagon"];
-/** @type {Record<string, number>} */
-const SHAPE_OF = { document: 1, error: 2, flag: 3, setting: 4, variable: 4, command: 3, file: 1, endpoint: 2, schema: 1 }; // prettier-ignore
 const LONGEST_LABEL = 36;
 const ARROWS_FROM = 0.9; // scale
 const SMALLEST_LABELLED = 3.4; // pixels
 const MOST_NAMED_EDGES = 24;
-const GLIDE = 260; // milliseconds
-const KEY_STEP = 60; // pixels
 
-/** @param {string} type */
-function shapeOf(type) {
-  return SHAPES[SHAPE_OF[type] ?? 0];
-}
-
-/**
- * Add a node's outline to a path.
- *
- * @param {{moveTo: Function, lineTo: Function, arc: Function, closePath: Function}} path
- * @param {string} shape
- * @param {number} x
- * @param {number} y
- * @param {number} radius
- */
-function outline(path, shape, x, y, radius) {
-  if (shape === "circle") {
-    path.moveTo(x + radius, y);
-    path.arc(x, y, radius, 0, 2 * Math.PI);
-    return;
-  }
-  const [corners, turn, wide] = /** @type {Record<string, [number, number, number]>} */ ({
-    square: [4, Math.PI / 4, 1.2],
-    diamond: [4, 0, 1.2],
-    triangle: [3, -Math.PI / 2, 1.25],
-    hexagon: [6, 0, 1.08],
-  })[shape];
-  for (let corner = 0; corner < corners; corner += 1) {
-    const angle = turn + (2 * Math.PI * corner) / corners;
-    const [px, py] = [x + radius * wide * Math.cos(angle), y + radius * wide * Math.sin(angle)];
-    corner ? path.lineTo(px, py) : path.moveTo(px, py);
-  }
-  path.closePath();
-}
-
-class GraphCanvas {
+class GraphCanvas extends Viewport {
   /**
    * @param {HTMLCanvasElement} canvas
    * @param {object} handlers
@@ -86,7 +48,7 @@ class GraphCanvas {
    * @param {AbortSignal} handlers.signal  ends it
    */
   constructor(canvas, { onSelect, onPoint, signal }) {
-    this.canvas = canvas;
+    super(canvas, signal);
     this.context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     this.onSelect = onSelect;
     this.onPoint = onPoint;
@@ -97,8 +59,6 @@ class GraphCanvas {
     /** @type {Set<number>[]} */
     this.near = [];
     this.index = new PointIndex([]);
-    this.size = { width: 0, height: 0 };
-    this.camera = { x: 0, y: 0, scale: 1 };
     /** @type {Shown} */
     this.shown = {
       nodes: new Uint8Array(),
@@ -116,19 +76,6 @@ class GraphCanvas {
     this.labels = { scale: -1, places: [] };
     /** @type {number[]} edges of the node that is looked at */
     this.bright = [];
-    this.gliding = 0;
-    this.fitted = true;
-    this.frame = 0;
-    /** @type {Map<number, {x: number, y: number}>} */
-    this.pointers = new Map();
-    this.moved = 0;
-    this.listen(signal);
-    const sizes = new ResizeObserver(() => this.resize());
-    sizes.observe(canvas);
-    signal.addEventListener("abort", () => {
-      sizes.disconnect();
-      cancelAnimationFrame(this.frame);
-    });
   }
 
   /**
@@ -136,6 +83,12 @@ class GraphCanvas {
    * @param {GraphEdge[]} edges
    */
   show(nodes, edges) {
+    const stays =
+      nodes.length === this.nodes.length &&
+      nodes.every(({ id, x, y }, number) => {
+        const before = this.nodes[number];
+        return id === before.id && x === before.x && y === before.y;
+      });
     this.nodes = nodes;
     this.edges = edges;
     this.near = nodes.map(() => new Set());
@@ -152,7 +105,9 @@ class GraphCanvas {
       marked: null,
       gaps: new Set(),
     });
-    this.fitAll(false);
+    if (!stays) {
+      this.fitAll(false);
+    }
   }
 
   /** @param {Partial<Shown>} shown */
@@ -172,36 +127,34 @@ class GraphCanvas {
     this.draw();
   }
 
-  resize() {
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    if (!width || !height) {
-      return;
-    }
-    this.size = { width, height };
-    const ratio = window.devicePixelRatio || 1;
-    this.canvas.width = Math.round(width * ratio);
-    this.canvas.height = Math.round(height * ratio);
-    if (this.fitted) {
-      this.camera = this.overview();
-    }
-    this.paint();
+  /**
+   * @param {number} x
+   * @param {number} y
+   */
+  point(x, y) {
+    this.onPoint(this.at(x, y));
+  }
+
+  unpoint() {
+    this.onPoint(-1);
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   * @param {boolean} coarse
+   */
+  press(x, y, coarse) {
+    this.onSelect(this.at(x, y, coarse ? 12 : 4));
+  }
+
+  escape() {
+    this.onSelect(-1);
   }
 
   overview() {
     const seen = this.nodes.filter((_, number) => this.shown.nodes[number]);
     return fit(seen, this.size, 28);
-  }
-
-  /** @param {boolean} [glides] */
-  fitAll(glides = true) {
-    this.moveTo(this.overview(), glides);
-    this.fitted = true;
-  }
-
-  /** @param {number} factor */
-  zoom(factor) {
-    const { width, height } = this.size;
-    this.moveTo(zoomAt(this.camera, this.size, width / 2, height / 2, factor), true);
   }
 
   /**
@@ -218,49 +171,6 @@ class GraphCanvas {
     if (!inside || scale < 0.45) {
       this.moveTo({ x, y, scale: Math.max(scale, 0.8) }, true);
     }
-  }
-
-  /**
-   * @param {import("./geometry.js").Camera} camera
-   * @param {boolean} glides
-   */
-  moveTo(camera, glides) {
-    this.fitted = false;
-    cancelAnimationFrame(this.gliding);
-    if (!glides || matchMedia("(prefers-reduced-motion: reduce)").matches) {
-      this.camera = camera;
-      this.draw();
-      return;
-    }
-    const from = this.camera;
-    const begun = performance.now();
-    /** @param {number} now */
-    const step = (now) => {
-      const part = Math.min(Math.max((now - begun) / GLIDE, 0), 1);
-      const eased = 1 - (1 - part) ** 3;
-      this.camera = {
-        x: from.x + (camera.x - from.x) * eased,
-        y: from.y + (camera.y - from.y) * eased,
-        scale: from.scale * (camera.scale / from.scale) ** eased,
-      };
-      this.paint();
-      if (part < 1) {
-        this.gliding = requestAnimationFrame(step);
-      }
-    };
-    this.gliding = requestAnimationFrame(step);
-  }
-
-  /**
-   * @param {number} x  of the graph
-   * @param {number} y
-   */
-  pixel(x, y) {
-    const { camera, size } = this;
-    return [
-      (x - camera.x) * camera.scale + size.width / 2,
-      (y - camera.y) * camera.scale + size.height / 2,
-    ];
   }
 
   /**
@@ -281,140 +191,6 @@ class GraphCanvas {
     const reach = (number) =>
       shown.nodes[number] ? (drawnRadius(this.nodes[number].radius, scale) + slack) / scale : -1;
     return this.index.find(wx, wy, (60 + slack) / scale, reach);
-  }
-
-  // Mouse, touch and keys
-
-  /** @param {AbortSignal} signal */
-  listen(signal) {
-    const { canvas } = this;
-    const on = /** @type {(name: string, heard: (event: any) => void) => void} */ (
-      (name, heard) => canvas.addEventListener(name, heard, { signal, passive: false })
-    );
-    on("pointerdown", (event) => this.down(event));
-    on("pointermove", (event) => this.move(event));
-    on("pointerup", (event) => this.up(event));
-    on("pointercancel", (event) => this.pointers.delete(event.pointerId));
-    on("pointerleave", () => this.onPoint(-1));
-    on("dblclick", (event) => this.zoomBy(event, 1.8));
-    on("wheel", (event) => this.wheel(event));
-    on("keydown", (event) => this.key(event));
-  }
-
-  /** @param {PointerEvent} event */
-  down(event) {
-    if (event.button) {
-      return;
-    }
-    this.canvas.focus({ preventScroll: true });
-    this.canvas.setPointerCapture(event.pointerId);
-    this.pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
-    this.moved = this.pointers.size > 1 ? Infinity : 0;
-  }
-
-  /** @param {PointerEvent} event */
-  move(event) {
-    const here = { x: event.offsetX, y: event.offsetY };
-    const before = this.pointers.get(event.pointerId);
-    if (!before) {
-      this.onPoint(this.at(here.x, here.y));
-      return;
-    }
-    const other = [...this.pointers].find(([id]) => id !== event.pointerId)?.[1];
-    this.pointers.set(event.pointerId, here);
-    this.moved += Math.hypot(here.x - before.x, here.y - before.y);
-    if (this.moved < 4) {
-      return;
-    }
-    let { camera } = this;
-    const share = other ? 0.5 : 1; // of two fingers, the middle moves half as far
-    camera = {
-      ...camera,
-      x: camera.x - ((here.x - before.x) * share) / camera.scale,
-      y: camera.y - ((here.y - before.y) * share) / camera.scale,
-    };
-    if (other) {
-      const far = Math.hypot(before.x - other.x, before.y - other.y);
-      const factor = Math.hypot(here.x - other.x, here.y - other.y) / Math.max(far, 1);
-      camera = zoomAt(camera, this.size, (here.x + other.x) / 2, (here.y + other.y) / 2, factor);
-    }
-    this.moveTo(camera, false);
-  }
-
-  /** @param {PointerEvent} event */
-  up(event) {
-    const pressed = this.pointers.delete(event.pointerId);
-    if (pressed && this.moved < 4) {
-      const slack = event.pointerType === "mouse" ? 4 : 12;
-      this.onSelect(this.at(event.offsetX, event.offsetY, slack));
-    }
-  }
-
-  /** @param {WheelEvent} event */
-  wheel(event) {
-    // the page scrolls past a picture that nobody works with
-    if (!event.ctrlKey && !event.metaKey && document.activeElement !== this.canvas && !this.hasFocus()) {
-      return;
-    } // prettier-ignore
-    const unit = event.deltaMode === 1 ? 16 : 1;
-    this.zoomBy(event, Math.exp((-event.deltaY * unit) / (event.ctrlKey ? 120 : 420)));
-  }
-
-  hasFocus() {
-    return /** @type {Document} */ (this.canvas.getRootNode()).activeElement === this.canvas;
-  }
-
-  /**
-   * @param {MouseEvent} event
-   * @param {number} factor
-   */
-  zoomBy(event, factor) {
-    event.preventDefault();
-    this.moveTo(zoomAt(this.camera, this.size, event.offsetX, event.offsetY, factor), false);
-  }
-
-  /** @param {KeyboardEvent} event */
-  key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) {
-      return;
-    }
-    /** @type {(dx: number, dy: number) => void} */
-    const pan = (dx, dy) => {
-      const { x, y, scale } = this.camera;
-      const step = KEY_STEP / scale;
-      this.moveTo({ x: x + dx * step, y: y + dy * step, scale }, false);
-    };
-    /** @type {Record<string, () => void>} */
-    const does = {
-      ArrowLeft: () => pan(-1, 0),
-      ArrowRight: () => pan(1, 0),
-      ArrowUp: () => pan(0, -1),
-      ArrowDown: () => pan(0, 1),
-      "+": () => this.zoom(1.4),
-      "=": () => this.zoom(1.4),
-      "-": () => this.zoom(1 / 1.4),
-      0: () => this.fitAll(),
-      Escape: () => this.onSelect(-1),
-    };
-    if (Object.hasOwn(does, event.key)) {
-      event.preventDefault();
-      does[event.key]();
-    }
-    if (event.key !== "Tab") {
-      event.stopPropagation(); // notebooks have keys of their own
-    }
-  }
-
-  // Drawing
-
-  /** Draw with the next frame. */
-  draw() {
-    if (!this.frame) {
-      this.frame = requestAnimationFrame(() => {
-        this.frame = 0;
-        this.paint();
-      });
-    }
   }
 
   paint() {
@@ -724,4 +500,4 @@ class GraphCanvas {
   }
 }
 
-export { GraphCanvas, outline, shapeOf };
+export { GraphCanvas };

@@ -78,7 +78,7 @@ function zoomAt(camera, size, x, y, factor) {
  * @param {number} scale
  */
 function drawnRadius(radius, scale) {
-  return Math.max(radius * Math.min(scale ** 0.55, 2.2), 1.3);
+  return Math.max(radius * Math.min(scale ** 0.55, 1.25), 1.3);
 }
 
 /** Finds what a pointer is at. */

@@ -6,12 +6,14 @@
 //     view.showGaps([{ id, kind, name, reason }]);
 //     view.select("entity:...");
 //     view.close();
-import { GraphCanvas, outline, shapeOf } from "./canvas.js";
-import { make, makeSvg, setText } from "./elements.js";
+import { GraphCanvas } from "./canvas.js";
+import { make, setText } from "./elements.js";
+import { COLOURS, colourOf, counted, markOf, spoken } from "./marks.js";
+import { NodeList } from "./nodelist.js";
 
 /**
- * @typedef {{id: string, name: string, type: string}} Item
- * @typedef {Item & {relation: string, forward: boolean, weight: number}} Neighbor
+ * @typedef {import("./nodelist.js").Item} Item
+ * @typedef {import("./nodelist.js").Neighbor} Neighbor
  * @typedef {object} GraphData
  * @property {(import("./canvas.js").GraphNode)[]} nodes  those that matter most come first
  * @property {(import("./canvas.js").GraphEdge)[]} edges
@@ -24,7 +26,6 @@ import { make, makeSvg, setText } from "./elements.js";
  * @property {Neighbor[]} neighbors  the strongest first
  * @property {any[]} documents  what `link` takes: each has a `name`
  * @property {any[]} passages  likewise; each also has a `text`
- * @property {{kind: string, reason: string}[]} gaps
  * @typedef {object} Source  where a view gets what it does not have
  * @property {(id: string) => Promise<Details>} details
  * @property {(id: string) => Promise<GraphData | null>} [around]  a picture of what is near a node
@@ -35,55 +36,7 @@ import { make, makeSvg, setText } from "./elements.js";
  */
 
 const PAUSE = 150; // milliseconds after a key
-const MOST_LISTED = 100;
-/** What may be meant by the order of colours: those of graph.css. */
-const COLOURS = ["symbol", "term", "setting", "error", "flag", "variable", "command", "file", "endpoint", "schema", "name", "document"]; // prettier-ignore
-
 let graphs = 0;
-
-/** @param {string} type */
-function colourOf(type) {
-  return COLOURS.includes(type) ? type : "other";
-}
-
-/** @param {string} name */
-function spoken(name) {
-  return name.replaceAll("_", " ");
-}
-
-/**
- * @param {number} count
- * @param {string} one
- * @param {string} [many]
- */
-function counted(count, one, many = `${one}s`) {
-  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
-}
-
-/**
- * A node's mark as it is in the picture.
- *
- * @param {string} type
- */
-function markOf(type) {
-  /** @type {string[]} */
-  const parts = [];
-  outline(
-    {
-      moveTo: (/** @type {number} */ x, /** @type {number} */ y) => parts.push(`M${x} ${y}`),
-      lineTo: (/** @type {number} */ x, /** @type {number} */ y) => parts.push(`L${x} ${y}`),
-      arc: () => parts.push("A5 5 0 1 1 1 6 5 5 0 1 1 11 6"),
-      closePath: () => parts.push("Z"),
-    },
-    shapeOf(type),
-    6,
-    6,
-    5,
-  );
-  const path = makeSvg("path", { d: parts.join("") });
-  const attributes = { class: "kb-graph-mark", viewBox: "0 0 12 12", "aria-hidden": "true" };
-  return makeSvg("svg", { ...attributes, "data-type": colourOf(type) }, path);
-}
 
 class GraphView {
   /**
@@ -96,6 +49,7 @@ class GraphView {
     this.ended = new AbortController();
     /** @type {GraphData} */
     this.data = { nodes: [], edges: [], total: 0 };
+    this.whole = this.data;
     /** @type {Map<string, number>} */
     this.numbers = new Map();
     /** @type {Set<string>} */
@@ -110,10 +64,6 @@ class GraphView {
     this.trail = [];
     /** @type {Details | null} */
     this.details = null;
-    /** @type {(Item & Partial<Neighbor> & {note?: string})[]} what is listed */
-    this.items = [];
-    this.active = 0;
-    this.listed = MOST_LISTED;
     this.asked = 0;
     this.timer = 0;
     const { signal } = this.ended;
@@ -150,22 +100,12 @@ class GraphView {
     this.title = make("h3", { class: "kb-graph-title", id: `${this.name}-title` });
     this.about = make("div", { class: "kb-graph-about" });
     this.added = make("div", { class: "kb-graph-added" });
-    this.listTitle = make("h4", { class: "kb-graph-list-title", id: `${this.name}-list` });
-    this.list = make("ul", {
-      class: "kb-graph-list",
-      role: "listbox",
-      tabindex: 0,
-      "aria-labelledby": `${this.name}-list`,
-      // keeps the notebook's own keys out: there, d twice deletes a cell
-      "data-lm-suppress-shortcuts": "true",
-      onkeydown: (/** @type {KeyboardEvent} */ event) => this.onListKey(event),
-      onclick: (/** @type {MouseEvent} */ event) => this.onListClick(event),
-      onmousemove: (/** @type {MouseEvent} */ event) => this.onListPoint(event),
-      onmouseleave: () => this.canvas.change({ pointed: -1 }),
-      onfocus: () => this.markActive(),
-      onblur: () => this.canvas.change({ pointed: -1 }),
+    this.list = new NodeList(this.name, {
+      onGo: (item) => this.go(item),
+      onBack: () => this.selected && this.goBack(),
+      onLeave: () => this.overview(),
+      onPoint: (item) => this.canvas.change({ pointed: this.numbers.get(item?.id ?? "") ?? -1 }),
     });
-    this.more = make("button", { type: "button", onclick: () => this.listMore() }, "Show more");
     this.sources = make("div", { class: "kb-graph-sources" });
     const side = make(
       "section",
@@ -174,9 +114,7 @@ class GraphView {
       this.title,
       this.about,
       this.added,
-      this.listTitle,
-      this.list,
-      this.more,
+      ...this.list.elements,
       this.sources,
     );
     this.status = make("p", { class: "kb-graph-status", role: "status" });
@@ -192,8 +130,10 @@ class GraphView {
       onPoint: (number) => this.point(number),
       signal: this.ended.signal,
     });
-    this.readLooks();
-    this.canvas.resize();
+    // a panel is filled before it is on the page, where its colours are
+    const sizes = new ResizeObserver(() => this.readLooks());
+    sizes.observe(this.root);
+    this.ended.signal.addEventListener("abort", () => sizes.disconnect());
   }
 
   close() {
@@ -226,28 +166,39 @@ class GraphView {
    * @param {string} [notice]  what to say where there is nothing
    */
   show(data, notice = "Nothing is related yet.") {
-    this.data = data;
-    this.numbers = new Map(data.nodes.map(({ id }, number) => [id, number]));
+    this.whole = data;
     this.notice.textContent = data.nodes.length ? "" : notice;
     this.root.classList.toggle("kb-graph-empty", !data.nodes.length);
+    this.drawData(data);
+    if (this.selected && (this.numbers.has(this.selected.id) || this.source.around)) {
+      this.choose(this.selected, false);
+    } else {
+      this.overview();
+    }
+  }
+
+  /** @param {GraphData} data */
+  drawData(data) {
+    this.data = data;
+    this.numbers = new Map(data.nodes.map(({ id }, number) => [id, number]));
     this.canvas.show(data.nodes, data.edges);
     this.drawFilters();
     this.filter();
-    const label = `Picture of ${counted(data.nodes.length, "node")} and ${counted(data.edges.length, "relation")}: arrow keys move it, plus and minus zoom, 0 shows all. The list beside it says the same.`; // prettier-ignore
-    this.canvasElement.setAttribute("aria-label", label);
-    const before = this.selected?.id ?? "";
     this.drawGaps();
-    if (!before || !this.numbers.has(before)) {
-      this.overview();
-    } else {
-      this.select(before, false);
-    }
+    const [nodes, relations] = [counted(data.nodes.length, "node"), counted(data.edges.length, "relation")]; // prettier-ignore
+    this.canvasElement.setAttribute(
+      "aria-label",
+      `Picture of ${nodes} and ${relations}: arrow keys move it, plus and minus zoom, 0 shows all. The list beside it says the same.`,
+    );
   }
 
   /** @param {{id: string, kind: string, name: string, reason: string}[]} gaps */
   showGaps(gaps) {
     this.gaps = gaps;
     this.drawGaps();
+    if (this.details) {
+      this.showDetails(this.details);
+    }
   }
 
   drawGaps() {
@@ -264,8 +215,8 @@ class GraphView {
     }
     this.leave();
     this.gapButton.setAttribute("aria-pressed", "true");
-    const items = this.gaps.map(({ id, name, kind, reason }) => ({ id, name, type: kind, note: reason })); // prettier-ignore
-    this.fill("What the documentation lacks", items);
+    const items = this.gaps.map(({ id, name, kind, reason }) => ({ id, name, type: kind, reason, })); // prettier-ignore
+    this.list.fill("What the documentation lacks", items);
     this.markListed();
     this.say(counted(items.length, "gap"));
   }
@@ -302,10 +253,14 @@ class GraphView {
       nodes: Uint8Array.from(nodes, ({ type }) => Number(!this.hiddenTypes.has(type))),
       edges: Uint8Array.from(edges, ({ name }) => Number(!this.hiddenRelations.has(name))),
     });
-    if (!this.selected && this.gapButton.getAttribute("aria-pressed") !== "true") {
-      this.search();
-    } else if (this.selected) {
+  }
+
+  /** Bring the list level with what is drawn. */
+  relist() {
+    if (this.selected) {
       this.listNeighbors();
+    } else if (this.gapButton.getAttribute("aria-pressed") !== "true") {
+      this.search();
     }
   }
 
@@ -317,8 +272,8 @@ class GraphView {
       event.preventDefault();
       clearTimeout(this.timer);
       this.search();
-      if (event.key === "Enter" && this.items.length) {
-        this.go(this.items[0]);
+      if (event.key === "Enter" && this.list.items.length) {
+        this.go(this.list.items[0]);
       }
       this.list.focus();
     } else if (event.key === "Escape") {
@@ -336,7 +291,7 @@ class GraphView {
     const { nodes } = this.data;
     const seen = nodes.filter(({ type }) => !this.hiddenTypes.has(type));
     if (!text) {
-      this.fill("Most related", seen);
+      this.list.fill("Most related", seen);
       this.canvas.change({ marked: null });
       const { total } = this.data;
       const all = total > nodes.length ? ` of ${total.toLocaleString("en")}` : "";
@@ -352,14 +307,14 @@ class GraphView {
     const found = seen.filter(({ name }) => name.toLowerCase().includes(text));
     found.sort((a, b) => rank(a) - rank(b));
     const title = `Names with “${this.query.value.trim()}”`;
-    this.fill(title, found);
+    this.list.fill(title, found);
     this.markListed();
     this.say(`${found.length.toLocaleString("en")} found`);
     if (this.source.find) {
       const others = (await this.source.find(text)).filter(({ id }) => !this.numbers.has(id));
       if (asked === this.asked && others.length) {
         const items = [...found, ...others].sort((a, b) => rank(a) - rank(b));
-        this.fill(title, items);
+        this.list.fill(title, items);
         this.say(`${items.length.toLocaleString("en")} found`);
       }
     }
@@ -367,8 +322,12 @@ class GraphView {
 
   // Selection
 
+  /** Nothing is selected, and all is shown. */
   overview() {
     this.query.value = "";
+    if (this.data !== this.whole) {
+      this.drawData(this.whole);
+    }
     this.search();
   }
 
@@ -397,7 +356,7 @@ class GraphView {
   goBack() {
     const before = this.trail.pop();
     before ? this.choose(before) : this.overview();
-    this.list.focus({ preventScroll: true });
+    this.list.focus();
   }
 
   /**
@@ -423,17 +382,17 @@ class GraphView {
    */
   async choose(item, reveals = true) {
     const asked = (this.asked += 1);
-    if (!this.numbers.has(item.id) && this.source.around) {
-      const data = await this.source.around(item.id);
-      if (asked !== this.asked || !data) {
+    if (!this.numbers.has(item.id)) {
+      const data = this.source.around ? await this.source.around(item.id) : null;
+      if (asked !== this.asked) {
         return;
       }
-      this.selected = null;
-      const { trail } = this;
-      this.show(data);
-      this.trail = trail;
-      this.choose(item);
-      return;
+      if (!data?.nodes.some(({ id }) => id === item.id)) {
+        this.overview();
+        this.say(`${item.name} is not there`);
+        return;
+      }
+      this.drawData(data);
     }
     this.selected = item;
     this.details = null;
@@ -449,7 +408,7 @@ class GraphView {
     this.sources.replaceChildren();
     this.source.onDetails?.(null, this.added);
     this.listNeighbors();
-    this.say(`${item.name}, ${spoken(item.type)}: ${counted(this.items.length, "neighbour")}`);
+    this.say(`${item.name}, ${spoken(item.type)}: ${counted(this.list.items.length, "neighbour")}`);
     const details = await this.source.details(item.id);
     if (asked === this.asked && details) {
       this.showDetails(details);
@@ -459,7 +418,8 @@ class GraphView {
   /** @param {Details} details */
   showDetails(details) {
     this.details = details;
-    const { description, aliases, facts, gaps, documents, passages, item } = details;
+    const { description, aliases, facts, documents, passages, item } = details;
+    const gaps = this.gaps.filter(({ id }) => id === item.id);
     const names = make("bdi", {}, item.name);
     this.title.replaceChildren(markOf(item.type), names, make("small", {}, spoken(item.type)));
     this.about.replaceChildren(
@@ -496,146 +456,15 @@ class GraphView {
       });
     const all = details?.neighbors ?? drawn;
     const seen = all.filter(({ type, relation }) => !this.hiddenTypes.has(type) && !this.hiddenRelations.has(relation)); // prettier-ignore
-    const before = this.items[this.active];
+    const before = this.list.items[this.list.active];
     const kept = seen.findIndex(({ id, relation }) => before?.id === id && before?.relation === relation); // prettier-ignore
-    this.fill(`Neighbours (${seen.length})`, seen, Math.max(kept, 0));
-  }
-
-  // The list
-
-  /**
-   * @param {string} title
-   * @param {(Item & Partial<Neighbor> & {note?: string})[]} items
-   * @param {number} [active]
-   */
-  fill(title, items, active = 0) {
-    this.items = items;
-    this.active = active;
-    this.listed = Math.max(MOST_LISTED, active + 1);
-    setText(this.listTitle, title);
-    this.drawList();
-  }
-
-  drawList() {
-    const shown = this.items.slice(0, this.listed);
-    this.list.replaceChildren(
-      ...shown.map(({ name, type, relation, forward, note, weight }, i) =>
-        make(
-          "li",
-          {
-            role: "option",
-            id: `${this.name}-${i}`,
-            "aria-selected": String(i === this.active),
-            "aria-setsize": this.items.length,
-            "aria-posinset": i + 1,
-            title: weight === undefined ? name : `${name}: weight ${weight}`,
-          },
-          relation && make("span", { class: "kb-graph-relation" }, forward ? "" : "← ", spoken(relation), forward ? " →" : ""), // prettier-ignore
-          note === undefined && markOf(type),
-          make("bdi", { class: "kb-graph-name" }, name),
-          " ",
-          make("small", {}, spoken(type)),
-          note && make("span", { class: "kb-graph-note" }, note),
-        ),
-      ),
-    );
-    this.more.hidden = this.items.length <= this.listed;
-    this.more.textContent = `Show more (${(this.items.length - this.listed).toLocaleString("en")})`;
-    this.setActive(Math.min(this.active, Math.max(shown.length - 1, 0)), false);
-  }
-
-  listMore() {
-    this.listed += MOST_LISTED;
-    this.drawList();
+    this.list.fill(`Neighbours (${seen.length})`, seen, Math.max(kept, 0));
   }
 
   /** Let the picture show what is listed, and all else faintly. */
   markListed() {
-    const drawn = this.items.flatMap(({ id }) => this.numbers.get(id) ?? []);
+    const drawn = this.list.items.flatMap(({ id }) => this.numbers.get(id) ?? []);
     this.canvas.change({ marked: new Set(drawn) });
-  }
-
-  /**
-   * @param {number} place
-   * @param {boolean} [marks]
-   */
-  setActive(place, marks = true) {
-    this.list.children[this.active]?.setAttribute("aria-selected", "false");
-    this.active = place;
-    const option = this.list.children[place];
-    if (!option) {
-      this.list.removeAttribute("aria-activedescendant");
-      return;
-    }
-    option.setAttribute("aria-selected", "true");
-    this.list.setAttribute("aria-activedescendant", option.id);
-    if (marks) {
-      const { top, bottom } = option.getBoundingClientRect();
-      const frame = this.list.getBoundingClientRect();
-      this.list.scrollTop += Math.min(top - frame.top, 0) + Math.max(bottom - frame.bottom, 0);
-      this.markActive();
-    }
-  }
-
-  /** Show in the picture which item the keys are at. */
-  markActive() {
-    const item = this.items[this.active];
-    const focused = /** @type {Document} */ (this.list.getRootNode()).activeElement === this.list;
-    this.canvas.change({ pointed: (focused ? this.numbers.get(item?.id) : -1) ?? -1 });
-  }
-
-  /** @param {KeyboardEvent} event */
-  onListKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) {
-      return;
-    }
-    const last = this.list.children.length - 1;
-    /** @type {Record<string, () => void>} */
-    const does = {
-      ArrowDown: () => this.setActive(Math.min(this.active + 1, last)),
-      ArrowUp: () => this.setActive(Math.max(this.active - 1, 0)),
-      PageDown: () => this.setActive(Math.min(this.active + 10, last)),
-      PageUp: () => this.setActive(Math.max(this.active - 10, 0)),
-      Home: () => this.setActive(0),
-      End: () => this.setActive(last),
-      Enter: () => this.items[this.active] && this.go(this.items[this.active]),
-      " ": () => this.items[this.active] && this.go(this.items[this.active]),
-      ArrowRight: () => this.items[this.active] && this.go(this.items[this.active]),
-      ArrowLeft: () => this.selected && this.goBack(),
-      Backspace: () => this.selected && this.goBack(),
-      Escape: () => this.overview(),
-    };
-    if (Object.hasOwn(does, event.key)) {
-      event.preventDefault();
-      does[event.key]();
-    }
-    if (event.key !== "Tab") {
-      event.stopPropagation();
-    }
-  }
-
-  /**
-   * @param {Event} event
-   * @returns {number} of the option that it is about, or -1
-   */
-  optionOf(event) {
-    const option = /** @type {Element} */ (event.target).closest("[role=option]");
-    return option ? [...this.list.children].indexOf(option) : -1;
-  }
-
-  /** @param {MouseEvent} event */
-  onListClick(event) {
-    const place = this.optionOf(event);
-    if (place >= 0) {
-      this.setActive(place, false);
-      this.go(this.items[place]);
-    }
-  }
-
-  /** @param {MouseEvent} event */
-  onListPoint(event) {
-    const item = this.items[this.optionOf(event)];
-    this.canvas.change({ pointed: (item && this.numbers.get(item.id)) ?? -1 });
   }
 
   /**

@@ -189,6 +189,19 @@ def neighbours(
     return [_chunk(row) for row in rows]
 
 
+def places_by_id(
+    transaction: Transaction, chunk_ids: Collection[str]
+) -> dict[str, tuple[int, str]]:
+    """Numbers of chunks, and ids of their knowledge bases, in the order of the ids."""
+    query = (
+        sa.select(chunks.c.id, chunks.c.seq, chunks.c.kb_id)
+        .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
+        .where(knowledge_bases.c.deleted_at.is_(None), chunks.c.id.in_(list(chunk_ids)))
+    )
+    found = {row.id: (row.seq, row.kb_id) for row in transaction.execute(query)}
+    return {known: found[known] for known in chunk_ids if known in found}
+
+
 def get_chunks(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
     """Chunks by ``seq``, each with its document (whose ``content`` is left empty: it is long).
 

@@ -1,0 +1,52 @@
+// How types of nodes look and how things are said, in the picture of a graph and beside it.
+import { outline, shapeOf } from "./shapes.js";
+import { makeSvg } from "./elements.js";
+
+/** Types that have a colour of their own in graph.css. */
+const COLOURS = ["symbol", "term", "setting", "error", "flag", "variable", "command", "file", "endpoint", "schema", "name", "document"]; // prettier-ignore
+
+/** @param {string} type */
+function colourOf(type) {
+  return COLOURS.includes(type) ? type : "other";
+}
+
+/** @param {string} name */
+function spoken(name) {
+  return name.replaceAll("_", " ");
+}
+
+/**
+ * @param {number} count
+ * @param {string} one
+ * @param {string} [many]
+ */
+function counted(count, one, many = `${one}s`) {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
+/**
+ * A node's mark as it is in the picture.
+ *
+ * @param {string} type
+ */
+function markOf(type) {
+  /** @type {string[]} */
+  const parts = [];
+  outline(
+    {
+      moveTo: (/** @type {number} */ x, /** @type {number} */ y) => parts.push(`M${x} ${y}`),
+      lineTo: (/** @type {number} */ x, /** @type {number} */ y) => parts.push(`L${x} ${y}`),
+      arc: () => parts.push("A5 5 0 1 1 1 6 5 5 0 1 1 11 6"),
+      closePath: () => parts.push("Z"),
+    },
+    shapeOf(type),
+    6,
+    6,
+    5,
+  );
+  const path = makeSvg("path", { d: parts.join("") });
+  const attributes = { class: "kb-graph-mark", viewBox: "0 0 12 12", "aria-hidden": "true" };
+  return makeSvg("svg", { ...attributes, "data-type": colourOf(type) }, path);
+}
+
+export { COLOURS, colourOf, counted, markOf, spoken };

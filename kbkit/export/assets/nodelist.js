@@ -1,0 +1,191 @@
+// The list beside the picture of a graph: a listbox that is walked by keys, and says the same.
+import { make, setText } from "./elements.js";
+import { markOf, spoken } from "./marks.js";
+
+/**
+ * @typedef {{id: string, name: string, type: string}} Item
+ * @typedef {Item & {relation: string, forward: boolean, weight: number}} Neighbor
+ * @typedef {Item & Partial<Neighbor> & {reason?: string}} Listed  a gap has a reason
+ */
+
+const MOST_LISTED = 100;
+const PAGE = 10;
+
+class NodeList {
+  /**
+   * @param {string} name  of the ids of its elements
+   * @param {object} handlers
+   * @param {(item: Listed) => void} handlers.onGo
+   * @param {() => void} handlers.onBack
+   * @param {() => void} handlers.onLeave
+   * @param {(item: Listed | undefined) => void} handlers.onPoint  what the pointer or the keys are at
+   */
+  constructor(name, handlers) {
+    this.name = name;
+    this.handlers = handlers;
+    /** @type {Listed[]} */
+    this.items = [];
+    this.active = 0;
+    this.listed = MOST_LISTED;
+    this.title = make("h4", { class: "kb-graph-list-title", id: `${name}-list` });
+    this.list = make("ul", {
+      class: "kb-graph-list",
+      role: "listbox",
+      tabindex: 0,
+      "aria-labelledby": `${name}-list`,
+      // keeps the notebook's own keys out: there, d twice deletes a cell
+      "data-lm-suppress-shortcuts": "true",
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.onKey(event),
+      onclick: (/** @type {MouseEvent} */ event) => this.onClick(event),
+      onmousemove: (/** @type {MouseEvent} */ event) => this.onPoint(event),
+      onmouseleave: () => handlers.onPoint(undefined),
+      onfocus: () => handlers.onPoint(this.items[this.active]),
+      onblur: () => handlers.onPoint(undefined),
+    });
+    this.more = make("button", { type: "button", onclick: () => this.listMore() });
+    this.elements = [this.title, this.list, this.more];
+  }
+
+  focus() {
+    this.list.focus({ preventScroll: true });
+  }
+
+  /**
+   * @param {string} title
+   * @param {Listed[]} items
+   * @param {number} [active]
+   */
+  fill(title, items, active = 0) {
+    this.items = items;
+    this.active = active;
+    this.listed = Math.max(MOST_LISTED, active + 1);
+    setText(this.title, title);
+    this.draw();
+    this.list.scrollTop = 0;
+    this.setActive(this.active, this.hasFocus());
+  }
+
+  draw() {
+    const { items } = this;
+    const shown = items.slice(0, this.listed);
+    this.list.replaceChildren(...shown.map((item, number) => this.option(item, number)));
+    this.more.hidden = items.length <= this.listed;
+    setText(this.more, `Show more (${(items.length - this.listed).toLocaleString("en")})`);
+  }
+
+  /**
+   * @param {Listed} item
+   * @param {number} number
+   */
+  option({ name, type, relation, forward, reason, weight }, number) {
+    const attributes = {
+      role: "option",
+      id: `${this.name}-${number}`,
+      "aria-selected": "false",
+      "aria-setsize": this.items.length,
+      "aria-posinset": number + 1,
+      title: weight === undefined ? name : `${name}: weight ${weight}`,
+    };
+    const way = relation && `${forward ? "" : "← "}${spoken(relation)}${forward ? " →" : ""}`;
+    return make(
+      "li",
+      attributes,
+      way && make("span", { class: "kb-graph-relation" }, way),
+      reason === undefined && markOf(type),
+      make("bdi", { class: "kb-graph-name" }, name),
+      " ",
+      make("small", {}, spoken(type)),
+      reason && make("span", { class: "kb-graph-note" }, reason),
+    );
+  }
+
+  listMore() {
+    this.listed += MOST_LISTED;
+    this.draw();
+    this.setActive(this.active, false);
+  }
+
+  hasFocus() {
+    return /** @type {Document} */ (this.list.getRootNode()).activeElement === this.list;
+  }
+
+  /**
+   * @param {number} number
+   * @param {boolean} shows  whether to bring it into sight, here and in the picture
+   */
+  setActive(number, shows) {
+    this.list.children[this.active]?.setAttribute("aria-selected", "false");
+    this.active = number;
+    const option = this.list.children[number];
+    if (!option) {
+      this.list.removeAttribute("aria-activedescendant");
+      return;
+    }
+    option.setAttribute("aria-selected", "true");
+    this.list.setAttribute("aria-activedescendant", option.id);
+    if (shows) {
+      const { top, bottom } = option.getBoundingClientRect();
+      const frame = this.list.getBoundingClientRect();
+      this.list.scrollTop += Math.min(top - frame.top, 0) + Math.max(bottom - frame.bottom, 0);
+      this.handlers.onPoint(this.items[number]);
+    }
+  }
+
+  /** @param {KeyboardEvent} event */
+  onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) {
+      return;
+    }
+    const last = Math.max(this.list.children.length - 1, 0);
+    /** @type {(number: number) => void} */
+    const to = (number) => this.setActive(Math.min(Math.max(number, 0), last), true);
+    const go = () => this.items[this.active] && this.handlers.onGo(this.items[this.active]);
+    /** @type {Record<string, () => void>} */
+    const does = {
+      ArrowDown: () => to(this.active + 1),
+      ArrowUp: () => to(this.active - 1),
+      PageDown: () => to(this.active + PAGE),
+      PageUp: () => to(this.active - PAGE),
+      Home: () => to(0),
+      End: () => to(last),
+      Enter: go,
+      " ": go,
+      ArrowRight: go,
+      ArrowLeft: () => this.handlers.onBack(),
+      Backspace: () => this.handlers.onBack(),
+      Escape: () => this.handlers.onLeave(),
+    };
+    if (Object.hasOwn(does, event.key)) {
+      event.preventDefault();
+      does[event.key]();
+    }
+    if (event.key !== "Tab") {
+      event.stopPropagation();
+    }
+  }
+
+  /**
+   * @param {Event} event
+   * @returns {number} of the option that it is about, or -1
+   */
+  numberAt(event) {
+    const option = /** @type {Element} */ (event.target).closest("[role=option]");
+    return option ? [...this.list.children].indexOf(option) : -1;
+  }
+
+  /** @param {MouseEvent} event */
+  onClick(event) {
+    const number = this.numberAt(event);
+    if (number >= 0) {
+      this.setActive(number, false);
+      this.handlers.onGo(this.items[number]);
+    }
+  }
+
+  /** @param {MouseEvent} event */
+  onPoint(event) {
+    this.handlers.onPoint(this.items[this.numberAt(event)]);
+  }
+}
+
+export { NodeList };

@@ -1,0 +1,263 @@
+// A canvas that is looked at through a camera, which mouse, touch and keys move.
+import { zoomAt } from "./geometry.js";
+
+const GLIDE = 260; // milliseconds
+const KEY_STEP = 60; // pixels
+const STILL = 4; // pixels that a pointer may move while it is pressed
+
+class Viewport {
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {AbortSignal} signal  ends it
+   */
+  constructor(canvas, signal) {
+    this.canvas = canvas;
+    this.size = { width: 0, height: 0 };
+    this.camera = { x: 0, y: 0, scale: 1 };
+    /** Whether all is shown, also when the size changes. */
+    this.fitted = true;
+    this.frame = 0;
+    this.gliding = 0;
+    /** @type {Map<number, {x: number, y: number}>} */
+    this.pointers = new Map();
+    this.moved = 0;
+    this.listen(signal);
+    const sizes = new ResizeObserver(() => this.resize());
+    sizes.observe(canvas);
+    signal.addEventListener("abort", () => {
+      sizes.disconnect();
+      cancelAnimationFrame(this.frame);
+      cancelAnimationFrame(this.gliding);
+    });
+  }
+
+  // What is looked at says these
+
+  /** Draw now. */
+  paint() {}
+
+  /** @returns {import("./geometry.js").Camera} that sees all */
+  overview() {
+    return this.camera;
+  }
+
+  /**
+   * @param {number} _x  in pixels
+   * @param {number} _y
+   */
+  point(_x, _y) {}
+
+  unpoint() {}
+
+  /**
+   * @param {number} _x  in pixels
+   * @param {number} _y
+   * @param {boolean} _coarse  whether by a finger
+   */
+  press(_x, _y, _coarse) {}
+
+  escape() {}
+
+  resize() {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    if (!width || !height) {
+      return;
+    }
+    this.size = { width, height };
+    const ratio = window.devicePixelRatio || 1;
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(height * ratio);
+    if (this.fitted) {
+      this.camera = this.overview();
+    }
+    this.paint();
+  }
+
+  /** Draw with the next frame. */
+  draw() {
+    if (!this.frame) {
+      this.frame = requestAnimationFrame(() => {
+        this.frame = 0;
+        this.paint();
+      });
+    }
+  }
+
+  /** @param {boolean} [glides] */
+  fitAll(glides = true) {
+    this.moveTo(this.overview(), glides);
+    this.fitted = true;
+  }
+
+  /** @param {number} factor */
+  zoom(factor) {
+    const { width, height } = this.size;
+    this.moveTo(zoomAt(this.camera, this.size, width / 2, height / 2, factor), true);
+  }
+
+  /**
+   * @param {import("./geometry.js").Camera} camera
+   * @param {boolean} glides
+   */
+  moveTo(camera, glides) {
+    this.fitted = false;
+    cancelAnimationFrame(this.gliding);
+    if (!glides || matchMedia("(prefers-reduced-motion: reduce)").matches) {
+      this.camera = camera;
+      this.draw();
+      return;
+    }
+    const from = this.camera;
+    const begun = performance.now();
+    /** @param {number} now */
+    const step = (now) => {
+      const part = Math.min(Math.max((now - begun) / GLIDE, 0), 1);
+      const eased = 1 - (1 - part) ** 3;
+      this.camera = {
+        x: from.x + (camera.x - from.x) * eased,
+        y: from.y + (camera.y - from.y) * eased,
+        scale: from.scale * (camera.scale / from.scale) ** eased,
+      };
+      this.paint();
+      if (part < 1) {
+        this.gliding = requestAnimationFrame(step);
+      }
+    };
+    this.gliding = requestAnimationFrame(step);
+  }
+
+  /**
+   * @param {number} x  of the graph
+   * @param {number} y
+   */
+  pixel(x, y) {
+    const { camera, size } = this;
+    return [
+      (x - camera.x) * camera.scale + size.width / 2,
+      (y - camera.y) * camera.scale + size.height / 2,
+    ];
+  }
+
+  // Mouse, touch and keys
+
+  /** @param {AbortSignal} signal */
+  listen(signal) {
+    const { canvas } = this;
+    const on = /** @type {(name: string, heard: (event: any) => void) => void} */ (
+      (name, heard) => canvas.addEventListener(name, heard, { signal, passive: false })
+    );
+    on("pointerdown", (event) => this.down(event));
+    on("pointermove", (event) => this.move(event));
+    on("pointerup", (event) => this.up(event));
+    on("pointercancel", (event) => this.pointers.delete(event.pointerId));
+    on("pointerleave", () => this.unpoint());
+    on("dblclick", (event) => this.zoomBy(event, 1.8));
+    on("wheel", (event) => this.wheel(event));
+    on("keydown", (event) => this.key(event));
+  }
+
+  /** @param {PointerEvent} event */
+  down(event) {
+    if (event.button) {
+      return;
+    }
+    this.canvas.focus({ preventScroll: true });
+    this.canvas.setPointerCapture(event.pointerId);
+    this.pointers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
+    this.moved = this.pointers.size > 1 ? Infinity : 0;
+  }
+
+  /** @param {PointerEvent} event */
+  move(event) {
+    const here = { x: event.offsetX, y: event.offsetY };
+    const before = this.pointers.get(event.pointerId);
+    if (!before) {
+      this.point(here.x, here.y);
+      return;
+    }
+    const other = [...this.pointers].find(([id]) => id !== event.pointerId)?.[1];
+    this.pointers.set(event.pointerId, here);
+    this.moved += Math.hypot(here.x - before.x, here.y - before.y);
+    if (this.moved < STILL) {
+      return;
+    }
+    let { camera } = this;
+    const share = other ? 0.5 : 1; // of two fingers, the middle moves half as far
+    camera = {
+      ...camera,
+      x: camera.x - ((here.x - before.x) * share) / camera.scale,
+      y: camera.y - ((here.y - before.y) * share) / camera.scale,
+    };
+    if (other) {
+      const far = Math.hypot(before.x - other.x, before.y - other.y);
+      const factor = Math.hypot(here.x - other.x, here.y - other.y) / Math.max(far, 1);
+      camera = zoomAt(camera, this.size, (here.x + other.x) / 2, (here.y + other.y) / 2, factor);
+    }
+    this.moveTo(camera, false);
+  }
+
+  /** @param {PointerEvent} event */
+  up(event) {
+    const pressed = this.pointers.delete(event.pointerId);
+    if (pressed && this.moved < STILL) {
+      this.press(event.offsetX, event.offsetY, event.pointerType !== "mouse");
+    }
+  }
+
+  /** @param {WheelEvent} event */
+  wheel(event) {
+    // the page scrolls past a picture that nobody works with
+    if (!event.ctrlKey && !event.metaKey && document.activeElement !== this.canvas && !this.hasFocus()) {
+      return;
+    } // prettier-ignore
+    const unit = event.deltaMode === 1 ? 16 : 1;
+    this.zoomBy(event, Math.exp((-event.deltaY * unit) / (event.ctrlKey ? 120 : 420)));
+  }
+
+  hasFocus() {
+    return /** @type {Document} */ (this.canvas.getRootNode()).activeElement === this.canvas;
+  }
+
+  /**
+   * @param {MouseEvent} event
+   * @param {number} factor
+   */
+  zoomBy(event, factor) {
+    event.preventDefault();
+    this.moveTo(zoomAt(this.camera, this.size, event.offsetX, event.offsetY, factor), false);
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) {
+      return;
+    }
+    /** @type {(dx: number, dy: number) => void} */
+    const pan = (dx, dy) => {
+      const { x, y, scale } = this.camera;
+      const step = KEY_STEP / scale;
+      this.moveTo({ x: x + dx * step, y: y + dy * step, scale }, false);
+    };
+    /** @type {Record<string, () => void>} */
+    const does = {
+      ArrowLeft: () => pan(-1, 0),
+      ArrowRight: () => pan(1, 0),
+      ArrowUp: () => pan(0, -1),
+      ArrowDown: () => pan(0, 1),
+      "+": () => this.zoom(1.4),
+      "=": () => this.zoom(1.4),
+      "-": () => this.zoom(1 / 1.4),
+      0: () => this.fitAll(),
+      Escape: () => this.escape(),
+    };
+    if (Object.hasOwn(does, event.key)) {
+      event.preventDefault();
+      does[event.key]();
+    }
+    if (event.key !== "Tab") {
+      event.stopPropagation(); // notebooks have keys of their own
+    }
+  }
+}
+
+export { Viewport };

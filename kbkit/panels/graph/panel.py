@@ -1,0 +1,367 @@
+"""A panel that shows the knowledge graph, and lets it be changed by hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as widgets
+import traitlets
+from traitlets import Bunch
+
+from kbkit.config import Settings
+from kbkit.errors import ConfigError, ConflictError, KbkitError, NotFoundError
+from kbkit.graph.graph import MOST_DRAWN, Graph
+from kbkit.knowledge_base import handle_of
+from kbkit.models import Entity, EntityType, Hit, Relation, Target, TargetKind
+from kbkit.panels import render
+from kbkit.panels.controls import control, row
+from kbkit.panels.events import Topic
+from kbkit.panels.graph import content
+from kbkit.panels.panel import JobPanel
+from kbkit.panels.selector import KnowledgeBaseSelector
+from kbkit.panels.view import View
+
+if TYPE_CHECKING:
+    from kbkit.knowledge_base import KnowledgeBase
+    from kbkit.workspace import Workspace
+
+_SIZES = (100, 250, 500, 1_000, MOST_DRAWN)
+_NEIGHBORS = 60
+_FOUND = 20
+_GAPS = 12  # of each kind
+_SUGGESTIONS = 20
+_NO_KB = "No knowledge base yet: make one, ingest documents, and their graph appears here."
+_NOTHING = (
+    "Nothing is related yet. The graph follows from the annotations of documents: make them with "
+    "kb.annotations.make() or “kbkit annotate NAME”, or make an entity by hand."
+)
+
+Answer = dict[str, Any]
+
+
+class GraphView(View, module="graph_panel.js"):
+    """The picture, the list beside it, and forms; what it asks is answered by messages."""
+
+
+class GraphPanel(JobPanel):
+    """Shows entities and how they are related, and what is missing; changes them by hand.
+
+    ::
+
+        panel = GraphPanel(workspace)   # or one knowledge base
+        panel                           # at the end of a cell: shows it
+        panel.entity                    # in a later cell: the entity that is selected
+
+    The picture looks the same every time. What is changed here no rebuild of the graph overwrites,
+    and each change is taken back in one step. Where somebody else changed the same thing meanwhile,
+    the panel says so, and what was typed stays.
+
+    Attributes:
+        entity: The entity that is selected, or ``None``.
+        error: What went wrong last, or ``None``.
+        rater: The name that changes are stored under.
+        kb_box: Which knowledge base; ``None`` when the panel has but one.
+        size_box: Most nodes of the picture; the most important ones are shown.
+        documents_box: Whether documents are nodes too.
+    """
+
+    entity = traitlets.Any(None, help="The entity that is selected.")
+
+    def __init__(
+        self,
+        target: Workspace | KnowledgeBase,
+        *,
+        limit: int = 500,
+        rater: str = "",
+        on_open: Callable[[str | Hit], None] | None = None,
+    ) -> None:
+        """Make a panel.
+
+        Args:
+            target: What to show: a workspace, or what is related in one knowledge base.
+            limit: Most nodes of the picture.
+            rater: Who changes things; by default ``KBKIT_RATER`` or the login name.
+            on_open: Called with a document's id, or a passage as a hit, that the reader wants to
+                see. `Dashboard` shows it in its documents panel.
+        """
+        self._selector = KnowledgeBaseSelector(target, on_change=self.refresh, offer_all=True)
+        self.kb_box = self._selector.box
+        self.rater = rater or Settings.load().rater
+        self._on_open = on_open
+        self._graph = (
+            self._selector.workspace.graph
+            if self._selector.workspace is not None
+            else Graph(handle_of(self._selector.find()).stores, self.rater)
+        )
+        self._seen: dict[str, Entity] = {}
+        self._relations: dict[int, Relation] = {}
+        self._hits: dict[str, Hit] = {}
+        self._again = False
+        self._version = 0
+        self._answers: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+            "details": self._do_details, "around": self._do_around, "find": self._do_find,
+            "suggestions": self._do_suggestions, "create": self._do_create,
+            "update": self._do_update, "delete": self._do_delete, "relate": self._do_relate,
+            "unrelate": self._do_unrelate, "merge": self._do_merge, "refuse": self._do_refuse,
+            "undo": self._do_undo,
+        }  # fmt: skip
+        sizes = sorted({*_SIZES, limit})
+        self.size_box = control(
+            widgets.Dropdown, "Most nodes", options=[(f"{n:,}", n) for n in sizes], value=limit
+        )
+        self.documents_box = control(widgets.Checkbox, "Documents", value=False, indent=False)
+        self.documents_box.add_class("kbkit-check")
+        for box in (self.size_box, self.documents_box):
+            box.observe(self._on_box, "value")
+        self._view = GraphView({"ask": self._receive_question, "open": self._open})
+        super().__init__(self._selector.folder, "graph", "Stop reading the graph")
+        self.fill(
+            [row(self.kb_box, self.size_box, self.documents_box), self.status_line, self._view]
+        )
+        self._show({"nodes": [], "edges": [], "total": 0}, "Reading the graph …")
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the graph as it is now."""
+        self._again = True
+        if not self.running:
+            self._start(self._read)
+
+    def show(self, entity: str) -> None:
+        """Select an entity.
+
+        Args:
+            entity: Its id or one of its names.
+        """
+        with self.shown_errors():
+            found = self._graph.entity(entity)
+            self._view.send({"select": content.entity_item(found)})
+
+    # What the controls do
+
+    def _on_box(self, _change: Bunch) -> None:
+        self.refresh()
+
+    def _update(self, topic: Topic) -> None:
+        if topic != "ratings":
+            self._selector.offer()
+            self.refresh()
+
+    def _read(self) -> None:
+        """Runs in the thread: the picture first, then what takes longer."""
+        while self._again and not self._cancelled.is_set():
+            self._again = False
+            self._read_once()
+
+    def _read_once(self) -> None:
+        kbs = self._kbs()
+        if kbs == []:
+            self._show({"nodes": [], "edges": [], "total": 0}, _NO_KB)
+            self.say(_NO_KB)
+            return
+        self.say("Reading the graph …")
+        types = (*EntityType, "entity", "document") if self.documents_box.value else ()
+        layout = self._graph.layout(kbs=kbs, limit=self.size_box.value, type=types)
+        self._show(content.picture(layout), _NOTHING)
+        shown, total = len(layout.nodes), layout.total
+        few = f"the {shown:,} of {total:,} to which most is related" if shown < total else "all"
+        self.say(f"{self._selector.name or 'All knowledge bases'}: {few}" if shown else _NOTHING)
+        if shown and not self._again:
+            gaps = self._graph.gaps(kbs=kbs, limit=_GAPS)
+            self._view.state = {**self._view.state, "gaps": [content.gap(each) for each in gaps]}
+
+    def _kbs(self) -> list[str] | None:
+        """The knowledge bases that are chosen; ``None`` for all of the workspace."""
+        if self._selector.name:
+            return [self._selector.name]
+        workspace = self._selector.workspace
+        return None if workspace is not None and list(workspace) else []
+
+    def _show(self, picture: Answer, notice: str) -> None:
+        self._version += 1
+        self._view.state = {
+            "picture": picture,
+            "version": self._version,
+            "notice": notice,
+            "gaps": [],
+            "undo": self._last_edit(),
+            "types": [each.value for each in EntityType],
+        }
+
+    def _last_edit(self) -> str:
+        """What `undo` would take back."""
+        edits = self._graph.edits(by=self.rater, limit=1)
+        return render.plain(edits[0].what, 200) if edits else ""
+
+    # What the page asks
+
+    def _receive_question(self, message: Mapping[str, Any]) -> None:
+        """Answer a question of the page; what is wrong is said beside its field."""
+        number, what = message.get("number"), message.get("what")
+        action = self._answers.get(str(what))
+        if not isinstance(number, int) or action is None:
+            return
+        try:
+            answer = {"answer": action(message)}
+        except Exception as error:
+            if not isinstance(error, KbkitError):
+                self.fail(error)
+            answer = {"problem": self._problem(error, message)}
+        self._view.send({"number": number, **answer})
+
+    def _problem(self, error: Exception, message: Mapping[str, Any]) -> Answer:
+        """An error with the field that it is about, and how things are now if it is a conflict."""
+        text = render.problem_line(error)
+        found = re.match(r"(name|type|description|aliases|weight|note|target)=", str(error))
+        field = found[1] if found and isinstance(error, ConfigError) else ""
+        if message.get("what") == "relate":
+            field = "relation" if field == "name" else field
+            if isinstance(error, NotFoundError):
+                field = "target"
+        elif isinstance(error, ConflictError) and " names" in str(error):
+            named = repr(" ".join(str(message.get("name")).split()))
+            field = "name" if f"{named} names" in str(error) else "aliases"
+        now = None
+        if isinstance(error, ConflictError) and message.get("what") == "update" and not field:
+            known = _text(message, "id")
+            now = content.fields(self._graph.entity(content.target_of(known).id))
+        return {"text": text, "field": field, "now": now}
+
+    def _do_details(self, message: Mapping[str, Any]) -> Answer:
+        return self._details(content.target_of(_text(message, "id")))
+
+    def _details(self, target: Target) -> Answer:
+        steps = self._graph.neighbors(target, limit=_NEIGHBORS)
+        hits = self._graph.passages(target)
+        entity = None
+        if target.kind is TargetKind.ENTITY:
+            entity = self._graph.entity(target.id)
+            self._seen[entity.id] = self.entity = entity
+        self._relations |= {
+            step.relation.id: step.relation for step in steps if step.relation is not None
+        }
+        self._hits = {hit.chunk.id: hit for hit in hits}
+        if entity is not None:
+            title = content.entity_item(entity)
+        else:
+            name = hits[0].title if hits else target.id
+            title = content.item(target, name, target.kind.value)
+        return content.details(entity, title, steps, hits)
+
+    def _do_around(self, message: Mapping[str, Any]) -> Answer:
+        target = content.target_of(_text(message, "id"))
+        limit = min(self.size_box.value, 250)
+        return content.picture(self._graph.layout(target, kbs=self._kbs(), limit=limit))
+
+    def _do_find(self, message: Mapping[str, Any]) -> list[dict[str, str]]:
+        found = self._graph.entities(_text(message, "text"), kbs=self._kbs(), limit=_FOUND)
+        return [content.entity_item(each) for each in found]
+
+    def _do_suggestions(self, _message: Mapping[str, Any]) -> list[Answer]:
+        return [content.suggestion(each) for each in self._graph.suggestions(limit=_SUGGESTIONS)]
+
+    def _do_create(self, message: Mapping[str, Any]) -> Answer:
+        made = self._graph.create(
+            _text(message, "name"), type=_text(message, "type") or "name",
+            description=_text(message, "description"), aliases=_texts(message, "aliases"),
+            by=self.rater,
+        )  # fmt: skip
+        return self._changed(f"Made: {made.name}", made)
+
+    def _do_update(self, message: Mapping[str, Any]) -> Answer:
+        known = content.target_of(_text(message, "id")).id
+        seen = self._graph.entity(known) if message.get("over") else self._seen.get(known)
+        if seen is None:
+            raise NotFoundError("this entity was not looked at here; select it again")
+        wanted = {
+            "name": _text(message, "name"), "type": _text(message, "type"),
+            "description": _text(message, "description"),
+            "aliases": tuple(_texts(message, "aliases")),
+        }  # fmt: skip
+        changes: dict[str, Any] = {
+            field: value for field, value in wanted.items() if value != getattr(seen, field)
+        }
+        if not changes:
+            return {"item": content.entity_item(seen)}
+        changed = self._graph.update(seen, **changes, by=self.rater)
+        return self._changed(f"Stored: {changed.name}", changed)
+
+    def _do_delete(self, message: Mapping[str, Any]) -> Answer:
+        known = content.target_of(_text(message, "id")).id
+        entity = self._seen.get(known) or self._graph.entity(known)
+        self._graph.delete(entity, by=self.rater)
+        self.entity = None
+        return self._changed(f"Deleted: {entity.name}", None)
+
+    def _do_relate(self, message: Mapping[str, Any]) -> Answer:
+        here = content.target_of(_text(message, "id"))
+        there = self._graph.entity(_text(message, "target"))
+        ends = (here, there) if message.get("forward", True) else (there, here)
+        try:
+            weight = float(str(message.get("weight") or 1))
+        except ValueError:
+            raise ConfigError(
+                f"weight={message.get('weight')!r}: give a number above 0, at most 1"
+            ) from None
+        made = self._graph.relate(
+            ends[0], _text(message, "relation"), ends[1], weight=weight,
+            note=_text(message, "note"), by=self.rater,
+        )  # fmt: skip
+        return self._changed(f"Related by {made.name}", None)
+
+    def _do_unrelate(self, message: Mapping[str, Any]) -> Answer:
+        relation = self._relations.get(message.get("relation", 0))
+        if relation is None:
+            raise NotFoundError("this relation was not looked at here; select its entity again")
+        self._graph.delete(relation, by=self.rater)
+        return self._changed(f"Deleted: a relation {relation.name}", None)
+
+    def _do_merge(self, message: Mapping[str, Any]) -> Answer:
+        pair = [content.target_of(_text(message, each)).id for each in ("keep", "merge")]
+        kept = self._graph.merge(pair[0], pair[1], by=self.rater)
+        return self._changed(f"Merged into {kept.name}", kept)
+
+    def _do_refuse(self, message: Mapping[str, Any]) -> Answer:
+        pair = [content.target_of(_text(message, each)).id for each in ("keep", "merge")]
+        self._graph.refuse(pair[0], pair[1], by=self.rater)
+        return self._changed("Noted: they are not the same", None, redraw=False)
+
+    def _do_undo(self, _message: Mapping[str, Any]) -> Answer:
+        undone = self._graph.undo(by=self.rater)
+        return self._changed(f"Taken back: {undone.what}", None)
+
+    def _changed(self, said: str, entity: Entity | None, *, redraw: bool = True) -> Answer:
+        """The graph was changed here: draw it anew, and say what was done."""
+        said = render.plain(said, 200)
+        if redraw:
+            self.refresh()
+        self.say(said)
+        return {
+            "said": said,
+            "undo": self._last_edit(),
+            "item": None if entity is None else content.entity_item(entity),
+        }
+
+    def _open(self, message: Mapping[str, Any]) -> None:
+        """The reader wants to see a document or a passage."""
+        with self.shown_errors():
+            hit = self._hits.get(str(message.get("chunk")))
+            if self._on_open is not None:
+                self._on_open(hit if hit is not None else str(message.get("document")))
+
+
+def _text(message: Mapping[str, Any], name: str) -> str:
+    """A text of a message; a page may send anything."""
+    value = message.get(name, "")
+    if not isinstance(value, str):
+        raise ConfigError(f"{name}={value!r}: give text")
+    return value
+
+
+def _texts(message: Mapping[str, Any], name: str) -> list[str]:
+    value = message.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ConfigError(f"{name}={value!r}: give a list of texts")
+    return [each for each in value if each.strip()]

@@ -1,0 +1,131 @@
+// Forms of panels: what is wrong stands beside its field, and nothing that was typed is lost.
+import { make } from "../../export/assets/elements.js";
+
+/**
+ * @typedef {HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement} Control
+ * @typedef {{name: string, control: Control, problem: HTMLElement, element: HTMLElement}} Field
+ */
+
+let fields = 0;
+
+/**
+ * A control with its label, and room for what is wrong with it.
+ *
+ * @param {string} label
+ * @param {string} name
+ * @param {Control} control
+ * @param {string} value
+ * @param {string[]} [offered]  values that may be meant
+ * @returns {Field}
+ */
+export function labelled(label, name, control, value, offered = []) {
+  const id = `kbkit-field-${(fields += 1)}`;
+  control.id = id;
+  control.value = value;
+  control.setAttribute("aria-describedby", `${id}-problem`);
+  const problem = make("span", { class: "kbkit-graph-problem", id: `${id}-problem`, role: "alert" }); // prettier-ignore
+  const list = make("datalist", { id: `${id}-list` }, offered.map((each) => make("option", { value: each }))); // prettier-ignore
+  if (offered.length) {
+    control.setAttribute("list", list.id);
+  }
+  const parts = [make("label", { for: id }, label), control, problem, offered.length > 0 && list];
+  return { name, control, problem, element: make("div", { class: "kbkit-graph-field" }, parts) };
+}
+
+export class Form {
+  /**
+   * @param {string} title
+   * @param {string} label  of the button that submits it
+   * @param {Field[]} controls
+   * @param {object} handlers
+   * @param {(values: Record<string, string>, over: boolean) => Promise<any>} handlers.submit  gives
+   *   a `problem`, if there is one
+   * @param {() => void} handlers.close
+   */
+  constructor(title, label, controls, { submit, close }) {
+    this.controls = controls;
+    this.submit = submit;
+    this.close = close;
+    this.problem = make("div", { class: "kbkit-graph-problem", role: "alert" });
+    this.element = make(
+      "form",
+      {
+        class: "kbkit-graph-form",
+        "aria-label": title,
+        onsubmit: (/** @type {Event} */ event) => {
+          // prettier-ignore
+          event.preventDefault();
+          this.send(false);
+        },
+        onkeydown: (/** @type {KeyboardEvent} */ event) => {
+          // prettier-ignore
+          event.stopPropagation(); // notebooks have keys of their own
+          if (event.key === "Escape") {
+            close();
+          }
+        },
+      },
+      controls.map(({ element }) => element),
+      this.problem,
+      make("button", { type: "submit", class: "kbkit-graph-primary" }, label),
+      " ",
+      make("button", { type: "button", onclick: close }, "Cancel"),
+    );
+  }
+
+  /** @param {boolean} over  whether to overwrite what somebody else changed meanwhile */
+  async send(over) {
+    const values = Object.fromEntries(
+      this.controls.map(({ name, control }) => [name, control.value]),
+    );
+    const { problem } = await this.submit(values, over);
+    this.problem.replaceChildren();
+    for (const { control, problem: place } of this.controls) {
+      control.removeAttribute("aria-invalid");
+      place.textContent = "";
+    }
+    if (!problem) {
+      this.close();
+      return;
+    }
+    const field = this.controls.find(({ name }) => name === problem.field);
+    if (field) {
+      field.problem.textContent = problem.text;
+      field.control.setAttribute("aria-invalid", "true");
+      field.control.focus();
+      return;
+    }
+    this.problem.append(problem.text);
+    if (problem.now) {
+      this.problem.append(...this.conflict(values, problem.now));
+    }
+  }
+
+  /**
+   * What somebody else made of it meanwhile, beside what was typed here.
+   *
+   * @param {Record<string, string>} values
+   * @param {Record<string, any>} now
+   */
+  conflict(values, now) {
+    const shown = Object.entries(now).map(([name, value]) => [name, Array.isArray(value) ? value.join("\n") : value]); // prettier-ignore
+    const differ = shown.filter(([name, value]) => values[name] !== value);
+    const rows = differ.flatMap(([name, value]) => [make("dt", {}, `${name} is now`), make("dd", { dir: "auto" }, value || "empty")]); // prettier-ignore
+    const over = make("button", { type: "button", onclick: () => this.send(true) }, "Save mine all the same"); // prettier-ignore
+    return [make("dl", {}, rows), over];
+  }
+}
+
+/**
+ * A question before something is done.
+ *
+ * @param {string} question
+ * @param {string} label
+ * @param {HTMLElement} place
+ * @param {() => Promise<any>} action
+ */
+export function confirmed(question, label, place, action) {
+  const yes = make("button", { type: "button", onclick: () => action() }, label);
+  const no = make("button", { type: "button", onclick: () => place.replaceChildren() }, "Keep it");
+  return make("div", { class: "kbkit-graph-form" }, make("p", {}, question), yes, " ", no);
+}

@@ -1,0 +1,301 @@
+// The knowledge graph in a panel: the picture and the list that exported sites have too, and forms
+// to change it. Python answers what is asked, by number.
+import { make, makeLink } from "../../export/assets/elements.js";
+import { GraphView } from "../../export/assets/graph.js";
+import { Form, confirmed, labelled } from "./forms.js";
+import { View, widgetOf } from "./dom.js";
+
+/**
+ * @typedef {{text: string, field: string, now: Record<string, any> | null}} Problem
+ * @typedef {{answer?: any, problem?: Problem}} Reply
+ * @typedef {import("../../export/assets/nodelist.js").Item} Item
+ */
+
+const RELATIONS = ["contains", "depends_on", "requires", "extends", "replaces", "handles", "configures", "alias_of", "related_to"]; // prettier-ignore
+
+class GraphPanelView extends View {
+  /**
+   * @param {import("./dom.js").Model} model
+   * @param {HTMLElement} el
+   */
+  constructor(model, el) {
+    super(model, el);
+    /** @type {Map<number, (reply: Reply) => void>} */
+    this.waiting = new Map();
+    this.asked = 0;
+    this.version = -1;
+    /** @type {Item | null} */
+    this.reselect = null;
+    const button = (/** @type {string} */ label, /** @type {() => void} */ action) =>
+      make("button", { type: "button", onclick: action }, label);
+    this.undo = button("Undo", () => this.change("undo"));
+    this.undo.classList.add("kbkit-graph-undo");
+    this.tools = make(
+      "div",
+      { class: "kbkit-graph-tools" },
+      button("New entity", () => this.create()),
+      button("Merge suggestions", () => this.suggest()),
+      this.undo,
+    );
+    this.extra = make("div", { class: "kbkit-graph-extra" });
+    this.said = make("p", { class: "kbkit-graph-said", role: "status" });
+    const graph = make("div", { "data-lm-suppress-shortcuts": "true" });
+    el.replaceChildren(graph);
+    this.graph = new GraphView(graph, {
+      details: async (id) => (await this.ask("details", { id })).answer ?? null,
+      around: async (id) => (await this.ask("around", { id })).answer ?? null,
+      find: async (text) => (await this.ask("find", { text })).answer ?? [],
+      link: (thing) => this.link(thing),
+      onDetails: (details, place) => this.addForms(details, place),
+    });
+    this.graph.root.prepend(this.tools, this.extra, this.said);
+    this.ended.signal.addEventListener("abort", () => this.graph.close());
+    this.on("msg:custom", (message) => this.receive(message));
+    this.drawOn("state", () => this.draw(model.get("state")));
+  }
+
+  /** @param {any} state */
+  draw(state) {
+    this.state = state;
+    if (state.version !== this.version) {
+      this.version = state.version;
+      if (this.reselect) {
+        this.graph.selected = this.reselect;
+        this.reselect = null;
+      }
+      this.graph.show(state.picture, state.notice);
+    }
+    this.graph.showGaps(state.gaps);
+    this.drawUndo(state.undo);
+  }
+
+  /** @param {string} what */
+  drawUndo(what) {
+    this.undo.disabled = !what;
+    this.undo.title = what ? `Take back: ${what}` : "Nothing was changed by you";
+  }
+
+  /**
+   * Ask Python.
+   *
+   * @param {string} what
+   * @param {Record<string, any>} values
+   * @returns {Promise<Reply>}
+   */
+  ask(what, values) {
+    const number = (this.asked += 1);
+    return new Promise((resolve) => {
+      this.waiting.set(number, resolve);
+      if (!this.send("ask", { ...values, what, number })) {
+        this.waiting.delete(number);
+        resolve({ problem: { text: "The kernel is gone.", field: "", now: null } });
+      }
+    });
+  }
+
+  /** @param {any} message */
+  receive(message) {
+    if (message.select) {
+      this.graph.go(message.select);
+      return;
+    }
+    const resolve = this.waiting.get(message.number);
+    this.waiting.delete(message.number);
+    resolve?.(message);
+  }
+
+  /**
+   * Change the graph, and say what was done, or what is wrong.
+   *
+   * @param {string} what
+   * @param {Record<string, any>} [values]
+   * @returns {Promise<Reply>}
+   */
+  async change(what, values = {}) {
+    const reply = await this.ask(what, values);
+    this.said.classList.toggle("kbkit-problem", Boolean(reply.problem));
+    this.said.textContent = reply.problem?.text ?? reply.answer.said ?? "";
+    if (reply.answer) {
+      this.drawUndo(reply.answer.undo ?? "");
+      this.reselect = reply.answer.item ?? null;
+    }
+    return reply;
+  }
+
+  /** @param {any} thing  a document or a passage */
+  link(thing) {
+    const open = make(
+      "button",
+      { type: "button", class: "kbkit-graph-open", onclick: () => this.send("open", thing) },
+      make("bdi", {}, thing.name),
+    );
+    return thing.link ? make("span", {}, open, " ", makeLink(thing.link, {}, "source")) : open;
+  }
+
+  // Forms
+
+  /**
+   * @param {any} details
+   * @param {HTMLElement} place
+   */
+  addForms(details, place) {
+    if (place.querySelector("form") && details && place.dataset.id === details.item.id) {
+      return; // somebody writes there
+    }
+    place.replaceChildren();
+    place.dataset.id = details?.item.id ?? "";
+    if (!details) {
+      return;
+    }
+    const { id } = details.item;
+    const forms = make("div");
+    /** @type {(label: string, show: () => HTMLElement) => HTMLElement} */
+    const opener = (label, show) => {
+      const button = make("button", { type: "button", onclick: () => {
+        const form = show();
+        forms.replaceChildren(form);
+        /** @type {HTMLElement | null} */ (form.querySelector("input, button"))?.focus();
+      } }, label); // prettier-ignore
+      return button;
+    };
+    const entity = details.fields !== null;
+    place.append(
+      make(
+        "div",
+        { class: "kbkit-graph-tools" },
+        entity && opener("Edit", () => this.edit(id, details.fields, forms)),
+        opener("Relate", () => this.relate(id, forms)),
+        details.neighbors.length > 0 && opener("Relations", () => this.unrelate(details, forms)),
+        entity &&
+          opener("Delete", () =>
+            confirmed(`Delete “${details.item.name}”? It can be undone.`, "Delete it", forms, () =>
+              this.change("delete", { id }),
+            ),
+          ),
+      ),
+      forms,
+    );
+  }
+
+  /**
+   * @param {Record<string, any>} values
+   */
+  entityFields(values) {
+    return [
+      labelled("Name", "name", make("input", { type: "text" }), values.name),
+      labelled("Type", "type", make("input", { type: "text" }), values.type, this.state.types),
+      labelled("Description", "description", make("textarea", { rows: 3 }), values.description),
+      labelled("Other names, one a line", "aliases", make("textarea", { rows: 2 }), values.aliases.join("\n")), // prettier-ignore
+    ];
+  }
+
+  /** @param {Record<string, string>} values */
+  static entity(values) {
+    const aliases = values.aliases.split("\n").map((each) => each.trim()).filter(Boolean); // prettier-ignore
+    return { ...values, aliases };
+  }
+
+  /**
+   * @param {string} id
+   * @param {Record<string, any>} fields
+   * @param {HTMLElement} place
+   */
+  edit(id, fields, place) {
+    const form = new Form("Edit", "Save", this.entityFields(fields), {
+      submit: (values, over) =>
+        this.change("update", { ...GraphPanelView.entity(values), id, over }),
+      close: () => place.replaceChildren(),
+    });
+    return form.element;
+  }
+
+  create() {
+    const values = { name: "", type: "name", description: "", aliases: [] };
+    const form = new Form("New entity", "Make it", this.entityFields(values), {
+      submit: (written) => this.change("create", GraphPanelView.entity(written)),
+      close: () => this.extra.replaceChildren(),
+    });
+    this.extra.replaceChildren(form.element);
+    /** @type {HTMLElement} */ (form.element.querySelector("input")).focus();
+  }
+
+  /**
+   * @param {string} id
+   * @param {HTMLElement} place
+   */
+  relate(id, place) {
+    const way = make("select", {}, make("option", { value: "to" }, "from here to it"), make("option", { value: "from" }, "from it to here")); // prettier-ignore
+    const names = this.graph.data.nodes.slice(0, 300).map(({ name }) => name);
+    const relations = [...new Set([...RELATIONS, ...this.graph.data.edges.map(({ name }) => name)])]; // prettier-ignore
+    const form = new Form(
+      "Relate",
+      "Relate",
+      [
+        labelled("Relation", "relation", make("input", { type: "text" }), "", relations),
+        labelled("Entity", "target", make("input", { type: "text" }), "", names),
+        labelled("Direction", "way", way, "to"),
+        labelled("Weight, above 0 to 1", "weight", make("input", { type: "text" }), "1"),
+        labelled("Note", "note", make("input", { type: "text" }), ""),
+      ],
+      {
+        submit: (values) => this.change("relate", { ...values, id, forward: values.way === "to" }),
+        close: () => place.replaceChildren(),
+      },
+    );
+    return form.element;
+  }
+
+  /**
+   * @param {any} details
+   * @param {HTMLElement} place
+   */
+  unrelate(details, place) {
+    const rows = details.neighbors.map((/** @type {any} */ each) => {
+      const name = `${each.forward ? "" : "← "}${each.relation.replaceAll("_", " ")}${each.forward ? " →" : ""} ${each.name}`; // prettier-ignore
+      const remove = make("button", { type: "button", "aria-label": `Delete: ${name}`, onclick: () => this.change("unrelate", { relation: each.number }) }, "Delete"); // prettier-ignore
+      return make("li", {}, make("bdi", {}, name), each.note && make("small", {}, ` ${each.note}`), " ", remove); // prettier-ignore
+    });
+    const close = make("button", { type: "button", onclick: () => place.replaceChildren() }, "Close"); // prettier-ignore
+    return make("div", { class: "kbkit-graph-form" }, make("ul", {}, rows), close);
+  }
+
+  // Merging
+
+  async suggest() {
+    const { answer, problem } = await this.ask("suggestions", {});
+    const close = make("button", { type: "button", onclick: () => this.extra.replaceChildren() }, "Close"); // prettier-ignore
+    const none = make("p", {}, problem?.text ?? "Nothing looks like the same thing twice.");
+    const rows = (answer ?? []).map((/** @type {any} */ each) => this.suggestion(each));
+    const title = make("h4", { tabindex: -1 }, "These may be one");
+    const body = rows.length ? make("ul", {}, rows) : none;
+    this.extra.replaceChildren(
+      make("section", { class: "kbkit-graph-form", "aria-label": "Merge suggestions" }, title, body, close), // prettier-ignore
+    );
+    title.focus();
+  }
+
+  /** @param {any} each */
+  suggestion({ keep, merge, reason, evidence, score }) {
+    const pair = { keep: keep.id, merge: merge.id };
+    const decide = (/** @type {string} */ what) => async () => {
+      const { answer } = await this.change(what, pair);
+      if (answer) {
+        row.remove();
+      }
+    };
+    const look = (/** @type {Item} */ item) =>
+      make("button", { type: "button", class: "kbkit-graph-open", onclick: () => this.graph.go(item) }, make("bdi", {}, item.name)); // prettier-ignore
+    const row = make(
+      "li",
+      {},
+      make("p", {}, look(merge), " is ", look(keep), make("small", {}, ` ${reason}, ${score}`)),
+      make("p", { class: "kbkit-graph-evidence", dir: "auto" }, evidence),
+      make("button", { type: "button", "aria-label": `Merge ${merge.name} into ${keep.name}`, onclick: decide("merge") }, "Merge"), // prettier-ignore
+      " ",
+      make("button", { type: "button", "aria-label": `${merge.name} and ${keep.name} are not the same`, onclick: decide("refuse") }, "Not the same"), // prettier-ignore
+    );
+    return row;
+  }
+}
+
+export default widgetOf(GraphPanelView);

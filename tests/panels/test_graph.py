@@ -1,0 +1,226 @@
+"""The graph panel against a real workspace."""
+
+from __future__ import annotations
+
+import pytest
+
+import kbkit
+from kbkit.panels import GraphPanel
+from kbkit.panels.graph.content import target_of
+
+HOSTILE = "<script>boom()</script> \u202egnp.exe \x07 " + "long " * 80
+
+
+@pytest.fixture
+def kb(scratch):
+    kb = scratch["garden"]
+    for number in range(6):
+        kb.add(
+            f"Pool {number}",
+            f"# `pool.part{number}()`\n\nCalls `pool.part{(number + 1) % 6}()`. "
+            "Raises `PoolError` if `pool.size` is wrong.",
+            source=f"https://docs.example.org/{number}.html",
+        )
+    return kb
+
+
+@pytest.fixture
+def panel(scratch, kb):
+    panel = opened(scratch)
+    yield panel
+    panel.close()
+
+
+def opened(target, **options):
+    panel = GraphPanel(target, rater="reader", **options)
+    panel._join(60)
+    assert panel.error is None
+    return panel
+
+
+def ask(panel, what, **values):
+    """What the page asks, and what it is answered."""
+    sent = []
+    panel._view.send = sent.append
+    panel._view._handle_custom_msg({"event": "ask", "number": 7, "what": what, **values}, [])
+    panel._join(60)
+    (reply,) = [each for each in sent if each.get("number") == 7]
+    return reply
+
+
+def picture(panel):
+    return panel._view.state["picture"]
+
+
+def node(panel, name):
+    (found,) = [each for each in picture(panel)["nodes"] if each["name"].startswith(name)]
+    return found
+
+
+def test_it_shows_what_is_related_and_what_is_missing(panel):
+    names = {each["name"] for each in picture(panel)["nodes"]}
+    assert "PoolError" in names
+    assert any(name.startswith("pool.part3") for name in names)
+    assert picture(panel)["edges"]
+    assert {"kind", "id", "name", "reason"} == set(panel._view.state["gaps"][0])
+    assert "All knowledge bases: all" in panel.status_line.value
+    before = picture(panel)
+    panel.refresh()
+    panel._join(60)
+    assert picture(panel) == before
+
+
+def test_a_node_says_what_is_known_of_it(panel, scratch):
+    answer = ask(panel, "details", id=node(panel, "pool.part0")["id"])["answer"]
+    assert answer["item"]["name"].startswith("pool.part0")
+    assert any("passage" in value for _, value in answer["facts"])
+    assert {"raises", "calls"} & {each["relation"] for each in answer["neighbors"]}
+    assert answer["documents"][0]["name"] == "Pool 0"
+    assert "Raises" in answer["passages"][0]["text"]
+    assert panel.entity == scratch.graph.entity(answer["fields"]["name"])
+    document = "document:" + answer["documents"][0]["document"]
+    assert ask(panel, "details", id=document)["answer"]["item"]["name"] == "Pool 0"
+    around = ask(panel, "around", id=document)["answer"]
+    assert document in {each["id"] for each in around["nodes"]}
+    found = ask(panel, "find", text="poolerr")["answer"]
+    assert [each["name"] for each in found] == ["PoolError"]
+
+
+def test_an_entity_is_changed_and_that_is_taken_back(panel, scratch):
+    known = node(panel, "PoolError")["id"]
+    ask(panel, "details", id=known)
+    changed = {"name": "Pool error", "type": "error", "description": "Bad.", "aliases": ["E1"]}
+    answer = ask(panel, "update", id=known, **changed)["answer"]
+    assert answer["item"]["name"] == "Pool error"
+    assert "Pool error" in answer["undo"] or "PoolError" in answer["undo"]
+    entity = scratch.graph.entity("Pool error")
+    assert (entity.description, entity.made_by) == ("Bad.", "reader")
+    assert "E1" in entity.aliases
+    assert node(panel, "Pool error")["type"] == "error"
+    assert "Taken back" in ask(panel, "undo")["answer"]["said"]
+    assert scratch.graph.entity("PoolError").description != "Bad."
+    assert panel._view.state["undo"] == ""
+
+
+def test_what_is_wrong_is_said_of_its_field_and_nothing_changes(panel, scratch):
+    known = node(panel, "PoolError")["id"]
+    ask(panel, "details", id=known)
+    good = {"name": "PoolError", "type": "error", "description": "", "aliases": []}
+    before = scratch.graph.entity("PoolError")
+    for field, value in {
+        "name": " ", "type": "two words!", "aliases": ["x" * 501],
+    }.items():  # fmt: skip
+        problem = ask(panel, "update", id=known, **{**good, field: value})["problem"]
+        assert problem["field"] in {field, "name"}, problem
+        assert problem["text"]
+    taken = ask(panel, "update", id=known, **{**good, "name": "pool.size"})["problem"]
+    assert taken["field"] == "name"
+    assert scratch.graph.entity("PoolError") == before
+    relation = {"id": known, "relation": "depends_on", "target": "pool.size"}
+    for field, value in {"target": "nothing", "weight": "7", "relation": "?"}.items():
+        assert ask(panel, "relate", **{**relation, field: value})["problem"]["field"] == field
+    assert ask(panel, "create", **{**good, "name": "PoolError"})["problem"]["field"] == "name"
+
+
+def test_two_people_who_edit_at_once_lose_nothing(panel, scratch):
+    known = node(panel, "PoolError")["id"]
+    ask(panel, "details", id=known)
+    with kbkit.open(scratch.path) as other:
+        other.graph.update("PoolError", description="From elsewhere.", by="ann")
+    mine = {"name": "PoolError", "type": "error", "description": "Mine.", "aliases": []}
+    problem = ask(panel, "update", id=known, **mine)["problem"]
+    assert "ann" in problem["text"]
+    assert problem["now"]["description"] == "From elsewhere."
+    assert scratch.graph.entity("PoolError").description == "From elsewhere."
+    assert ask(panel, "update", id=known, over=True, **mine)["answer"]
+    assert scratch.graph.entity("PoolError").description == "Mine."
+
+
+def test_relations_are_made_and_deleted(panel, scratch):
+    known = node(panel, "PoolError")["id"]
+    made = ask(panel, "relate", id=known, relation="caused by", target="pool.size", weight="0.5")
+    assert "caused_by" in made["answer"]["said"]
+    details = ask(panel, "details", id=known)["answer"]
+    (row,) = [each for each in details["neighbors"] if each["relation"] == "caused_by"]
+    assert row["forward"]
+    ask(panel, "unrelate", relation=row["number"])
+    assert scratch.graph.relations("PoolError", name="caused_by") == []
+    ask(panel, "undo")
+    assert len(scratch.graph.relations("PoolError", name="caused_by")) == 1
+    assert "problem" in ask(panel, "unrelate", relation=12345)
+
+
+def test_entities_are_made_and_deleted_and_hostile_names_are_harmless(panel, scratch):
+    made = ask(panel, "create", name=HOSTILE, type="term", description="", aliases=[])["answer"]
+    ask(panel, "relate", id=made["item"]["id"], relation="related_to", target="PoolError")
+    name = node(panel, "<script>")["name"]
+    assert len(name) <= 160
+    assert not {"\u202e", "\x07"} & set(name)
+    details = ask(panel, "details", id=made["item"]["id"])["answer"]
+    assert details["fields"]["name"] == " ".join(HOSTILE.split()), "what is edited is whole"
+    too_long = ask(panel, "create", name="x" * 10_000, type="term", description="", aliases=[])
+    assert too_long["problem"]["field"] == "name"
+    assert len(too_long["problem"]["text"]) <= 300
+    ask(panel, "delete", id=made["item"]["id"])
+    assert made["item"]["id"] not in {each["id"] for each in picture(panel)["nodes"]}
+
+
+def test_suggestions_are_applied_refused_and_taken_back(panel, scratch):
+    for name in ("random access memory", "RAM"):
+        scratch.graph.create(name, type="term")
+    found = ask(panel, "suggestions")["answer"]
+    (acronym,) = [each for each in found if each["reason"] == "acronym"]
+    assert "RAM" in acronym["evidence"]
+    pair = {"keep": acronym["keep"]["id"], "merge": acronym["merge"]["id"]}
+    assert "Merged" in ask(panel, "merge", **pair)["answer"]["said"]
+    assert "RAM" in scratch.graph.entity("random access memory").aliases
+    ask(panel, "undo")
+    assert scratch.graph.entity("random access memory").aliases == ()
+    ask(panel, "refuse", **pair)
+    assert acronym not in ask(panel, "suggestions")["answer"]
+
+
+def test_whatever_a_strangers_page_sends_harms_nothing(panel, scratch):
+    before = scratch.graph.to_json()
+    for values in ({"id": 5}, {"id": "nothing"}, {"id": "entity:none"}, {"id": None}, {}):
+        assert ask(panel, "details", **values)["problem"]["text"]
+    assert ask(panel, "update", id="entity:none", name=[1])["problem"]["text"]
+    assert ask(panel, "create", name={"a": 1})["problem"]["text"]
+    panel._view._handle_custom_msg({"event": "ask", "number": 1, "what": "__init__"}, [])
+    panel._view._handle_custom_msg({"event": "ask", "number": "x", "what": "undo"}, [])
+    assert scratch.graph.to_json() == before
+    with pytest.raises(ValueError, match="nothing"):
+        target_of("nothing")
+
+
+def test_where_there_is_nothing_it_says_what_to_do(tmp_path):
+    with kbkit.open(tmp_path / "empty") as workspace:
+        panel = opened(workspace)
+        assert "make one" in panel._view.state["notice"]
+        workspace.create("bare")
+        panel.refresh()
+        panel._join(60)
+        assert "kbkit annotate" in panel._view.state["notice"]
+        assert picture(panel)["nodes"] == []
+        workspace.graph.create("by hand")
+        panel.refresh()
+        panel._join(60)
+        panel.close()
+
+
+def test_one_knowledge_base_and_documents_as_nodes(scratch, kb):
+    opens = []
+    panel = opened(kb, limit=50, on_open=opens.append)
+    assert panel.kb_box is None
+    assert {each["type"] for each in picture(panel)["nodes"]} <= {
+        "symbol", "error", "setting", "term", "name", "entity", "file"
+    }  # fmt: skip
+    panel.documents_box.value = True
+    panel._join(60)
+    assert "document" in {each["type"] for each in picture(panel)["nodes"]}
+    details = ask(panel, "details", id=node(panel, "PoolError")["id"])["answer"]
+    panel._view._handle_custom_msg(
+        {"event": "open", "chunk": details["passages"][0]["chunk"]}, []
+    )  # fmt: skip
+    assert opens[0].kb == "garden"
+    panel.close()
