@@ -71,7 +71,10 @@ def page_title(
     if section is not None and (text := _beneath(section)):
         return None, text[:LONGEST]
     if shared and (letter := _letter(region)):
-        return None, f"{bare_title(shared, common)}{letter}"[:LONGEST]
+        before = _AFFIXES[-1].match(shared)
+        site = before is not None and key_of(f"title {before[0]}") in common
+        bare = _AFFIXES[-1].sub("", shared) if site else bare_title(shared, common)
+        return None, f"{bare}{letter}"[:LONGEST]
     for heading in region.iter(*HEADINGS):
         text = normalized_text(heading).rstrip("¶# ")
         if text and key_of(text) not in common:

@@ -410,6 +410,10 @@ def test_a_page_of_one_letter_is_called_what_all_its_siblings_are_with_the_lette
     frame = "<title>Kettle: Functions</title><body><h3>- {0} -</h3><ul><li>{0}oil() {1}</li></ul>"
     pages = [frame.format(letter, TEXT) for letter in "abcdefgh"]
     assert site(*pages)[1].title.endswith("Functions: b")
+    frame = frame.replace("Functions", "Members - Functions")
+    pages = [frame.format(letter, TEXT) for letter in "abcdefgh"]
+    pages += [page.replace(" - Functions", "") for page in pages]
+    assert len({page.title for page in site(*pages)}) == 16
 
 
 def test_signs_that_a_style_sheet_draws_in_a_heading_are_those_of_the_head() -> None:
