@@ -19,6 +19,7 @@ _SELF_LINK_TEXTS = frozenset(
 )
 _LABEL_WORDS = 3  # of a mark beside a heading
 _NAME_WORDS = 60  # most words of a signature
+_SIGNATURE = 400  # likewise of one that carries a link to itself
 _AROUND = frozenset({"section", "div", "article", "header", "hgroup", "main", "ul", "li"})
 _DEFINES = frozenset({"def", "definition", "defn"})
 _NAME = re.compile(r"(?:^|[-_])(?:heading|signature)(?:$|[-_])", re.IGNORECASE)
@@ -88,7 +89,7 @@ def self_links(body: Element) -> dict[Element, str]:
             elif block.get("id") == href[1:] and is_mark(link):
                 # behind what the block begins with, and names it
                 named = link.getprevious()
-                if named is not None and named.tag == "div" and _is_short(named):
+                if named is not None and named.tag == "div" and _is_short(named, _SIGNATURE):
                     anchors.setdefault(named, href[1:])
     for block, place in _named_blocks(body):
         anchors.setdefault(block, place)
@@ -131,11 +132,11 @@ def _introduces(block: Element) -> bool:
     return not in_cell and _is_short(block)
 
 
-def _is_short(block: Element) -> bool:
+def _is_short(block: Element, most: int = _NAME_WORDS) -> bool:
     """Whether a block is one line, as long as a signature may be."""
     if next(block.iterdescendants(*BLOCKS), None) is not None:
         return False
-    return len(normalized_text(block).split()) <= _NAME_WORDS
+    return len(normalized_text(block).split()) <= most
 
 
 def anchor(element: Element, own: dict[Element, str]) -> str:

@@ -65,7 +65,7 @@ def trails(body: Element) -> list[Element]:
         items = [normalized_text(item) for item in element]
         bare = [text for item, text in zip(element, items, strict=True)
                 if text and next(item.iter("a"), None) is None]  # fmt: skip
-        named = any(name == text or name.startswith(f"{text} ") for text in bare)
+        named = any(f" {text} " in f" {name} " for text in bare)
         if named and len(bare) < len(items) <= _TRAIL:
             found.append(element)
     return found

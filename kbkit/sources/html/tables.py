@@ -123,6 +123,9 @@ def is_layout(table: Element, rows: list[list[Element | None]]) -> bool:
         return True
     if next(table.iter("th"), None) is None and all(map(_stands_alone, rows)):
         return True  # a list that is drawn as a table, or what an empty cell indents
+    shown = [cell for cell in dict.fromkeys(rows[0]) if cell is not None and _shows(cell)]
+    if len(rows) == 1 and all(next(cell.iter("ul", "ol"), None) is not None for cell in shown):
+        return True  # a list in columns
     filled = [row for row in rows if not is_section_title(row)]
     arranging = sum(any(cell is not None and _arranges(cell) for cell in row) for row in filled)
     return 2 * arranging > len(filled)

@@ -44,6 +44,7 @@ from kbkit.sources.html.dom import (
     normalized_text,
 )
 from kbkit.sources.html.inline import InlineWriter, parted
+from kbkit.sources.html.sections import Sections
 from kbkit.sources.html.tables import (
     grid,
     has_head,
@@ -85,7 +86,7 @@ class MarkdownWriter:
     ) -> None:
         self._spans = InlineWriter(base, relative=relative)
         self._own = own_anchors or {}
-        self._level = 0
+        self._sections = Sections()
         self._holders: set[Element] = set()
         self._no_cells: set[Element] = set()
         self._writers: dict[str, Callable[[Element], list[str]]] = {
@@ -199,14 +200,15 @@ class MarkdownWriter:
             return self._images(element)
         if element.getparent() is not None and self._in_cell(element):
             return [bold(text)]
-        self._level = level
+        self._sections.begin(element, text, level)
         return [self._titled(text, level, place)]
 
     def _signature(self, element: Element) -> list[str]:
         """A block that names what stands behind it, with its anchor: a heading below the last."""
         place = valid_anchor(self._own[element])
         text = self._spans.signature(element, place)
-        return [self._titled(text, min(6, max(self._level, 1) + 1), place)] if text else []
+        level = self._sections.member(element)
+        return [self._titled(text, level, place)] if text else []
 
     def _images(self, element: Element) -> list[str]:
         return [text for image in element.iter("img") if (text := self._spans.image(image))]
@@ -271,7 +273,7 @@ class MarkdownWriter:
 
     def _definitions(self, element: Element) -> list[str]:
         out: list[str] = []
-        base = self._level
+        base = self._sections.last
         api = not _API_LISTS.isdisjoint(classes(element))
         notes = not _NOTE_LISTS.isdisjoint(classes(element))
         terms: list[str] = []
@@ -282,22 +284,22 @@ class MarkdownWriter:
                 titled = not notes and (bool(place) or api or "sig" in classes(child))
                 if titled:
                     write_terms(terms, [], out)
-                    self._level = min(6, max(base, 1) + 1)
+                    self._sections.last = min(6, max(base, 1) + 1)
                     signs = api or "sig" in classes(child)
                     line = self._spans.signature if signs else self._spans.line
                     if text := line(child, place=place):
-                        out.append(self._titled(text, self._level, place))
+                        out.append(self._titled(text, self._sections.last, place))
                 elif text := self._spans.line(child):
                     terms.append(f"[{text.strip('[]')}]" if notes else text)
             else:
                 blocks = self._blocks(child) if child.tag == "dd" else self._block(child)
                 if titled:
                     out.extend(blocks)
-                    self._level = min(6, max(base, 1) + 1)
+                    self._sections.last = min(6, max(base, 1) + 1)
                 else:
                     write_terms(terms, blocks, out)
         write_terms(terms, [], out)
-        self._level = base
+        self._sections.last = base
         return out
 
     def _table(self, element: Element) -> list[str]:

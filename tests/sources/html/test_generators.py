@@ -305,6 +305,11 @@ def test_the_first_row_names_columns_only_where_it_says_so() -> None:
     assert "---\n" not in markdown(ruled).replace("| --- | --- |\n", "")
 
 
+def test_a_list_in_columns_is_a_list() -> None:
+    columns = "<td><ul><li>a</li><li>b</li></ul></td><td><ul><li>c</li></ul></td>"
+    assert markdown(f"<table><tr>{columns}</tr></table>") == "-   a\n-   b\n\n-   c"
+
+
 def test_a_list_of_terms_in_an_item_in_a_cell_has_one_bullet() -> None:
     items = "<ul><li><dl><dt>hot</dt><dd>if it boils</dd></dl></li><li>cold</li></ul>"
     assert "| b | • **hot**: if it boils • cold |" in markdown(
@@ -475,3 +480,17 @@ def test_sections_that_are_laid_out_as_a_list_are_sections() -> None:
     steps = "<ol><li><h3>Fill</h3><p>With water.</p></li></ol>"
     assert "### Fill" in markdown(steps)
     assert markdown(steps).startswith("1.")
+
+
+def test_members_stand_below_what_they_are_members_of() -> None:
+    member = '<div id="{0}"><div>{0}()</div><a class="headerlink" href="#{0}"></a>{1}</div>'
+    doc = "<div><h6>Arguments</h6><p>None.</p></div>"
+    pot = member.format(
+        "Pot", doc + member.format("Pot.boil", doc) + member.format("Pot.pour", doc)
+    )
+    found = markdown(f"<section><h2>Classes</h2>{pot}{member.format('Cup', doc)}</section>")
+    headings = [line for line in found.split("\n") if line.startswith("#") and "(" in line]
+    assert headings == [
+        "### Pot() {#Pot}", "#### Pot.boil() {#Pot.boil}", "#### Pot.pour() {#Pot.pour}",
+        "### Cup() {#Cup}",
+    ]  # fmt: skip
