@@ -46,7 +46,8 @@ def _page(graph: GraphFacts, outline: Outline) -> str:
             f"- {f'[{label}]({_link(place, outline)})' if place else label} "
             f"({escape(node.type)}){f': {escape(node.description)}' if node.description else ''}"
         )
-    meta = {"title": "Knowledge graph", "search": {"exclude": True}}
+    # a table of one entry would take room from the picture
+    meta = {"title": "Knowledge graph", "search": {"exclude": True}, "hide": ["toc"]}
     return "\n".join([front_matter(meta), *lines, ""])
 
 
