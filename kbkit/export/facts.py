@@ -140,12 +140,16 @@ class GraphFacts:
         edges: Those first that are drawn, the strongest first.
         gaps: What matters most first, of each kind in turn.
         total: How many entities are related in all.
+        state: Stands for all of it, so that what was made of it can be told from what was not.
+        pages: What was made of that state before, by path; nothing else is told then.
     """
 
-    nodes: Sequence[GraphNode]
-    edges: Sequence[GraphEdge]
+    nodes: Sequence[GraphNode] = ()
+    edges: Sequence[GraphEdge] = ()
     gaps: Sequence[GraphGap] = ()
     total: int = 0
+    state: str = ""
+    pages: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

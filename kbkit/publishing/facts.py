@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from kbkit.export.facts import ExampleQuestion, Facts, Related, SourceFacts
+from kbkit.export.facts import ExampleQuestion, Facts, GraphFacts, Related, SourceFacts
 from kbkit.feedback.evaluation_set import is_page
 from kbkit.models import Document
 from kbkit.publishing.entity_mentions import entity_mentions
@@ -31,7 +31,7 @@ def gather_facts(
     kb_id: str,
     snapshot: Snapshot,
     questions: Sequence[Question] = (),
-    view: GraphView | None = None,
+    graph: GraphView | GraphFacts | None = None,
 ) -> Facts:
     """Gather all of it in one reading transaction.
 
@@ -40,7 +40,7 @@ def gather_facts(
         kb_id: Of the knowledge base.
         snapshot: Of the version that the transaction sees.
         questions: What the home page shows that can be asked.
-        view: What is drawn of the graph, if anything is to be.
+        graph: What is drawn of the graph, or is known of it already, if anything is to be.
     """
     lists = corpus.indexes(transaction, kb_id)
     numbers = {known: number for number, known in enumerate(snapshot.document_ids)}
@@ -55,7 +55,9 @@ def gather_facts(
         sources=[_source(transaction, row) for row in runs.list_sources(transaction, kb_id)],
         questions=_examples(transaction, snapshot, questions),
         subjects={snapshot.document_ids[owner]: names for owner, names in about.items()},
-        graph=None if view is None else graph_facts(transaction, kb_id, snapshot, view, mentions),
+        graph=graph_facts(transaction, kb_id, snapshot, graph, mentions)
+        if isinstance(graph, GraphView)
+        else graph,
     )
 
 

@@ -39,18 +39,20 @@ _Defined = Mapping[str, Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True, slots=True)
 class GraphView:
-    """A graph as it is drawn, and what it lacks."""
+    """A graph as it is drawn, and what it lacks; `state` stands for all of it."""
 
     layout: GraphLayout
     gaps: Sequence[Gap]
+    state: str = ""
 
 
-def look_at_graph(stores: Stores, name: str) -> GraphView | None:
+def look_at_graph(stores: Stores, name: str, state: str = "") -> GraphView | None:
     """What is drawn of the graph of a knowledge base; what changed since is read first.
 
     Args:
         stores: Of the workspace.
         name: Of the knowledge base.
+        state: Stands for the graph as it is.
 
     Returns:
         ``None`` where nothing is related.
@@ -61,7 +63,7 @@ def look_at_graph(stores: Stores, name: str) -> GraphView | None:
         return None
     # questions that people asked are theirs
     gaps = [gap for gap in whole.gaps(kbs=[name], limit=GAPS) if gap.kind != GapKind.UNANSWERED]
-    return GraphView(layout, gaps)
+    return GraphView(layout, gaps, state)
 
 
 def graph_facts(
@@ -105,8 +107,13 @@ def graph_facts(
         )
         for edge in found[:EDGES]
     ]  # fmt: skip
-    total = max(view.layout.total, len(nodes))
-    return GraphFacts(tuple(nodes), tuple(edges), tuple(_gaps(view.gaps, mentions, places)), total)
+    return GraphFacts(
+        tuple(nodes),
+        tuple(edges),
+        tuple(_gaps(view.gaps, mentions, places)),
+        max(view.layout.total, len(nodes)),
+        view.state,
+    )
 
 
 def _node(

@@ -6,14 +6,17 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 
 from kbkit.errors import EmbedderError
 from kbkit.export import ExportReport, build_site, export_pages, write_project, write_standalone
+from kbkit.export.facts import GraphFacts
 from kbkit.export.index import is_written, remove_index, write_index
 from kbkit.export.index.stemmers import check_stemmers
 from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.project import DOCS
+from kbkit.export.pages.graph_page import kept_pages
 from kbkit.models import Progress
 from kbkit.progress import OnProgress
 from kbkit.publishing.facts import StoredDocuments, gather_facts
@@ -21,7 +24,7 @@ from kbkit.publishing.graph_facts import GraphView, look_at_graph
 from kbkit.publishing.index_content import index_content, index_state, to_fit
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.retrieval.encoder_fitting import is_outdated
-from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.catalog import annotated_chunks, knowledge_bases
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.stores.stores import Stores
 
@@ -97,7 +100,7 @@ class Publisher:
         self, folder: Path, on_progress: OnProgress | None, *, project: Path | None = None
     ) -> ExportReport:
         check_stemmers()  # before the work is done
-        view = self._graph()
+        graph = self._graph(folder)
         with self.stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
             info = knowledge_bases.describe(transaction, row)
@@ -116,7 +119,7 @@ class Publisher:
                     self.kb_id,
                     self.stores.snapshots.made(transaction, row),
                     site.questions,
-                    view,
+                    graph,
                 ),
             )
         _tell(on_progress, "index", 0, "search index")
@@ -124,13 +127,18 @@ class Publisher:
         _tell(on_progress, "index", 1, "search index")
         return replace(report, seconds=seconds)
 
-    def _graph(self) -> GraphView | None:
-        """What is drawn of its graph, if that is to have a page."""
+    def _graph(self, folder: Path) -> GraphView | GraphFacts | None:
+        """What is drawn of its graph, if that is to have a page; what the folder has, if it is."""
         with self.stores.database.read() as transaction:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
-        wanted = KnowledgeBaseSpec.model_validate(row.config).site.graph
-        shown = wanted if self.graph is None else self.graph
-        return look_at_graph(self.stores, row.name) if shown else None
+            known = annotated_chunks.graph_state(transaction, self.kb_id)
+        site = KnowledgeBaseSpec.model_validate(row.config).site
+        if not (site.graph if self.graph is None else self.graph):
+            return None
+        state = f"{version('kbkit')} {known} {site.title or row.name}"
+        if kept := kept_pages(folder, state):
+            return GraphFacts(state=state, pages=kept)
+        return look_at_graph(self.stores, row.name, state)
 
     def _fit(self, on_progress: OnProgress | None) -> dict[str, float]:
         """Fit the query encoders that are due.

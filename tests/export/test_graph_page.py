@@ -9,6 +9,7 @@ import pytest
 
 import kbkit
 from kbkit.errors import ExportError
+from kbkit.publishing import publisher
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
 
 EVIL = "<img src=x onerror=alert(1)>"
@@ -99,10 +100,30 @@ def test_nothing_is_written_twice_and_changes_are_followed(workspace, tmp_path):
     assert kb.export(folder=folder, pages_only=True).written == 0
     after = (folder / "graph.json").stat().st_mtime_ns, (folder / "graph.md").stat().st_mtime_ns
     assert before == after
+    (folder / "graph.md").write_text("edited")
+    kb.export(folder=folder, pages_only=True)
+    assert "What is related most" in (folder / "graph.md").read_text()
     workspace.graph.relate("drain_pool", "warned_of_by", "PoolError", note="a note of mine")
     kb.export(folder=folder, pages_only=True)
     assert "warned_of_by" in data(folder)["relations"]
     assert "a note of mine" not in (folder / "graph.json").read_text()
+    kb.add("More", "`close_pool` extends `drain_pool`. See `open_pool`.")
+    kb.export(folder=folder, pages_only=True)
+    assert "extends" in data(folder)["relations"]
+
+
+def test_an_unchanged_graph_is_not_looked_at_again(workspace, tmp_path, monkeypatch):
+    kb = fill(workspace)
+    kb.export(folder=tmp_path / "pages", pages_only=True)
+    looked = []
+    look = publisher.look_at_graph
+    monkeypatch.setattr(publisher, "look_at_graph", lambda *of: looked.append(of) or look(*of))
+    kb.export(folder=tmp_path / "pages", pages_only=True)
+    assert looked == []
+    workspace.graph.update("open_pool", description="It opens the pool.")
+    kb.export(folder=tmp_path / "pages", pages_only=True)
+    assert len(looked) == 1
+    assert "It opens the pool." in (tmp_path / "pages/graph.json").read_text()
 
 
 def test_a_recipe_or_a_caller_says_that_there_is_none(workspace, tmp_path):

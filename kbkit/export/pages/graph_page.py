@@ -6,8 +6,10 @@ leads to the documents.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 from kbkit.export.facts import GraphFacts, GraphPlace
@@ -23,9 +25,32 @@ LISTED = 200
 def graph_pages(outline: Outline) -> dict[str, str]:
     """The page and the data by their paths; nothing where there is no graph."""
     graph = outline.facts.graph
-    if graph is None or not graph.nodes:
+    if graph is None:
         return {}
-    return {GRAPH: _page(graph, outline), GRAPH_DATA: _data(graph, outline)}
+    if graph.pages:
+        return dict(graph.pages)
+    page = _page(graph, outline)
+    return {GRAPH: page, GRAPH_DATA: _data(graph, outline, _digest(page))}
+
+
+def kept_pages(directory: Path, state: str) -> dict[str, str]:
+    """What an export has made of a state of the graph, if it is there as it was written.
+
+    Args:
+        directory: Folder of the export.
+        state: See `GraphFacts`.
+    """
+    try:
+        texts = {path: (directory / path).read_bytes().decode() for path in (GRAPH, GRAPH_DATA)}
+        values = json.loads(texts[GRAPH_DATA])
+        same = (values["state"], values["page"]) == (state, _digest(texts[GRAPH]))
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return texts if same else {}
+
+
+def _digest(page: str) -> str:
+    return hashlib.blake2b(page.encode("utf-8", "replace"), digest_size=10).hexdigest()
 
 
 def _page(graph: GraphFacts, outline: Outline) -> str:
@@ -56,7 +81,7 @@ def _link(place: GraphPlace, outline: Outline) -> str:
     return relative(outline.paths[place.uri], GRAPH) + anchor
 
 
-def _data(graph: GraphFacts, outline: Outline) -> str:
+def _data(graph: GraphFacts, outline: Outline, page: str) -> str:
     """The graph as JSON, a node and a relation a line, where texts of many are told once.
 
     The address of each document's page is added when a site is built.
@@ -85,6 +110,8 @@ def _data(graph: GraphFacts, outline: Outline) -> str:
     documents = [[outline.entries[uri].title, outline.paths[uri]] for uri in pages]
     values = {
         "format": 1,
+        "state": graph.state,
+        "page": page,
         "title": outline.title,
         "total": graph.total,
         "types": list(names),

@@ -15,7 +15,7 @@ from kbkit.models import Frame, SubjectKind
 from kbkit.stores.catalog import knowledge_schema
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_schema import annotation_subjects, subjects
-from kbkit.stores.catalog.schema import chunks
+from kbkit.stores.catalog.schema import chunks, knowledge_bases
 
 _rows = knowledge_schema.annotations
 
@@ -55,6 +55,22 @@ def state(transaction: Transaction, kb_id: str) -> str:
         list(transaction.execute(named).scalars()),
         sorted(map(tuple, transaction.execute(other))),
         sorted((row[0], row[1].isoformat()) for row in transaction.execute(by_hand)),
+    ]
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+
+def graph_state(transaction: Transaction, kb_id: str) -> str:
+    """Stands for the graph of a knowledge base; is another one when any of it changes.
+
+    That other knowledge bases say more of a relation, which only changes its weight, is no change.
+    """
+    table = knowledge_schema.relations.c
+    version = sa.select(knowledge_bases.c.version).where(knowledge_bases.c.id == kb_id)
+    by_hand = sa.select(table.id, table.seen_at).where(table.by_hand).order_by(table.id)
+    parts = [
+        state(transaction, kb_id),
+        transaction.execute(version).scalar(),
+        [(row[0], row[1].isoformat()) for row in transaction.execute(by_hand)],
     ]
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 
