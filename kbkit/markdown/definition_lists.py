@@ -1,7 +1,7 @@
 """Lists of terms with what they mean, which CommonMark has no marks for.
 
-Documents keep them as lists whose items begin with a term in bold and a colon. On pages they become
-what they were: a ``dl``, whose terms have anchors of their own.
+Documents keep them as lists whose items begin with a term in bold, or with code, and a colon. On
+pages they become what they were: a ``dl``, whose terms have anchors of their own.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ def _term(begin: Sequence[Token]) -> int:
     children = begin[1].children or []
     # the parser begins bold text with an empty one
     first = next((child.type for child in children if child.type != "text" or child.content), "")
-    if first != "strong_open":
+    if first not in {"strong_open", "code_inline"}:
         return 0
     depth = 0
     for number, child in enumerate(children[:-1]):
         depth += (child.type == "strong_open") - (child.type == "strong_close")
-        if child.type == "strong_close" and not depth:
+        if child.type in {"strong_close", "code_inline"} and not depth:
             follows = children[number + 1]
             if follows.content.startswith(":"):
                 return number + 1

@@ -48,13 +48,15 @@ _ATTRIBUTES = {
     "nav": {"class", "aria-label", "data-search-exclude"},
     "ol": {"start"},
     "img": {"src", "alt", "loading"},
-    **{f"h{level}": {"id"} for level in range(1, 7)},
+    **{f"h{level}": {"id", "class"} for level in range(1, 7)},
     "dt": {"id"},
     "dd": {"id"},
 }
 _STYLES = {f"text-align:{side}" for side in ("left", "right", "center")}
 
 _LONGEST_TITLE = 200
+_SIGNATURE = re.compile(r"(?:[a-z]+ ){0,3}[\w.]*\w\(.*\)(?: (?:→|->) .{1,200})?$")
+"""What functions and classes are called with, as headings of an API name it."""
 _PICTURE = re.compile(r'<span class="kb-picture-(\d+)"></span>')
 ResolvePage = Callable[[str], str | None]
 """Turns a relative link to a Markdown file into the address of its page, ``None`` if unknown."""
@@ -283,6 +285,8 @@ def _finish_headings(tokens: list[Token]) -> tuple[list[TocEntry], set[str]]:
     for (token, text), name, proposed in zip(headings, texts, ids, strict=True):
         anchor = _unique(proposed, used)
         token.attrSet("id", anchor)
+        if _SIGNATURE.match(name):
+            token.attrSet("class", "kb-signature")
         assert text.children is not None
         text.children.append(Token("html_inline", "", 0, content=_PERMALINK % html.escape(anchor)))
         level = int(token.tag[1])

@@ -211,6 +211,33 @@ def test_formulas_are_harmless() -> None:
     assert "href" not in page.replace("\\href", "")
 
 
+def test_options_in_code_are_terms_of_a_definition_list() -> None:
+    page = render(
+        "# T\n\n-   `-d root`: Set it.\n-   `-h`, `--help`: Says `more`: this.\n", lambda _: None,
+        document=True,
+    )  # fmt: skip
+    assert re.findall(r"<dt id=\"([^\"]*)\">(.*?)<a", page.html) == [
+        ("-d-root", "<code>-d root</code>"),
+        ("-h-help", "<code>-h</code>, <code>--help</code>"),
+    ]
+    assert "Says <code>more</code>: this." in page.html
+    plain = render("# T\n\n-   `a` and `b`\n-   `c`: x\n", lambda _: None, document=True)
+    assert "<dl>" not in plain.html
+
+
+@pytest.mark.parametrize(
+    ("heading", "is_signature"),
+    [
+        ("list.append(x)", True), ("`list.pop([i])`", True), ("f(x) → int", True),
+        ("class argparse.Action(a=None, *b)", True), ("How to call f(x)", False),
+        ("Introduction (part 1)", False),
+        ("Files (and folders)", False),
+    ],
+)  # fmt: skip
+def test_signatures_look_alike(heading: str, is_signature: bool) -> None:
+    assert ('class="kb-signature"' in html(f"### {heading}")) is is_signature
+
+
 def test_footnotes_are_linked_both_ways() -> None:
     text = (
         "# T\n\nOne[\\[1\\]](#fn-1), again[\\[1\\]](#fn-1) and [\\[a\\]](#fn-none).\n\n"

@@ -87,6 +87,11 @@ _MARKED = etree.XPath(
 )
 
 
+_ICONS = re.compile("[\ue000-\uf8ff]+")
+"""Signs that Unicode leaves to fonts."""
+_WORD = re.compile(r"\w")
+
+
 def clean(body: Element) -> None:
     """Remove what is never content: scripts, controls, navigation, hidden parts. In place."""
     doomed = [*_folded_sources(body), *body.iter(*_DROPPED_TAGS)]
@@ -116,12 +121,28 @@ def clean(body: Element) -> None:
             navigation.append(element)
     _drop(doomed, body)
     _drop((part for part in navigation if _is_navigation(part)), body)
+    _drop(_icons(body), body)
     _drop(steps(body), body)
     _drop(trails(body), body)
     _drop(contents(body), body)
     _drop(repeated_links(body), body)
     _drop(_labels_of_code(body), body)
     _drop([head for head in body.iter("h1", "h2", "h3", "h4") if _heads_links(head)], body)
+
+
+def _icons(body: Element) -> list[Element]:
+    """Elements that show nothing but signs of a font of icons; beside words, the signs go."""
+    found = []
+    for element in body.iter():
+        if not isinstance(element.tag, str):
+            continue
+        if element.text and (text := _ICONS.sub("", element.text)) != element.text:
+            element.text = text
+            if not len(element) and not _WORD.search(text):
+                found.append(element)
+        if element.tail:
+            element.tail = _ICONS.sub("", element.tail)
+    return found
 
 
 def _drop(elements: Iterable[Element], body: Element) -> None:

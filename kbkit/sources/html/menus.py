@@ -80,9 +80,11 @@ def contents(body: Element) -> list[Element]:
     found: list[Element] = []
     places: set[str] = set()
     heading: Element | None = None
-    for element in body.iter("ul", "ol", *HEADINGS):
+    for element in body.iter("ul", "ol", "div", *HEADINGS):
         if element.tag in HEADINGS:
             heading = element
+            continue
+        if element.tag == "div" and not _holds_links(element):
             continue
         named = heading is not None and _is_title(heading)
         if heading is not None and not named:
@@ -94,13 +96,34 @@ def contents(body: Element) -> list[Element]:
         if targets <= places and not any(outer in found for outer in element.iterancestors()):
             before = element.getprevious()
             label = before is not None and _is_title(before) and not (before.tail or "").strip()
-            found += [element, heading] if named else [element, *([before] if label else [])]
+            if named:
+                found += [element, heading]
+            else:
+                found += [element, before] if label else [_with_name(element)]
     return found
 
 
 def _is_title(element: Element) -> bool:
     """Whether something says that what follows are contents."""
     return normalized_text(element).lower().rstrip(":") in CONTENTS_TITLES
+
+
+def _holds_links(element: Element) -> bool:
+    """Whether each part of a block is one link, or a block of one."""
+    parts = [part for part in element if isinstance(part.tag, str)]
+    return len(parts) >= _SITE_LINKS and all(
+        part.tag == "a" or [link.tag for link in part] == ["a"] for part in parts
+    )
+
+
+def _with_name(element: Element) -> Element:
+    """A list of contents, with the block around it that says so and nothing else."""
+    around = element.getparent()
+    if around is None:
+        return element
+    words = _WORD.findall(normalized_text(around).lower())
+    beside = words[: len(words) - len(_WORD.findall(normalized_text(element)))]
+    return around if " ".join(beside) in CONTENTS_TITLES else element
 
 
 def repeated_links(body: Element) -> list[Element]:

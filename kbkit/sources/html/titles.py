@@ -16,7 +16,7 @@ from kbkit.sources.html.dom import (
 from kbkit.sources.html.regions import key_of
 
 LONGEST = 500  # characters of a title that are kept
-_TITLE_CLASSES = frozenset({"title", "caption", "headertitle", "page-title", "pagetitle"})
+_TITLE_CLASS = re.compile(r"(?:title|caption|(?!sub|alt|alert|admonition)[a-z]+[-_]?title)$")
 _TEXTS = frozenset({*HEADINGS, "p", "pre", "ul", "ol", "dl", "table", "blockquote"})
 _TITLE_WORDS, _BESIDE = 30, 80  # most words of a title, and of the block around it
 _LINKED = 0.5  # share of the words of a block that is no title block, but a menu
@@ -63,7 +63,7 @@ def page_title(
             # outside of the content, a heading may as well be the name of the site, and behind
             # one that most pages have, that of another section
             first = section is None and not (named and several)
-            if text in named or (place is region and (first or _alike(text, bare))):
+            if text in named or (place is region and (first or _begins(text, bare, several))):
                 return heading, _qualified(text, named, common)[:LONGEST]
     if named:
         title = bare_title(_EDITION.sub("", named), common) or named
@@ -138,14 +138,14 @@ def title_block(
         common: Keys of texts of the template, as `SiteTemplate.common`.
     """
     headed = [text for head in region.iter("h1") if (text := normalized_text(head))]
-    if any(not named or _alike(text, named) for text in headed):
+    if any(not named or _begins(text, named, len(headed) > 1) for text in headed):
         return None
     bare = _folded(bare_title(named, common))
     titles = [head for head in body.iter("h1") if normalized_text(head)]
     inside = begun = False
     for element in body.iter():
         inside = inside or element is region
-        titled = not _TITLE_CLASSES.isdisjoint((element.get("class") or "").split())
+        titled = any(map(_TITLE_CLASS.match, (element.get("class") or "").lower().split()))
         if inside and element.tag in HEADINGS:
             return None  # a heading of the content keeps its level, whatever its class
         if inside and not titled and element.tag in _TEXTS:
@@ -201,6 +201,16 @@ def _alike(text: str, named: str) -> bool:
 
 def _squashed(text: str) -> str:
     return "".join(_WORD.findall(text))
+
+
+def _begins(text: str, named: str, several: bool) -> bool:
+    """Whether a heading says what a page is called; as one of several, no more than its begin.
+
+    "2. Simple Select Processing" is a section of the page "SELECT".
+    """
+    if not several:
+        return _alike(text, named)
+    return _folded(text) in _folded(named) or _folded(text).startswith(_folded(named))
 
 
 def _folded(text: str) -> str:

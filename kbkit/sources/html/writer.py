@@ -278,10 +278,14 @@ class MarkdownWriter:
         notes = not _NOTE_LISTS.isdisjoint(classes(element))
         terms: list[str] = []
         titled = False
-        for child in definition_parts(element):
+        parts = list(definition_parts(element))
+        places = [anchor(part, self._own) for part in parts if part.tag == "dt"]
+        # a few of many lead to letters of the alphabet
+        placed = sum(map(bool, places)) * 2 > len(places)
+        for child in parts:
             if child.tag == "dt":
                 place = anchor(child, self._own)
-                titled = not notes and (bool(place) or api or "sig" in classes(child))
+                titled = not notes and (bool(place and placed) or api or "sig" in classes(child))
                 if titled:
                     write_terms(terms, [], out)
                     self._sections.last = min(6, max(base, 1) + 1)

@@ -230,6 +230,46 @@ def test_admonitions_tell_their_kind_beside_a_title_of_their_own() -> None:
     assert markdown(custom) == "> **Tip: Do so**\n>\n> x"
 
 
+def test_terms_that_letters_of_an_index_lead_to_stay_terms() -> None:
+    page = (
+        "<dl><dt><a id='A' name='A'>alias</a></dt><dd>One</dd><dt>auth</dt><dd>Two</dd>"
+        "<dt>asis</dt><dd>Three</dd><dt><a id='B' name='B'>buffer</a></dt><dd>Four</dd>"
+        "<dt>brotli</dt><dd>Five</dd></dl>"
+    )
+    assert [line for line in markdown(page).split("\n") if line] == [
+        f"-   **{term}**: {text}"
+        for term, text in zip(
+            ("alias", "auth", "asis", "buffer", "brotli"),
+            ("One", "Two", "Three", "Four", "Five"),
+            strict=True,
+        )
+    ]
+
+
+def test_signs_of_icon_fonts_are_no_text() -> None:
+    page = (
+        "<p>Run <i class='fa'>\uf17c</i> this \uf17a:</p><label>\uf17c/\uf179</label><pre>x</pre>"
+    )
+    assert markdown(page) == "Run this :\n\n```\nx\n```"
+
+
+def test_a_page_of_several_headings_is_called_what_its_head_says() -> None:
+    page = (
+        "<html><head><title>SELECT</title></head><body><main>"
+        "<div class='fancy_toc'><a onclick='x()'><span>\u25ba</span> Table Of Contents</a>"
+        "<div id='sub'><div><a href='#a'>1. Overview</a></div><div><a href='#b'>2. Simple Select"
+        " Processing</a></div><div><a href='#c'>3. Notes</a></div></div></div>"
+        "<h1 id='a'>1. Overview</h1><p>The statement reads rows of tables, which it names.</p>"
+        "<h1 id='b'>2. Simple Select Processing</h1><p>What a simple one does is told here.</p>"
+        "<h1 id='c'>3. Notes</h1><p>Some of them are longer.</p></main></body></html>"
+    ).replace("</p>", " It is told at length, so that this is a page of some text.</p>")
+    read = extract(page, "https://d.example/select.html")
+    assert read.title == "SELECT"
+    assert read.content.startswith("# SELECT\n\n# 1. Overview {#a}\n\nThe statement")
+    assert "Contents" not in read.content
+    assert "# 2. Simple Select Processing {#b}" in read.content
+
+
 def test_admonitions_survive() -> None:
     note = '<div class="admonition note"><p class="admonition-title">Note</p><p>Mind.</p></div>'
     assert markdown(note) == "> **Note**\n>\n> Mind."
