@@ -15,6 +15,7 @@ import yaml
 import kbkit
 from kbkit.export import build_site
 from kbkit.export.mkdocs.project import SEPARATOR, theme
+from tests.browser.layout import settle
 
 GUIDES = Path(__file__).parents[2] / "site"
 HOSTILE = Path(__file__).parents[1] / "export" / "hostile.yaml"
@@ -132,6 +133,22 @@ def kitchen_address(kitchen) -> Iterator[str]:
         server.shutdown()
 
 
+_LISTEN = """window.Worker = class extends Worker {
+    constructor(...given) {
+        super(...given);
+        this.addEventListener("message", ({ data }) => {
+            if (data?.type === 3) window.kbAnswered = data.query ?? window.kbAsked;
+        });
+    }
+    postMessage(message, ...others) {
+        if (message?.type === 2) window.kbAsked = message.data;
+        super.postMessage(message, ...others);
+    }
+};"""
+"""Keeps what the search box asked its worker last, and what that answered last."""
+_ANSWERED = "word => kbAsked?.toLowerCase().includes(word) && kbAsked === kbAnswered"
+
+
 class Tab:
     """A page that may ask nobody but the site, and what it asked."""
 
@@ -140,6 +157,7 @@ class Tab:
         self.asked: list[str] = []
         self.trouble: list[str] = []
         page.set_default_timeout(15_000)
+        page.add_init_script(_LISTEN)
         page.on("request", lambda request: self.asked.append(request.url))
         page.on("console", lambda line: self.trouble.append(line.text)
                 if line.type in {"error", "warning"} else None)  # fmt: skip
@@ -157,16 +175,10 @@ class Tab:
         box.press_sequentially(query)
         meta = self.page.locator(".md-search-result__meta", has_text=re.compile("matching|No "))
         meta.wait_for()
-        found = self._found()
-        while found != (found := self._found()):
-            pass
-        return found[1]
-
-    def _found(self) -> tuple[int, list[str]]:
-        """How much was loaded so far, and the titles in the box, which loads after a pause."""
-        self.page.wait_for_timeout(400)
+        self.page.wait_for_function(_ANSWERED, arg=query.rsplit(maxsplit=1)[-1].strip('"').lower())
+        settle(self.page)
         titles = self.page.locator(".md-search-result__item a").locator("h1, h2")
-        return len(self.asked), [text.strip() for text in titles.all_text_contents()]
+        return [text.strip() for text in titles.all_text_contents()]
 
     def titles(self) -> list[str]:
         """The titles on the search page once it has answered."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.accessibility import violations
+from tests.browser.layout import settle
 from tests.browser.published import BOX
 
 sync_api = pytest.importorskip("playwright.sync_api")
@@ -23,13 +24,14 @@ PAGES = {
     "types-and-tags": "kb/fruit/browse.html",
     "type": "kb/fruit/types/other.html",
     "section": "kb/odd/sections/odd.example-54bb5428.html",
+    "tag": "kb/fruit/tags/jar-0163f1ee.html",
     "about": "kb/fruit/about.html",
     "figures": "kb/fruit/figures.html",
     "404": "404.html",
 }
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390), ("light", 360)])
 def test_all_pages_fit_and_are_accessible(tab, scheme, width):
     tab.page.set_viewport_size({"width": width, "height": 800})
     tab.page.emulate_media(color_scheme=scheme)
@@ -172,8 +174,7 @@ def test_the_keyboard_searches(tab):
     tab.page.locator(".md-search-result__item").first.wait_for()
     tab.page.keyboard.press("Escape")
     sync_api.expect(tab.page.locator(BOX)).not_to_be_focused()
-    # Material waits a millisecond before it believes in a change of focus, on the page's own clock
-    tab.page.evaluate("new Promise(done => setTimeout(done, 20))")
+    settle(tab.page)  # Material believes in a change of focus a moment later
     tab.page.keyboard.press("s")
     sync_api.expect(tab.page.locator(BOX)).to_be_focused()
     first = tab.page.locator(".md-search-result__link").first

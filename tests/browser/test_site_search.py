@@ -257,7 +257,7 @@ def test_more_passages_are_shown_when_asked(tab):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", [360, 1280])
 def test_the_page_fits_and_is_accessible(tab, scheme, width):
     tab.page.set_viewport_size({"width": width, "height": 800})
     tab.page.emulate_media(color_scheme=scheme)
@@ -339,8 +339,9 @@ def test_the_model_comes_behind_the_first_answer_and_nothing_moves(tab):
 
 def test_the_model_that_a_browser_keeps_is_there_before_the_first_answer(tab):
     tab.open("index.html")
-    tab.page.locator("input.md-search__input").click()
-    tab.page.wait_for_timeout(500)
+    with tab.page.expect_response("**/site.js"):
+        tab.page.locator("input.md-search__input").click()
+    tab.page.wait_for_load_state("networkidle")
     assert not [url for url in tab.asked if MODEL in url]
     tab.type("quince jelly")
     tab.page.wait_for_function(LOADED)

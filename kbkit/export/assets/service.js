@@ -100,7 +100,7 @@ class Service {
       const text = this.#next;
       this.#next = null;
       const data = await this.#found(text);
-      if (this.#next === null) this.#post({ type: RESULT, data });
+      if (this.#next === null) this.#post({ type: RESULT, data, query: text });
     }
     this.#running = false;
   }
