@@ -36,7 +36,8 @@ def seconds(ask: Callable[[str], Any], query: str) -> float:
 
 def measured(workspace: Workspace, kb: KnowledgeBase, queries: list[str]) -> list[str]:
     """A row of the table."""
-    facts = EntityFacts(handle_of(kb).stores.database, {kb.id: kb.name}, ENTITIES)
+    handle = handle_of(kb)
+    facts = EntityFacts(handle.stores.database, {kb.name: handle.retriever}, ENTITIES)
     ways: tuple[Callable[[str], Any], ...] = (
         lambda query: kb.search(query, limit=SOUGHT * PASSAGES),
         facts.find,

@@ -164,6 +164,7 @@ def quality(
             none,
             none,
             none,
+            none,
         )
         results.append((ndcg(cosine, grades), ndcg(fuse(features, weights).total, grades)))
     dense, hybrid = np.mean(results, axis=0) * 100

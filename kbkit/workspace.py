@@ -76,6 +76,7 @@ class Workspace(WorkspaceSearches):
         self._stores = stores or Stores.open(Path(path or settings.workspace).absolute())
         self._resources = Resources(self._stores, settings, Embedders())
         self._knowledge_bases: dict[str, KnowledgeBase] = {}
+        self._named_at: dict[str, tuple[int, KnowledgeBase]] = {}
         self._stores.vectors.sweep()  # what a deletion that was killed has left
         if (self.path / FILES).is_dir():
             from kbkit.files.files import take_over
@@ -182,9 +183,13 @@ class Workspace(WorkspaceSearches):
         Raises:
             NotFoundError: There is none; the message names those there are.
         """
-        with self._stores.database.read() as transaction:
-            row = knowledge_bases.get(transaction, name)
-        return self._knowledge_base(row)
+        changes = self._stores.database.changes()  # before looking, lest one be missed
+        seen = self._named_at.get(name)
+        if seen is None or seen[0] != changes:
+            with self._stores.database.read() as transaction:
+                row = knowledge_bases.get(transaction, name)
+            seen = self._named_at[name] = changes, self._knowledge_base(row)
+        return seen[1]
 
     def __contains__(self, name: object) -> bool:
         with self._stores.database.read() as transaction:

@@ -15,8 +15,9 @@ from kbkit.knowledge_base.subjects import about, list_subjects
 from kbkit.models import About, Answer, Context, Filters, Hits, Mode, Subject, SubjectKind
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.answering import ask
-from kbkit.retrieval.context import LEAST_TOKENS, SOUGHT, Findings, build
+from kbkit.retrieval.context import LEAST_TOKENS, SOUGHT, Findings, Leg, build
 from kbkit.retrieval.query import Query
+from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import search
 from kbkit.stores.stores import Stores
 from kbkit.validation import check_integer
@@ -55,6 +56,7 @@ class WorkspaceSearches(ABC):
         mode: str | Mode = Mode.HYBRID,
         filters: Filters | Mapping[str, Any] | None = None,
         retrieval: RetrievalSpec | None = None,
+        graph: float | None = None,
     ) -> Hits:
         """Search several knowledge bases at once, or all of them.
 
@@ -64,20 +66,17 @@ class WorkspaceSearches(ABC):
             limit: Most hits in all.
             mode: ``hybrid``, ``dense`` or ``lexical``.
             filters: What a document must be; see `KnowledgeBase.search`.
-            retrieval: How to rank; by default as the first knowledge base wants it.
+            retrieval: How to rank; by default as each knowledge base wants it.
+            graph: Weight of what relations of the graph lead to, 0 to 5, in place of what the
+                knowledge bases want; 0 switches it off.
 
         Raises:
             ConfigError: The query is empty, or limit, mode or a filter is wrong, or ``kbs`` names
                 none.
             NotFoundError: A name is not there, or the workspace is empty.
         """
-        names = self._named(kbs)
-        if not names:
-            raise NotFoundError(
-                f"{self.path}: has no knowledge base yet; make one with `kbkit new`"
-            )
-        asked = Query.of(query, limit, mode, filters, retrieval)
-        return search([handle_of(self[name]).retriever for name in names], asked)
+        asked = Query.of(query, limit, mode, filters, retrieval, graph=graph)
+        return search(list(self._retrievers(kbs).values()), asked)
 
     def ask(
         self,
@@ -135,14 +134,16 @@ class WorkspaceSearches(ABC):
         wanted = check_integer("limit", settings.top_k if limit is None else limit, 1)
         asked = Query.of(query, SOUGHT * wanted, filters=filters)
 
+        retrievers = self._retrievers(kbs)
+
         def find() -> Findings:
-            hits = self.search(query, kbs=kbs, limit=asked.limit, filters=asked.filters)
+            hits = search(list(retrievers.values()), asked)
             return Findings(hits.hits, notes=hits.notes)
 
-        names = {handle_of(self[name]).id: name for name in self._named(kbs)}
-        facts = EntityFacts(self._stores.database, names, settings.max_entities)
-        known = settings.max_entities and asked.filters == Filters()
-        legs = {"graph": lambda: facts.find(asked.text)} if known else {}
+        legs: dict[str, Leg] = {}
+        if settings.max_entities and asked.filters == Filters():
+            facts = EntityFacts(self._stores.database, retrievers, settings.max_entities)
+            legs["graph"] = lambda: facts.find(asked.text)
         return build(query, find, legs, wanted, most)
 
     def subjects(
@@ -209,6 +210,19 @@ class WorkspaceSearches(ABC):
                 text, kbs=kbs, limit=asked.limit, mode=asked.mode, filters=asked.filters
             )
         )
+
+    def _retrievers(self, kbs: Sequence[str] | None) -> dict[str, Retriever]:
+        """What finds candidates in those that are meant, by name.
+
+        Raises:
+            NotFoundError: A name is not there, or the workspace is empty.
+        """
+        names = self._named(kbs)
+        if not names:
+            raise NotFoundError(
+                f"{self.path}: has no knowledge base yet; make one with `kbkit new`"
+            )
+        return {name: handle_of(self[name]).retriever for name in names}
 
     def _named(self, kbs: Sequence[str] | None) -> Sequence[str]:
         """Those that are meant, each once; all where nothing is said.

@@ -66,7 +66,7 @@ def test_hits_are_indexed_by_rank_and_typed_when_there_are_none(workspace):
     different = [name for name in found if found[name].dtype != none[name].dtype]
     assert different in ([], ["kb"])
     parts = ["dense", "lexical", "document", "title_match", "heading_match", "card_match",
-             "page_match", "rating"]  # fmt: skip
+             "page_match", "graph_match", "learned", "rating"]  # fmt: skip
     assert found["score"].iloc[0] == pytest.approx(found[parts].iloc[0].sum())
 
 

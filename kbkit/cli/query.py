@@ -85,6 +85,10 @@ def search(
         list[str] | None, typer.Option(help="Only what speaks of this subject.")
     ] = None,
     entity: Annotated[list[str] | None, typer.Option(help="Only what names this entity.")] = None,
+    graph: Annotated[
+        float | None,
+        typer.Option(min=0, max=5, help="Weight of what the graph relates to the query (0: off)."),
+    ] = None,
     queries: Annotated[
         Path | None, typer.Option(help="File with one query a line; needs --jsonl.")
     ] = None,
@@ -113,12 +117,16 @@ def search(
                 if not line.strip():
                     typer.echo("[]")
                     continue
-                hits = workspace.search(line, kbs=kbs, limit=limit, mode=mode, filters=filters)
+                hits = workspace.search(
+                    line, kbs=kbs, limit=limit, mode=mode, filters=filters, graph=graph
+                )
                 typer.echo(to_json(hits.to_dicts()))
                 notes.update(dict.fromkeys(hits.notes))
             say_notes(notes)
             return
-        hits = workspace.search(query or "", kbs=kbs, limit=limit, mode=mode, filters=filters)
+        hits = workspace.search(
+            query or "", kbs=kbs, limit=limit, mode=mode, filters=filters, graph=graph
+        )
     if as_jsonl:
         say_notes(hits.notes)
         typer.echo(to_json(hits.to_dicts()))

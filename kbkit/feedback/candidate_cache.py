@@ -105,6 +105,7 @@ class CandidateCache:
                 sizes=joined("sizes").astype(np.int64),
                 card=joined("card"),
                 page=joined("page"),
+                graph=joined("graph"),
                 learned=joined("learned"),
                 index=joined("index"),
             ),

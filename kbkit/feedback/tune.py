@@ -47,7 +47,9 @@ RANGES = {
 """What is learned, and between which ends."""
 RATING_RANGES = {"learned_weight": (0.0, 4.0), "rating_weight": (0.0, 0.5)}
 """What is learned where ratings tell anything about the candidates of some query."""
-_LEGS = ("card_weight", "page_weight", "learned_weight")
+GRAPH_RANGES = {"graph_weight": (0.0, 1.0)}
+"""What is learned where the graph does."""
+_LEGS = ("card_weight", "page_weight", "learned_weight", "graph_weight")
 """Weights of legs that bring candidates of their own."""
 MAX_P_VALUE = 0.01
 """Largest p-value of a win that counts. Stricter than usual, since what is kept ought to last."""
@@ -232,7 +234,7 @@ def tune(
         ]
         ranges = RANGES | {
             name: ends
-            for name, ends in RATING_RANGES.items()
+            for name, ends in (RATING_RANGES | GRAPH_RANGES).items()
             if any(cache.tells(name.removesuffix("_weight")) for cache in caches)
         }
         points = _points(ranges)
@@ -365,4 +367,4 @@ def _with_all_legs(retrieval: RetrievalSpec) -> RetrievalSpec:
     """Settings by which each leg finds candidates: a leg without weight is not even asked."""
     fields = RetrievalSpec.model_fields
     silent = [name for name in _LEGS if not getattr(retrieval, name)]
-    return retrieval.model_copy(update={name: fields[name].default for name in silent})
+    return retrieval.model_copy(update={name: fields[name].default or 1.0 for name in silent})

@@ -18,14 +18,18 @@ from functools import partial
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.graph.cooccurrence import co_occurrence
 from kbkit.graph.extraction import REVISION, DocumentNames, Section, facts_of
-from kbkit.graph.keys import entity_id, named
+from kbkit.graph.keys import named
 from kbkit.ingest.ids import document_id
 from kbkit.markdown.plain_text import plain_text
 from kbkit.models import EntityType
 from kbkit.stores.catalog import files, graph, knowledge_bases, subjects
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.graph import ChunkPlace, DefinedName, Fact
+from kbkit.stores.catalog.subjects import entity_id
 from kbkit.stores.stores import Stores
+
+SMALL = 5_000
+"""Chunks whose graph is built while somebody waits for it, in a second or less."""
 
 _CHUNKS = 1_000
 _END = re.compile(r"[.!?](?= )")
@@ -135,6 +139,21 @@ def build_waiting(stores: Stores, stop: Callable[[], bool] = lambda: False) -> i
         with suppress(ConflictError, NotFoundError), stores.locks.hold(f"graph-{kb_id}", wait=0):
             read += build(stores.database, kb_id, stop=stop)
     return read
+
+
+def build_small(stores: Stores, kb_id: str, most: int = SMALL) -> None:
+    """Build the graph of a knowledge base that changed, if that takes no more than a moment.
+
+    Args:
+        stores: Of the workspace.
+        kb_id: The knowledge base.
+        most: Most chunks; the graph of a larger one is built in the background.
+    """
+    with stores.database.read() as transaction:
+        if graph.count(transaction, kb_id) > most or not graph.waits(transaction, kb_id):
+            return
+    with suppress(ConflictError, NotFoundError), stores.locks.hold(f"graph-{kb_id}", wait=0):
+        build(stores.database, kb_id)
 
 
 def _look(database: Database, kb_id: str) -> _State:

@@ -10,12 +10,12 @@ from urllib.parse import unquote
 
 from kbkit.annotation.terms import is_single
 from kbkit.graph import verbs
-from kbkit.graph.keys import entity_id
 from kbkit.graph.links import SPOTS, beside, links_of, resolved
 from kbkit.graph.section_names import SectionNames
 from kbkit.markdown.links import WIKI_LINK
 from kbkit.models import EntityType
 from kbkit.stores.catalog.graph import DefinedName, Fact
+from kbkit.stores.catalog.subjects import entity_id
 
 REVISION = 4
 """Raised when the same text gives other relations."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from kbkit.graph.keys import entity_id
 from kbkit.markdown.plain_text import plain_text
 from kbkit.models import (
     Chunk,
     Document,
+    DocumentState,
     Entity,
     Hit,
     ScoreParts,
@@ -18,25 +19,35 @@ from kbkit.models import (
     TargetKind,
 )
 from kbkit.retrieval.context import SAID, Fact, Findings
-from kbkit.stores.catalog import entities, gaps, names, reading, relations, subjects
+from kbkit.retrieval.query_entities import entities_in
+from kbkit.retrieval.retriever import Retriever
+from kbkit.stores.catalog import entities, gaps, names, reading
 from kbkit.stores.catalog.database import Database, Transaction
-from kbkit.stores.catalog.relations import Edge
-from kbkit.text.stopwords import stop_words
+from kbkit.stores.catalog.graph_tables import EntityRow, GraphTable
 
 RELATIONS = 4
 """Relations that are told of an entity, the strongest."""
 
-_NAMED = {TargetKind.ENTITY}
-_MOST_WORDS = 5
-_WORDS = 60
-"""Words of a question that are looked at."""
-_EDGES = ".,:;!?\"'`“”‘’«»()[]{}<>"
 _SPARE = 2
 """Entities that are looked at for each that is wanted: some have nothing to tell."""
 _PLACES = 10
 """Passages that are looked at for each."""
 _LENGTH = 300
 """Characters that say what an entity is."""
+_MEANT = 0.3
+"""Share of the chunks that have a plain word in which it has to be a name."""
+
+
+class _Known(NamedTuple):
+    """An entity in the graph of one knowledge base."""
+
+    kb: str
+    graph: GraphTable
+    row: int
+
+    @property
+    def entity(self) -> EntityRow:
+        return self.graph.entities[self.row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +56,12 @@ class EntityFacts:
 
     Attributes:
         database: The catalog.
-        kbs: Names of the knowledge bases that are asked, by id.
+        retrievers: Of the knowledge bases that are asked, by their names.
         limit: Most entities.
     """
 
     database: Database
-    kbs: Mapping[str, str]
+    retrievers: Mapping[str, Retriever]
     limit: int
 
     def find(self, query: str) -> Findings:
@@ -58,49 +69,40 @@ class EntityFacts:
 
         An entity that no document defines, and nothing relates to, is left out.
         """
-        with self.database.read() as transaction:
-            found = self._named_in(transaction, query)
-            if not found:
-                return Findings()
-            targets = {Target(TargetKind.ENTITY, each.id): each for each in found}
-            near = relations.strongest(transaction, targets, 2 * RELATIONS)
-            # where it is defined is told as its source
-            of = {
-                target: [edge for edge in edges if {edge.source.kind, edge.target.kind} == _NAMED]
-                for target, edges in near.items()
-            }
-            of = {target: edges[:RELATIONS] for target, edges in of.items()}
-            ends = {
-                end for told in of.values() for edge in told for end in (edge.source, edge.target)
-            }
-            labels = relations.labels(transaction, ends)
-            places = _defined(transaction, self.kbs, found)
-        facts = [
-            _fact(entity, places.get(entity.id), [_said(edge, labels) for edge in of[target]])
-            for target, entity in targets.items()
-        ]
+        found: dict[str, list[_Known]] = {}
+        lengths: dict[str, int] = {}
+        for kb, retriever in self.retrievers.items():
+            graph = retriever.graph()
+            for named in entities_in(query, graph, retriever.frequency):
+                entity = graph.entities[named.row]
+                if named.share >= _MEANT and entity.chunks:
+                    lengths.setdefault(entity.id, named.words)
+                    found.setdefault(entity.id, []).append(_Known(kb, graph, named.row))
+        rarity = {known: sum(each.entity.chunks for each in of) for known, of in found.items()}
+        order = sorted(found, key=lambda known: (-lengths[known], rarity[known], known))
+        chosen = [found[known] for known in order[: _SPARE * self.limit]]
+        facts = [_fact(of, place) for of, place in zip(chosen, self._defined(chosen), strict=True)]
         told = [fact for fact in facts if fact.hit is not None or len(fact.lines) > 1]
         return Findings(facts=told[: self.limit])
 
-    def _named_in(self, transaction: Transaction, query: str) -> list[Entity]:
-        words = query.split()[:_WORDS]
-        ids = {span: entity_id(text) for span, text in _spans(words)}
-        there = subjects.existing(transaction, set(ids.values()))
-        if not there:
-            return []
-        taken: set[int] = set()
-        lengths: dict[str, int] = {}
-        for (start, end), known in ids.items():
-            if known in there and taken.isdisjoint(range(start, end)):
-                taken.update(range(start, end))  # of names within one another the longest
-                lengths.setdefault(known, end - start)
-        counts = subjects.mentions(
-            transaction, subjects.ids_of(transaction, lengths), list(self.kbs)
-        )
-        order = sorted(counts, key=lambda known: (-lengths.get(known, 0), counts[known], known))
-        aliases = entities.aliases_of(transaction)
-        roots = dict.fromkeys(aliases.get(known, known) for known in order)
-        return entities.of(transaction, list(roots)[: _SPARE * self.limit], counted=False)
+    def _defined(self, chosen: Sequence[Sequence[_Known]]) -> Iterator[Hit | None]:
+        """The passage with which documents begin to say what an entity is, of each."""
+        places = [
+            [
+                (seq, each.kb)
+                for each in of
+                for seq in each.graph.definitions.get(each.row, ())[:_PLACES]
+            ]
+            for of in chosen
+        ]
+        there = self.database.chunks(sorted({seq for each in places for seq, _ in each}))
+        for of, each in zip(chosen, places, strict=True):
+            told = [(kb, *there[seq]) for seq, kb in each if seq in there]
+            told = [(kb, chunk, document) for kb, chunk, document in told
+                    if document.state is not DocumentState.GONE]  # fmt: skip
+            called = {name for known in of for name in (known.entity.name, *known.entity.aliases)}
+            best = min(told, key=lambda place: _distance(place[1], called), default=None)
+            yield None if best is None else _hit(*best)
 
 
 def passages(
@@ -136,24 +138,40 @@ def _defined(
     best: dict[str, tuple[tuple[int, int], Hit]] = {}
     for name, seq, kb_id in rows:
         chunk, document = chunks[seq]
-        near = _distance(chunk, name)
+        near = _distance(chunk, {name})
         if known[name] not in best or near < best[known[name]][0]:
             best[known[name]] = near, _hit(kbs[kb_id], chunk, document)
     return {entity_id: hit for entity_id, (_, hit) in best.items()}
 
 
-def _fact(entity: Entity, place: Hit | None, related: Sequence[str]) -> Fact:
-    # what is found to describe it may be of a knowledge base that is not asked
+def _fact(of: Sequence[_Known], place: Hit | None) -> Fact:
+    entity = of[0].entity
     found = "" if place is None else _beginning(place.chunk.text)
-    told = entity.description if entity.by_hand else found
+    said = next((each.entity.description for each in of if each.entity.description), found)
+    aliases = dict.fromkeys(name for each in of for name in each.entity.aliases)
     lines = {
         "entity: ": f"{entity.name} ({entity.type})" if entity.type else entity.name,
-        "also: ": ", ".join(entity.aliases[:RELATIONS]),
-        SAID: told,
-        "relations: ": "; ".join(related),
+        "also: ": ", ".join(list(aliases)[:RELATIONS]),
+        SAID: said,
+        "relations: ": "; ".join(_relations(of)),
     }
     shown = tuple(f"{name}{value}" for name, value in lines.items() if value)
     return Fact(entity.name, shown, place)
+
+
+def _relations(of: Sequence[_Known]) -> list[str]:
+    """The strongest relations of an entity, in words."""
+    found = {
+        relation.id: (relation, each.graph)
+        for each in of
+        for relation in each.graph.related.get(each.row, ())[:RELATIONS]
+    }
+    best = sorted(found.values(), key=lambda pair: (-pair[0].weight, pair[0].id))[:RELATIONS]
+    return [
+        f"{graph.entities[relation.source].name} {relation.name} "
+        f"{graph.entities[relation.target].name}"
+        for relation, graph in best
+    ]
 
 
 def _hit(kb: str, chunk: Chunk, document: Document) -> Hit:
@@ -173,21 +191,11 @@ def _hit(kb: str, chunk: Chunk, document: Document) -> Hit:
     )
 
 
-def _spans(words: Sequence[str]) -> Iterator[tuple[tuple[int, int], str]]:
-    """What may be a name among some words, long ones first."""
-    for length in range(min(_MOST_WORDS, len(words)), 0, -1):
-        for start in range(len(words) - length + 1):
-            text = " ".join(words[start : start + length])
-            bare = text.strip(_EDGES)
-            common = length == 1 and bare.lower() in stop_words("english")
-            if bare and not (common and bare == text.rstrip(".,:;!?")):
-                yield (start, start + length), bare
-
-
-def _distance(chunk: Chunk, name: str) -> tuple[int, int]:
-    """How far the heading above a chunk is from a name, and where the chunk stands."""
+def _distance(chunk: Chunk, names: Collection[str]) -> tuple[int, int]:
+    """How far the heading above a chunk is from one of some names, and where the chunk stands."""
     last = chunk.heading_path[-1] if chunk.heading_path else ""
-    return len(last) - len(name) if name in last else 1_000, chunk.position
+    near = [len(last) - len(name) for name in names if name in last]
+    return min(near, default=1_000), chunk.position
 
 
 def _beginning(text: str) -> str:
@@ -197,7 +205,3 @@ def _beginning(text: str) -> str:
         return line
     ends = [match.end() for match in re.finditer(r"[.!?](?= )", line[:_LENGTH])]
     return line[: ends[-1]] if ends else f"{line[:_LENGTH].rsplit(' ', 1)[0]} ..."
-
-
-def _said(edge: Edge, labels: Mapping[Target, tuple[str, str]]) -> str:
-    return f"{labels[edge.source][0]} {edge.name} {labels[edge.target][0]}"

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import log1p
 
-from kbkit.graph.keys import entity_id
 from kbkit.models import EntityType, Gap, GapKind, Target, TargetKind
 from kbkit.stores.catalog.files import MissingNote
 from kbkit.stores.catalog.gaps import BadQuery, NamedEntity, NamelessDocument
+from kbkit.stores.catalog.subjects import entity_id
 from kbkit.text.stopwords import stop_words
 
 MIN_DOCUMENTS = 3

@@ -1,8 +1,6 @@
-"""The normal form of the name of an entity, and the id that follows from it."""
+"""The normal form of the name of an entity."""
 
 from __future__ import annotations
-
-from functools import lru_cache
 
 from kbkit.models import SubjectKind
 from kbkit.stores.catalog.subjects import SubjectName
@@ -14,9 +12,3 @@ def named(name: str) -> SubjectName:
     """A name of an entity with its normal form, ``""`` where it names nothing."""
     text = " ".join(check_text("name", name).split())
     return SubjectName(SubjectKind.ENTITY, subject_key(SubjectKind.ENTITY, text), text)
-
-
-@lru_cache(maxsize=200_000)
-def entity_id(name: str) -> str:
-    """The id of the entity of that name, whether there is one or not."""
-    return SubjectName(SubjectKind.ENTITY, subject_key(SubjectKind.ENTITY, name), name).id

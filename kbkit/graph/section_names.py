@@ -8,8 +8,8 @@ from functools import lru_cache, partial
 from urllib.parse import unquote
 
 from kbkit.graph import verbs
-from kbkit.graph.keys import entity_id
 from kbkit.graph.links import SPOTS
+from kbkit.stores.catalog.subjects import entity_id
 
 _SEPARATOR = re.compile(r"\.|::|->|#|/")
 _LITERALS = frozenset({"true", "false", "none", "null", "nil", "self", "this", "undefined"})

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kbkit.embedding.base import Embedder
 from kbkit.errors import ConfigError, EmbedderError, NotFoundError
+from kbkit.graph.building import build_small
 from kbkit.ingest.card_vectors import CardMaker
 from kbkit.ingest.pipeline import disk_place
 from kbkit.ingest.questions import embed_questions
@@ -38,6 +39,7 @@ from kbkit.stores.catalog import chunk_annotations, knowledge_bases, ratings, re
 from kbkit.stores.catalog.chunk_annotations import ChunkSummary
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.files import FILES
+from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.text.language import is_english
@@ -64,6 +66,7 @@ class Handle:
         self.name = row.name
         self._embedder: Embedder | None = None
         self._revision: tuple[int, tuple[int, int, int]] | None = None
+        self._built_at = -1
 
     def row(self) -> KnowledgeBaseRow:
         """It as the catalog has it now.
@@ -260,7 +263,7 @@ class Handle:
     @cached_property
     def retriever(self) -> Retriever:
         """What finds candidates in it; `Workspace.search` ranks those of several together."""
-        return Retriever(self.stores, self.id, self.embedder, self.card_embedder)
+        return Retriever(self.stores, self.id, self.embedder, self.card_embedder, self.graph)
 
     def search(
         self,
@@ -270,9 +273,23 @@ class Handle:
         mode: str | Mode = Mode.HYBRID,
         filters: Filters | Mapping[str, Any] | None = None,
         retrieval: RetrievalSpec | None = None,
+        graph: float | None = None,
     ) -> Hits:
         """The chunks that answer a query; see `KnowledgeBase.search`."""
-        return search([self.retriever], Query.of(query, limit, mode, filters, retrieval))
+        return search(
+            [self.retriever], Query.of(query, limit, mode, filters, retrieval, graph=graph)
+        )
+
+    def graph(self) -> GraphTable:
+        """Its entities and the relations between them, as its documents are now.
+
+        Of a large knowledge base that is still read in the background, as far as that is.
+        """
+        changes = self.stores.database.changes()
+        if changes != self._built_at:
+            build_small(self.stores, self.id)
+            self._built_at = changes
+        return self.stores.graphs.get(self.id)
 
     def fit_query_encoder(self, target: EncoderTarget = "chunks") -> Mapping[str, Any]:
         """Fit a query encoder; see `Chunks.fit_query_encoder`."""

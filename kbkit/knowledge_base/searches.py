@@ -38,6 +38,7 @@ class Searches:
         mode: str | Mode = Mode.HYBRID,
         filters: Filters | Mapping[str, Any] | None = None,
         retrieval: RetrievalSpec | None = None,
+        graph: float | None = None,
     ) -> Hits:
         """The chunks that answer a query, best first.
 
@@ -48,6 +49,8 @@ class Searches:
             filters: What a chunk and its document must be, as `Filters` or as a mapping of its
                 attributes, such as ``{"document_type": "manual", "heading": "install"}``.
             retrieval: How to rank, in place of the recipe's ``retrieval`` part.
+            graph: Weight of what relations of the graph lead to, 0 to 5, in place of the recipe's
+                ``graph_weight``; 0 switches it off.
 
         Raises:
             ConfigError: The query is empty, or limit, mode or a filter is wrong.
@@ -55,7 +58,7 @@ class Searches:
             NotFoundError: The knowledge base was deleted.
         """
         return self._handle.search(
-            query, limit=limit, mode=mode, filters=filters, retrieval=retrieval
+            query, limit=limit, mode=mode, filters=filters, retrieval=retrieval, graph=graph
         )
 
     def similar(

@@ -30,7 +30,8 @@ _COLUMNS: dict[str, str | list[str]] = {
     "tags": "object", "cosine": "float64", "bm25": "float64", "dense": "float64",
     "lexical": "float64", "document": "float64", "title_match": "float64",
     "heading_match": "float64", "card_match": "float64", "page_match": "float64",
-    "learned": "float64", "rating": "float64", "uri": "string", "anchor": "string",
+    "graph_match": "float64", "learned": "float64", "rating": "float64",
+    "uri": "string", "anchor": "string",
     "document_id": "string", "chunk_id": "string", "start": "Int64", "end": "Int64",
     "page": "Int64", "fetched_at": TIME, "state": [state.value for state in DocumentState],
     "text": "string",
@@ -64,6 +65,8 @@ class ScoreParts(Value):
         heading: What the query's words in the headings above the chunk add.
         card: What the document is about, as its card says, adds.
         page: What the query's words anywhere in the document add.
+        graph: What relations of the graph that lead to it, from what the query names and from
+            documents that answer it, add.
         learned: What questions like the query add that people rated the chunk 4 or 5 for.
         rating: What ratings of the chunk and its document add; below 0 for bad ones.
     """
@@ -77,6 +80,7 @@ class ScoreParts(Value):
     heading: float = 0.0
     card: float = 0.0
     page: float = 0.0
+    graph: float = 0.0
     learned: float = 0.0
     rating: float = 0.0
 
@@ -84,7 +88,7 @@ class ScoreParts(Value):
     def total(self) -> float:
         """The score."""
         found = self.dense + self.lexical + self.document + self.title + self.heading
-        return found + self.card + self.page + self.learned + self.rating
+        return found + self.card + self.page + self.graph + self.learned + self.rating
 
 
 class HitDict(TypedDict):
@@ -264,14 +268,14 @@ class Hits(Sequence[Hit]):
 
         The score's parts are columns of their own: ``cosine``, ``bm25``, ``dense``, ``lexical``,
         ``document``, ``title_match``, ``heading_match``, ``card_match``, ``page_match``,
-        ``learned``, ``rating``.
+        ``graph_match``, ``learned``, ``rating``.
         """
         from pandas import RangeIndex
 
         rows = []
         for hit, values in zip(self.hits, self.to_dicts(), strict=True):
             parts = values.pop("parts")
-            for name in ("title", "heading", "card", "page"):  # "title" is the document's
+            for name in ("title", "heading", "card", "page", "graph"):  # "title" is the document's
                 parts[f"{name}_match"] = parts.pop(name)
             rows.append({**values, **parts, "fetched_at": hit.fetched_at})
         frame = typed_frame(rows, _COLUMNS)

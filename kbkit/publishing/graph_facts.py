@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from kbkit.export.facts import GraphEdge, GraphFacts, GraphGap, GraphNode, GraphPlace
 from kbkit.graph.building import first_sentence
 from kbkit.graph.graph import MOST_DRAWN, Graph
-from kbkit.graph.keys import entity_id
 from kbkit.models import Entity, Gap, GapKind, GraphLayout, LayoutNode, TargetKind
 from kbkit.models.plain import plain
 from kbkit.publishing.entity_mentions import EntityMentions
 from kbkit.stores.catalog import entities, graph, reading, relations
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.subjects import entity_id
 from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.stores.stores import Stores
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from kbkit.export.index import IndexedAnnotations, IndexedSubject
 from kbkit.export.index.packing import Integers
-from kbkit.graph.keys import entity_id
 from kbkit.models import Frame, SubjectKind
 from kbkit.models.plain import plain
 from kbkit.recipes import NameSpec
 from kbkit.stores.catalog import annotated_chunks
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.subjects import entity_id
 
 ENTITIES = 3
 """Most entities that a hit shows."""

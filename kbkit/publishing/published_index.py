@@ -244,6 +244,7 @@ class PublishedIndex:
                 "sizes": candidates.sizes.astype(np.float64),
                 "card": documents.card[owners].astype(np.float64),
                 "page": pages.bm25(),
+                "graph": np.zeros(len(chosen)),
                 "learned": np.zeros(len(chosen)),
                 "index": columns.indexes[owners],
             },

@@ -148,6 +148,10 @@ class RetrievalSpec(Spec):
     likewise."""
     page_weight: float = Field(default=0.5, ge=0, le=5)
     """Weight of the query's words wherever they stand in the document, likewise."""
+    graph_weight: float = Field(default=0.0, ge=0, le=5)
+    """Weight of what relations of the graph lead to: from the entities that the query names to
+    chunks that name them, and from documents that answer it to those that they are linked with.
+    0 switches it off."""
     learned_weight: float = Field(default=2.0, ge=0, le=5)
     """Weight of questions like the query that people rated the chunk 4 or 5 for, likewise. It adds
     to the score of what was learned, and nothing to anything else. 0 switches it off."""
@@ -176,7 +180,7 @@ class RetrievalSpec(Spec):
 
         names = (
             *("dense_weight", "document_weight", "title_weight", "heading_weight"),
-            *("card_weight", "page_weight"),
+            *("card_weight", "page_weight", "graph_weight"),
         )
         weights = {name: getattr(self, name) for name in names}
         values = self.model_dump(mode="json", exclude_defaults=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from typing import TypeAlias
 
 from kbkit.embedding.static import count_tokens
@@ -25,6 +26,7 @@ SOUGHT = 4
 SAID = "said: "
 """How a line of a fact begins that its passage says too."""
 
+_THREADS = 8
 _LEAST_TEXT = 24
 """Tokens of a text that are worth their source."""
 _LINE_TOKENS = {"title": 40, "section": 60, "source": 120}
@@ -91,9 +93,20 @@ def gather(search: Leg, others: Mapping[str, Leg]) -> list[Findings]:
 
     if not others:
         return [search()]
-    with ThreadPoolExecutor(len(others), thread_name_prefix="kbkit-context") as threads:
-        found = [threads.submit(find, name, leg) for name, leg in others.items()]
-        return [search(), *(each.result() for each in found)]
+    found = [(_threads().submit(find, name, leg), name, leg) for name, leg in others.items()]
+    try:
+        hits = search()
+        # what no thread has begun by now is done here, sooner than on a busy machine another does
+        return [hits, *(find(name, leg) if each.cancel() else each.result()
+                        for each, name, leg in found)]  # fmt: skip
+    finally:  # none is at work in what its caller closes next
+        wait([each for each, _, _ in found if not each.cancel()])
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Those in which legs run: to start some for each question would take longer than they do."""
+    return ThreadPoolExecutor(_THREADS, thread_name_prefix="kbkit-context")
 
 
 def build(query: str, search: Leg, others: Mapping[str, Leg], limit: int, tokens: int) -> Context:
@@ -127,6 +140,9 @@ def _write(
     No token goes beyond the end of a line, so lines, and what is made of them, add up.
     """
     mark, now = quotation_mark(), datetime.now(UTC)
+    # what is counted one by one below is tokenized at once
+    count_tokens("\n".join([mark, *(excerpt.text for excerpt in found),
+                            *(line for fact in facts for line in fact.lines)]))  # fmt: skip
     most = len(found) + len(facts)
     head = count_tokens(_head(len(found), len(facts), mark)) + _BETWEEN
     # what facts take at most; passages have what they leave
@@ -144,12 +160,13 @@ def _write(
         citation = _citation(excerpt.hit, excerpt.heading_path, chunks, now)
         source, text, number = _source(citation), harmless(excerpt.text), len(pieces) + 1
         own = count_tokens(fenced(mark, str(number), f"{source}\n\n")) + _BETWEEN
-        if room - own < min(_LEAST_TEXT, _count(text)):
+        length = _count(text)
+        if room - own < min(_LEAST_TEXT, length):
             dearest = max(dearest, own)
             continue
-        shown = cut(text, room - own)
+        shown = text if length <= room - own else cut(text, room - own)
         parts.append(fenced(mark, str(number), f"{source}\n\n{shown}"))
-        room -= count_tokens(parts[-1]) + _BETWEEN
+        room -= own + (length if shown is text else _count(shown))
         score, is_cut = excerpt.hit.score, len(shown) < len(text)
         pieces.append(ContextPiece(number, "passage", shown, citation, "", score, is_cut))
     if found and not pieces:
@@ -244,7 +261,8 @@ def _source(citation: Citation) -> str:
 
 def cut(text: str, tokens: int) -> str:
     """A text as far as a budget lets it, cut where something ends."""
-    if _count(text) <= tokens:
+    # a token has a byte at least, so short texts need not be counted
+    if len(text.encode("utf-8", "replace")) <= tokens or _count(text) <= tokens:
         return text
     low, high = 0, len(text)
     while low < high:  # the longest beginning that fits, with the sign that it is one

@@ -44,6 +44,7 @@ class Weights:
         rating: Share of the score that the best ratings add and the worst take away, 0 to 1.
         card: Weight of what the document's card says, beside 1 for the chunk itself.
         page: Weight of the words of the whole document, likewise.
+        graph: Weight of what relations of the graph lead to, likewise.
         learned: Weight of learned questions, likewise, but no part of what the sum is divided by:
             scores without any stay as they are.
     """
@@ -55,6 +56,7 @@ class Weights:
     rating: float | Scores
     card: float | Scores
     page: float | Scores
+    graph: float | Scores = 0.0
     learned: float | Scores = 0.0
 
     @classmethod
@@ -82,6 +84,7 @@ class Features:
         sizes: Number of chunks in the candidate's document, found or not.
         card: Cosine of the query and the card of the candidate's document.
         page: BM25 of that document as a whole, 0 or more.
+        graph: How much relations lead from the query to the chunk, 0 to 1.
         learned: How much the query is like the questions that the chunk was rated well for, 0 to 1.
         index: 1 where that document is mostly links, 0 elsewhere.
     """
@@ -95,6 +98,7 @@ class Features:
     sizes: Codes
     card: Scores
     page: Scores
+    graph: Scores
     learned: Scores
     index: Scores
 
@@ -111,6 +115,7 @@ class Fused:
     heading: Scores
     card: Scores
     page: Scores
+    graph: Scores
     learned: Scores
     rating: Scores
     total: Scores
@@ -118,14 +123,15 @@ class Fused:
     @property
     def common(self) -> NDArray[np.bool_]:
         """Which candidates have anything in common with the query, or with one that was learned."""
-        found = self.dense + self.lexical + self.card + self.page + self.learned
+        found = self.dense + self.lexical + self.card + self.page
+        found = found + self.graph + self.learned
         return np.asarray(found > 0)
 
     def discounted(self, factors: Scores) -> Fused:
         """All parts times a factor each; the total is their sum to the last digit."""
         names = (
             *("dense", "lexical", "document", "title", "heading", "card", "page"),
-            *("learned", "rating"),
+            *("graph", "learned", "rating"),
         )
         parts = {name: getattr(self, name) * factors for name in names}
         total = sum(parts.values(), np.zeros(len(factors)))
@@ -143,6 +149,7 @@ class Fused:
             heading=float(self.heading[i]),
             card=float(self.card[i]),
             page=float(self.page[i]),
+            graph=float(self.graph[i]),
             learned=float(self.learned[i]),
             rating=float(self.rating[i]),
         )
@@ -216,7 +223,8 @@ def fuse(features: Features, weights: Weights) -> Fused:
     Returns:
         Scores from 0 to 1, more with the best ratings and learned questions.
     """
-    whole = 1 + sum((weights.document, weights.title, weights.heading, weights.card, weights.page))
+    parts = (weights.document, weights.title, weights.heading, weights.card, weights.page)
+    whole = 1 + sum(parts) + weights.graph
     dense = weights.dense * normalise(features.cosine) / whole
     lexical = (1 - weights.dense) * normalise(features.bm25) / whole
     evidence = document_evidence(dense + lexical, features.documents, features.sizes)
@@ -225,12 +233,14 @@ def fuse(features: Features, weights: Weights) -> Fused:
     heading = weights.heading * features.heading / whole
     card = weights.card * normalise(features.card) / whole
     page = weights.page * normalise(features.page) / whole
+    graph = weights.graph * features.graph / whole
     learned = weights.learned * features.learned / whole
-    total = dense + lexical + document + title + heading + card + page + learned
+    total = dense + lexical + document + title + heading + card + page + graph + learned
     rating = total * weights.rating * features.rating
     fused = Fused(
         features,
         *(dense, lexical, document, title, heading, card, page),
+        graph,
         learned,
         rating,
         total + rating,

@@ -27,6 +27,7 @@ class Query:
         mode: Which legs take part.
         filters: What a document must be.
         retrieval: Used in place of the knowledge bases' own.
+        graph: Used in place of `graph_weight` of those.
         unlearned: What was learned from this very question has no part: of use where the ratings
             it was learned from are to judge the answer.
     """
@@ -36,7 +37,15 @@ class Query:
     mode: Mode = Mode.HYBRID
     filters: Filters = _NO_FILTERS
     retrieval: RetrievalSpec | None = None
+    graph: float | None = None
     unlearned: bool = False
+
+    def settings(self, own: RetrievalSpec) -> RetrievalSpec:
+        """How a knowledge base ranks for it whose recipe says so."""
+        found = own if self.retrieval is None else self.retrieval
+        if self.graph is None or self.graph == found.graph_weight:
+            return found
+        return found.model_copy(update={"graph_weight": self.graph})
 
     @classmethod
     def of(
@@ -46,11 +55,13 @@ class Query:
         mode: str | Mode = Mode.HYBRID,
         filters: Filters | Mapping[str, Any] | None = None,
         retrieval: RetrievalSpec | None = None,
+        *,
+        graph: float | None = None,
     ) -> Query:
         """Check what somebody asks.
 
         Raises:
-            ConfigError: The text is empty, or limit, mode or a filter is wrong.
+            ConfigError: The text is empty, or limit, mode, a filter or a weight is wrong.
         """
         # without lone surrogates, as broken bytes of a command line become
         text = check_text("query", text)
@@ -64,6 +75,7 @@ class Query:
             mode=check_mode(mode),
             filters=Filters.of(filters),
             retrieval=None if retrieval is None else check_retrieval(retrieval),
+            graph=None if graph is None else check_weight("graph", graph),
         )
 
 
@@ -89,3 +101,14 @@ def check_retrieval(retrieval: Any) -> RetrievalSpec:
     if not isinstance(retrieval, RetrievalSpec):
         raise ConfigError(f"retrieval={retrieval!r}: give a `kbkit.RetrievalSpec`")
     return retrieval
+
+
+def check_weight(name: str, weight: Any) -> float:
+    """A weight of search.
+
+    Raises:
+        ConfigError: It is no number from 0 to 5.
+    """
+    if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight <= 5:
+        raise ConfigError(f"{name}={weight!r}: give a number from 0 to 5; 0 switches it off")
+    return float(weight)

@@ -32,7 +32,8 @@ _FEW_DOCUMENTS = 10
 _STATIC_CARDS = (0.3, 0.6)
 """What the weights of cards and of whole documents count where static vectors embed the cards,
 which say less of them: chosen like the weights themselves, which are for a model."""
-_COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page", "learned", "index")
+_COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page", "graph",
+            "learned", "index")  # fmt: skip
 """What `Features` has of candidates one by one, as pools have it too."""
 _COMPARED_BEST = 60
 """Candidates of a pool among which near duplicates are sought; nobody reads further."""
@@ -147,6 +148,7 @@ def weights_of(retrieval: RetrievalSpec, mode: Mode, factors: tuple[float, float
         rating=retrieval.rating_weight,
         card=0.0 if mode is Mode.LEXICAL else card * retrieval.card_weight,
         page=0.0 if mode is Mode.DENSE else page * retrieval.page_weight,
+        graph=retrieval.graph_weight if mode is Mode.HYBRID else 0.0,
         learned=retrieval.learned_weight,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -11,9 +12,9 @@ from kbkit.embedding.base import Embedder, Vector
 from kbkit.errors import EmbedderError, NotFoundError
 from kbkit.models import Chunk, Document, Mode
 from kbkit.models.scores import fold_query
-from kbkit.recipes import KnowledgeBaseSpec, StaticEmbedding
+from kbkit.recipes import KnowledgeBaseSpec, RetrievalSpec, StaticEmbedding
 from kbkit.retrieval.bm25 import bm25_scores
-from kbkit.retrieval.candidates.base import Candidates, Corpus, EncodedQuery, cosines
+from kbkit.retrieval.candidates.base import Candidates, Corpus, EncodedQuery, QueryGraph, cosines
 from kbkit.retrieval.candidates.catalog import CatalogCorpus
 from kbkit.retrieval.candidates.legs import find_candidates
 from kbkit.retrieval.candidates.masks import filter_mask
@@ -27,6 +28,7 @@ from kbkit.retrieval.questions import LearnedQuestions
 from kbkit.retrieval.ranking import CandidatePool
 from kbkit.stores.catalog import corpus, knowledge_bases, questions, ratings
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.ratings import Total, Totals
 from kbkit.stores.snapshots.chunk_table import ChunkTable
@@ -52,7 +54,7 @@ class _State:
 
     def learned(self, query: Query) -> LearnedQuestions | None:
         """The learned questions, if they have a part in a query."""
-        return self.questions if (query.retrieval or self.spec.retrieval).learned_weight else None
+        return self.questions if query.settings(self.spec.retrieval).learned_weight else None
 
     def encodes_like(self, other: _State) -> bool:
         """Whether a query that was read and embedded for one is for the other too."""
@@ -65,12 +67,15 @@ class Retriever:
 
     Attributes:
         embedder: Gives what embeds queries of a knowledge base that the catalog has like this.
+        card_embedder: Gives what embeds them for its cards.
+        graph: Gives its entities and the relations between them as they are now.
     """
 
     stores: Stores
     kb_id: str
     embedder: Callable[[KnowledgeBaseRow], Embedder]
     card_embedder: Callable[[KnowledgeBaseRow], Embedder]
+    graph: Callable[[], GraphTable]
     _query_encoder: QueryEncoder = field(init=False)
     _card_encoder: CardQueryEncoder = field(init=False)
     _known: _State | None = None
@@ -143,6 +148,23 @@ class Retriever:
             )
             return _pool(now, query, encoded, "", self._candidates(transaction, now, encoded))
 
+    def _query_graph(self, retrieval: RetrievalSpec, mode: Mode) -> QueryGraph | None:
+        if not retrieval.graph_weight or mode is not Mode.HYBRID:
+            return None
+        graph = self.graph()
+        return QueryGraph(graph, partial(self.stores.graphs.naming, graph))
+
+    def frequency(self, word: str) -> int:
+        """How many chunks have a word, all of whose terms count; 0 where no snapshot tells."""
+        seen = self._state()
+        snapshot = self.stores.snapshots.get(seen.row)
+        if snapshot is None:
+            return 0
+        terms = analyzer(seen.spec.language).query_terms(word)
+        found = snapshot.numbers(terms)
+        return min((len(snapshot.postings(found[t])[0]) if t in found else 0 for t in terms),
+                   default=0)  # fmt: skip
+
     def chunks(self, seqs: Sequence[int]) -> dict[int, tuple[Chunk, Document]]:
         """Chunks with their documents, by ``seq``; those that have gone meanwhile are missing."""
         try:
@@ -190,7 +212,7 @@ class Retriever:
 
     def _encode(self, seen: _State, query: Query) -> tuple[EncodedQuery, str]:
         """What is asked of the legs, and what the reader should know of the vector for chunks."""
-        retrieval = query.retrieval or seen.spec.retrieval
+        retrieval = query.settings(seen.spec.retrieval)
         language = seen.spec.language
         terms = tuple(analyzer(language).query_terms(query.text))
         card, chunks = None, None
@@ -210,6 +232,8 @@ class Retriever:
             size=retrieval.candidates,
             limit=hits_needed(retrieval.postprocessors, query.limit),
             filters=query.filters,
+            text=query.text,
+            graph=self._query_graph(retrieval, query.mode),
             card=card,
             card_embedder=chunks.card_embedder if chunks is not None else "",
             pages=retrieval.page_weight > 0,
@@ -261,7 +285,7 @@ def _pool(
     return CandidatePool(
         kb=now.row.name,
         language=encoded.language,
-        retrieval=query.retrieval or now.spec.retrieval,
+        retrieval=query.settings(now.spec.retrieval),
         terms=encoded.terms,
         candidates=candidates,
         columns=_columns(candidates, encoded, now),
@@ -290,6 +314,7 @@ def _columns(candidates: Candidates, encoded: EncodedQuery, now: _State) -> dict
         "sizes": candidates.sizes.astype(np.float64),
         "card": pages.card[pages.which] if pages else nothing,
         "page": pages.bm25() if pages else nothing,
+        "graph": nothing if candidates.graph is None else candidates.graph,
         "learned": np.array([candidates.learned.get(seq, 0.0) for seq in candidates.seqs.tolist()]),
         "index": np.array([known in now.indexes for known in candidates.document_ids], np.float64),
     }

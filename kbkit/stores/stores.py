@@ -11,6 +11,7 @@ from kbkit.errors import WorkspaceError
 from kbkit.stores.catalog import reading, runs
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.chroma.store import ChromaStore
+from kbkit.stores.graph_tables import GraphTables
 from kbkit.stores.images import ImageStore
 from kbkit.stores.locks import FolderLocks
 from kbkit.stores.snapshots.snapshots import Snapshots
@@ -56,6 +57,7 @@ class Stores:
         database: The catalog, which is the truth.
         vectors: Indexes of nearest neighbours, derived from the catalog.
         snapshots: Versions of knowledge bases as arrays, likewise.
+        graphs: Their graphs in memory, likewise.
         warmer: Makes snapshots and opens indexes beside searches.
         locks: Between processes.
         images: Pictures of documents.
@@ -66,6 +68,7 @@ class Stores:
     database: Database
     vectors: VectorIndex
     snapshots: Snapshots
+    graphs: GraphTables
     warmer: Warmer
     locks: FolderLocks
     images: ImageStore
@@ -106,9 +109,10 @@ class Stores:
         locks = locks or FolderLocks(folder / "locks")
         vectors = VectorIndex(store, database, locks)
         snapshots = Snapshots(folder / "snapshots", database)
+        graphs = GraphTables(database)
         warmer = Warmer(snapshots, vectors)
         images = ImageStore(folder / "images")
-        return cls(folder, database, vectors, snapshots, warmer, locks, images, address)
+        return cls(folder, database, vectors, snapshots, graphs, warmer, locks, images, address)
 
     def sweep_images(self) -> tuple[int, int]:
         """Remove pictures that no document shows; none while a source is being read.

@@ -200,7 +200,7 @@ def test_cards_that_are_embedded_anew_while_a_query_is_have_their_part(kb, filte
         assert switched.wait(60)
         return whole.embedder(row)
 
-    retriever = Retriever(whole.stores, whole.kb_id, for_chunks, for_cards)
+    retriever = Retriever(whole.stores, whole.kb_id, for_chunks, for_cards, whole.graph)
     hits = search([retriever], Query.of("remove entries", filters=Filters(**filters)))
     assert asked == ["onnx", "static"]
     assert hits[0].title == "rm"

@@ -28,6 +28,7 @@ candidate = st.fixed_dictionaries(
         "title": shares,
         "heading": shares,
         "rating": st.floats(-1, 1),
+        "graph": shares,
         "learned": shares,
         "card": st.floats(-1, 1),
         "page": st.floats(0, 200),
@@ -44,12 +45,14 @@ weights = st.builds(
     rating=shares,
     card=st.floats(0, 5),
     page=st.floats(0, 5),
+    graph=st.floats(0, 5),
     learned=st.floats(0, 5),
 )
-PARTS = ("dense", "lexical", "document", "title", "heading", "card", "page", "learned", "rating")
-COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page", "learned")
+PARTS = ("dense", "lexical", "document", "title", "heading", "card", "page", "graph", "learned",
+         "rating")  # fmt: skip
+COLUMNS = ("cosine", "bm25", "title", "heading", "rating", "card", "page", "graph", "learned")
 RELATIVE = ("cosine", "bm25", "card", "page")
-NOTHING = {"title": 0, "heading": 0, "rating": 0, "card": 0, "page": 0, "learned": 0}
+NOTHING = {"title": 0, "heading": 0, "rating": 0, "card": 0, "page": 0, "graph": 0, "learned": 0}
 
 
 def features(rows, extra=0):

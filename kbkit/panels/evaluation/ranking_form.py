@@ -15,6 +15,7 @@ _WEIGHTS = {
     "heading_weight": ("Headings", 5.0),
     "card_weight": ("About", 5.0),
     "page_weight": ("Whole text", 5.0),
+    "graph_weight": ("Graph", 5.0),
     "learned_weight": ("Learned", 5.0),
 }
 """What is called what, and the most it may be."""

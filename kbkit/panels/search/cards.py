@@ -28,6 +28,7 @@ _SHARES = (
     ("heading", "from words in the headings above it"),
     ("card", "from what its document is about"),
     ("page", "from words all over its document"),
+    ("graph", "from what the graph relates to this"),
     ("learned", "from questions like this one that people rated it for"),
     ("rating", "from ratings"),
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,26 @@ from kbkit.models import Filters, Mode
 from kbkit.retrieval.bm25 import CorpusStatistics, bm25_scores
 from kbkit.retrieval.query_vectors import QueryVector
 from kbkit.retrieval.questions import LearnedQuestions
+from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.snapshots.chunk_table import ChunkTable
 
 Rows = NDArray[np.int64]
 Scores = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Postings = tuple[NDArray[np.integer], NDArray[np.integer]]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryGraph:
+    """The graph of a knowledge base, as one query reads it.
+
+    Attributes:
+        table: Its entities and relations.
+        naming: Gives ``chunks.seq`` of the chunks that name some entities, by row.
+    """
+
+    table: GraphTable
+    naming: Callable[[Collection[int]], Mapping[int, Sequence[int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +50,8 @@ class EncodedQuery:
         size: Candidates of each leg that are ranked.
         limit: Hits that are wanted, which may be more.
         filters: What a document must be.
+        text: The question.
+        graph: Relations that take part; ``None`` where they have no weight.
         pages: Whether the words of whole documents take part.
         card: The query as cards are embedded, which may still be at work; ``None`` where they have
             no part.
@@ -51,6 +67,8 @@ class EncodedQuery:
     size: int
     limit: int
     filters: Filters
+    text: str = ""
+    graph: QueryGraph | None = None
     pages: bool = True
     card: Future[QueryVector] | None = None
     card_embedder: str = ""
@@ -116,6 +134,7 @@ class Candidates:
         pages: What the documents say as a whole; ``None`` where nothing tells.
         learned: How much the query is like the questions that chunks were rated well for, 0 to 1,
             by ``seq``.
+        graph: How much relations of the graph lead to each, 0 to 1; ``None`` where none take part.
     """
 
     seqs: Rows
@@ -130,6 +149,7 @@ class Candidates:
     statistics: CorpusStatistics
     pages: WholeDocuments | None = None
     learned: Mapping[int, float] = field(default_factory=dict)
+    graph: Scores | None = None
 
     def answers(self, query: EncodedQuery) -> bool:
         """Whether all that the query asks had a part; not if cards were embedded anew since."""
@@ -183,7 +203,7 @@ def cosines(vectors: Matrix, vector: Vector) -> NDArray[np.float32]:
     return np.asarray(np.einsum("ij,j->i", vectors, vector))
 
 
-def top_indices(scores: NDArray[np.float32], most: int) -> Rows:
+def top_indices(scores: NDArray[np.floating[Any]], most: int) -> Rows:
     """Indexes of the highest scores, best first; equal ones keep their order."""
     if most < len(scores):
         least = np.partition(scores, len(scores) - most)[len(scores) - most]

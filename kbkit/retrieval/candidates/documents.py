@@ -100,6 +100,7 @@ class DocumentScores:
         dense: Callable[[Rows], NDArray[np.floating[Any]]],
         lexical: NDArray[np.float32],
         mask: Mask | None,
+        related: NDArray[np.float64] | None = None,
     ) -> Rows:
         """The best chunk of each of the documents that are best as a whole.
 
@@ -108,12 +109,14 @@ class DocumentScores:
             dense: Gives the cosines of some chunks.
             lexical: BM25 of all chunks.
             mask: Which chunks may be candidates.
+            related: How much relations lead to each document, where they have a part.
         """
         owners, open_ = documents.owners, documents.sizes > 0
         if mask is not None:
             open_ = np.bincount(owners[mask], minlength=len(open_)) > 0
         best = np.zeros(len(open_), np.bool_)
-        for scores in (self.page, self.card):
+        by_graph = () if related is None else (related,)
+        for scores in (self.page, self.card, *by_graph):
             there = np.flatnonzero(open_ & (scores > 0))
             best[there[top_indices(scores[there], _BEST_DOCUMENTS)]] = True
         rows = np.flatnonzero(best[owners] if mask is None else best[owners] & mask)

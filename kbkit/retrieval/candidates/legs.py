@@ -20,8 +20,10 @@ from kbkit.retrieval.candidates.base import (
     top_indices,
 )
 from kbkit.retrieval.candidates.documents import DocumentScores
+from kbkit.retrieval.candidates.graph import document_starts, graph_scores
 from kbkit.retrieval.candidates.learned import learned_rows, learned_scores
 from kbkit.stores.snapshots.chunk_table import ChunkTable
+from kbkit.text import analyzer
 
 
 def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = None) -> Candidates:
@@ -32,7 +34,7 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
         query: What is asked.
         mask: Which chunks may be candidates; see `filter_mask`.
     """
-    chunks = corpus.chunks
+    chunks, of_language = corpus.chunks, analyzer(query.language)
     postings = corpus.postings(query.terms)
     statistics = CorpusStatistics(
         chunks=len(chunks),
@@ -40,6 +42,11 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
         document_frequencies={term: len(rows) for term, (rows, _) in postings.items()},
     )
     size, most = query.sizes(len(chunks))
+
+    def frequency(word: str) -> int:
+        known = statistics.document_frequencies
+        return min((known.get(term, 0) for term in of_language.query_terms(word)), default=0)
+
     dense = found = np.zeros(0, np.int64)
     lexical = np.zeros(len(chunks), np.float32)
     if query.mode is not Mode.DENSE:
@@ -50,10 +57,18 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
         dense = corpus.nearest(size, most, mask)
     documents = DocumentScores.of(chunks, postings, query)
     learned = learned_scores(query, documents)
+    graph = None
+    if query.graph is not None:
+        near = np.concatenate([dense[:size], found[:size]])
+        starts = document_starts(chunks, documents, near, corpus.cosines(near), lexical[near])
+        graph = graph_scores(query.text, query.graph, chunks, starts, frequency)
+    related = None if graph is None else graph.documents
     others = [
-        documents.best_rows(chunks, corpus.cosines, lexical, mask),
+        documents.best_rows(chunks, corpus.cosines, lexical, mask, related),
         learned_rows(learned, chunks, mask),
     ]
+    if graph is not None:
+        others.append(graph.rows(mask))
     chosen, ranked = merge_legs(dense, found, size, np.concatenate(others))
     owners = chunks.owners[chosen]
     title, heading = corpus.coverage(chosen, query.terms)
@@ -70,6 +85,7 @@ def find_candidates(corpus: Corpus, query: EncodedQuery, mask: Mask | None = Non
         statistics=statistics,
         pages=documents.of_candidates(chunks, owners),
         learned=learned,
+        graph=None if graph is None else graph.of(chosen, owners),
     )
 
 

@@ -191,6 +191,12 @@ def waits(transaction: Transaction, kb_id: str) -> bool:
     return not same or transaction.execute(of_kb.where(~read).limit(1)).first() is not None
 
 
+def count(transaction: Transaction, kb_id: str) -> int:
+    """How many chunks a knowledge base has."""
+    query = sa.select(sa.func.count()).select_from(chunks).where(chunks.c.kb_id == kb_id)
+    return int(transaction.execute(query).scalar_one())
+
+
 def version(transaction: Transaction, kb_id: str) -> int:
     """What the version of a knowledge base is now."""
     query = sa.select(knowledge_bases.c.version).where(knowledge_bases.c.id == kb_id)

@@ -304,26 +304,6 @@ def strengths(
     return found
 
 
-def strongest(
-    transaction: Transaction, targets: Collection[Target], limit: int
-) -> dict[Target, list[Edge]]:
-    """The strongest relations that begin or end at some targets, as `edges` has them.
-
-    One that relates to much leaves others fewer than the limit.
-    """
-    query = sa.select(*_EDGE).where(_THERE, _at(transaction, targets))
-    query = query.order_by(relations.c.weight.desc(), relations.c.id)
-    rows = transaction.execute(query.limit(_SPARE * limit * len(targets))).all()
-    found: dict[Target, list[Edge]] = {target: [] for target in targets}
-    for edge in _visible(transaction, rows):
-        for end in {edge.source, edge.target} & found.keys():
-            found[end].append(edge)
-    return {target: told[:limit] for target, told in found.items()}
-
-
-_SPARE = 4
-"""Relations that are read for each that is wanted: some are of one target alone, some lead to what
-is gone."""
 _THERE = relations.c.deleted_at.is_(None) & (relations.c.weight > 0)
 """Of relations that are not deleted, those that more than the trash supports."""
 _TABLES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -20,6 +21,7 @@ from kbkit.stores.catalog.knowledge_schema import (
 )
 from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
+from kbkit.text.subject_keys import subject_key
 
 
 class SubjectName(NamedTuple):
@@ -40,6 +42,12 @@ class SubjectName(NamedTuple):
         """The id of the subject: the same in every workspace."""
         text = f"{self.kind.value}\0{self.key}"
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=10).hexdigest()
+
+
+@lru_cache(maxsize=200_000)
+def entity_id(name: str) -> str:
+    """The id of the entity of that name, whether there is one or not."""
+    return SubjectName(SubjectKind.ENTITY, subject_key(SubjectKind.ENTITY, name), name).id
 
 
 def add(transaction: Transaction, names: Iterable[SubjectName]) -> None:
@@ -228,20 +236,6 @@ def chunk_seqs(
     if kb_id is not None:
         query = query.join(chunks, chunks.c.seq == table.chunk_seq).where(chunks.c.kb_id == kb_id)
     return list(transaction.execute(query.distinct().order_by(table.chunk_seq)).scalars())
-
-
-def mentions(
-    transaction: Transaction, ids: Collection[str], kb_ids: Collection[str]
-) -> dict[str, int]:
-    """How many chunks of some knowledge bases speak of some subjects, where any does."""
-    table = annotation_subjects.c
-    query = (
-        sa.select(table.subject_id, sa.func.count(sa.distinct(table.chunk_seq)))
-        .join(chunks, chunks.c.seq == table.chunk_seq)
-        .where(transaction.is_in(table.subject_id, ids), chunks.c.kb_id.in_(list(kb_ids)))
-        .group_by(table.subject_id)
-    )
-    return {known: int(count) for known, count in transaction.execute(query)}
 
 
 def _subject(row: Any, names: tuple[str, ...]) -> Subject:

@@ -1,0 +1,164 @@
+"""The leg of the graph: what the entities that a query names, and good documents, relate to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kbkit.retrieval.candidates.base import Mask, QueryGraph, Rows, Scores
+from kbkit.retrieval.candidates.documents import DocumentScores
+from kbkit.retrieval.fusion import normalise
+from kbkit.retrieval.query_entities import NamedEntity, entities_in
+from kbkit.stores.catalog.graph_tables import GraphTable
+from kbkit.stores.snapshots.chunk_table import ChunkTable
+
+_STARTS = 20
+"""Documents that a walk begins at."""
+_STEEPNESS = 4
+"""To which power the scores are that a walk begins with."""
+_PAGE_SHARE = 0.5
+"""What words of a document count beside its card."""
+_MENTION_SHARE = 0.5
+"""What it counts that a chunk names what the query names, beside what leads to its document."""
+_DEFINITION = 2.0
+"""What a chunk counts more that says what an entity is, than one that names it."""
+_HOP = 0.5
+"""What the entities count that relations lead to, beside the one where those begin."""
+_RELATIONS = 10
+"""Relations of an entity that are followed, the strongest."""
+_MOST = 30
+"""Chunks that become candidates since they name entities."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphScores:
+    """How near chunks are to a query in the graph.
+
+    Attributes:
+        documents: How much relations lead to each document, 0 to 1.
+        chunks: How much chunks name what the query names, 0 to 1, by row.
+    """
+
+    documents: Scores
+    chunks: Mapping[int, float]
+
+    def of(self, chosen: Rows, owners: NDArray[np.integer[Any]]) -> Scores:
+        """Of some chunks, 0 to 1.
+
+        Args:
+            chosen: Their rows.
+            owners: Their documents.
+        """
+        named = np.array([self.chunks.get(row, 0.0) for row in chosen.tolist()])
+        both = self.documents[owners] + _MENTION_SHARE * named
+        return np.asarray(both / (1 + _MENTION_SHARE), np.float64)
+
+    def rows(self, mask: Mask | None) -> Rows:
+        """The chunks that become candidates by what they name, by row."""
+        best = sorted(self.chunks, key=lambda row: (-self.chunks[row], row))[:_MOST]
+        rows = np.array(best, np.int64)
+        return rows if mask is None else rows[mask[rows]]
+
+
+def graph_scores(
+    query: str,
+    graph: QueryGraph,
+    chunks: ChunkTable,
+    starts: Scores,
+    frequency: Callable[[str], int],
+) -> GraphScores:
+    """Score chunks by the relations between entities and between documents.
+
+    The entities that the query names are linked, rare ones counting more, and what their strongest
+    relations lead to: their chunks are scored. The documents that answer best are where a walk
+    over links begins: what many of them link to, or what links to many of them, is likely to be
+    about the question too.
+
+    Args:
+        query: The question.
+        graph: Of the knowledge base.
+        chunks: Of the knowledge base.
+        starts: How well each document answers; see `document_starts`.
+        frequency: Gives how many chunks have a word.
+    """
+    reached: dict[str, float] = {}
+    for which in np.argsort(-starts, kind="stable")[:_STARTS].tolist():
+        if starts[which] > 0:
+            for known, weight in graph.table.linked.get(chunks.document_ids[which], ()):
+                reached[known] = reached.get(known, 0.0) + float(starts[which]) * weight
+    scores = np.zeros(len(chunks.document_ids))
+    if reached:
+        scores = np.array([reached.get(known, 0.0) for known in chunks.document_ids])
+    named = entities_in(query, graph.table, frequency)
+    weights = _entities(named, graph.table, len(chunks))
+    meant = max((each.share for each in named), default=0.0)
+    return GraphScores(normalise(scores), _chunks(weights, graph, chunks, meant))
+
+
+def document_starts(
+    chunks: ChunkTable,
+    documents: DocumentScores,
+    rows: Rows,
+    cosine: NDArray[np.float32],
+    bm25: NDArray[np.float32],
+) -> Scores:
+    """How well each document answers, 0 to 1: by its best chunk, its card, and its words.
+
+    To a high power, so that a walk begins at the few that answer much better than others.
+
+    Args:
+        chunks: Of the knowledge base.
+        documents: What each document says as a whole.
+        rows: The chunks that the legs found.
+        cosine: Of the query and each of them.
+        bm25: Of each of them.
+    """
+    found = np.zeros(len(chunks.document_ids))
+    own = (normalise(cosine.astype(np.float64)) + normalise(bm25.astype(np.float64))) / 2
+    np.maximum.at(found, chunks.owners[rows], own)
+    found += normalise(documents.card.astype(np.float64))
+    found += _PAGE_SHARE * normalise(documents.page.astype(np.float64))
+    return normalise(found) ** _STEEPNESS
+
+
+def _entities(named: Sequence[NamedEntity], graph: GraphTable, chunks: int) -> dict[int, float]:
+    """What entities count for a query, by row: those it names, and what relates to them."""
+    weights: dict[int, float] = {}
+    for row, _, share in named:
+        weight = share * _rarity(graph, row, chunks)
+        weights[row] = weights.get(row, 0.0) + weight
+        followed = graph.related.get(row, ())[:_RELATIONS]
+        whole = sum(relation.weight for relation in followed)
+        for relation in followed:
+            other = relation.target if relation.source == row else relation.source
+            weights[other] = weights.get(other, 0.0) + _HOP * weight * relation.weight / whole
+    return weights
+
+
+def _rarity(graph: GraphTable, row: int, chunks: int) -> float:
+    """How little an entity is named, as BM25 has it."""
+    count = graph.entities[row].chunks
+    return float(np.log(1 + (chunks - count + 0.5) / (count + 0.5)))
+
+
+def _chunks(
+    weights: Mapping[int, float], graph: QueryGraph, chunks: ChunkTable, most: float
+) -> dict[int, float]:
+    """How much chunks name entities, 0 to ``most``, by row."""
+    if not weights or not len(chunks):
+        return {}
+    scores, naming = np.zeros(len(chunks)), graph.naming(weights)
+    for row, weight in weights.items():
+        gain = weight * _rarity(graph.table, row, len(chunks))
+        defining = graph.table.definitions.get(row, ())
+        for seqs, factor in ((naming[row], 1.0), (defining, _DEFINITION)):
+            named = np.array(seqs, np.int64)
+            places = np.minimum(np.searchsorted(chunks.seqs, named), len(chunks) - 1)
+            # what has gone since is left out, and what is of another knowledge base
+            scores[places[chunks.seqs[places] == named]] += factor * gain
+    there = np.flatnonzero(scores)
+    return dict(zip(there.tolist(), (most * scores[there] / scores.max()).tolist(), strict=True))

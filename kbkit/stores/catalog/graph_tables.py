@@ -1,0 +1,310 @@
+"""The graph of one knowledge base as tables in memory: read once, then asked by every query."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from kbkit.models import SubjectKind, TargetKind
+from kbkit.stores.catalog import entities
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_schema import (
+    annotation_subjects,
+    built_graphs,
+    graph_edits,
+    related_chunks,
+    relation_evidence,
+    relations,
+    subjects,
+)
+from kbkit.stores.catalog.knowledge_schema import annotations as annotation_rows
+from kbkit.stores.catalog.knowledge_schema import entities as entity_rows
+from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
+
+_ENTITY, _DOCUMENT = TargetKind.ENTITY.value, TargetKind.DOCUMENT.value
+
+Signature = tuple[Any, ...]
+"""What says whether a table is still what the catalog has."""
+
+
+class EntityRow(NamedTuple):
+    """An entity that chunks name.
+
+    Attributes:
+        id: Its id.
+        name: What it is called.
+        type: What it is.
+        description: What a person says that it is; ``""`` where nobody did.
+        aliases: Its other names.
+        chunks: How many chunks name it.
+    """
+
+    id: str
+    name: str
+    type: str
+    description: str
+    aliases: tuple[str, ...]
+    chunks: int
+
+
+class Related(NamedTuple):
+    """A relation between two entities, by their rows."""
+
+    id: int
+    source: int
+    name: str
+    target: int
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class GraphTable:
+    """Entities that the chunks of a knowledge base name, and relations that they support.
+
+    Attributes:
+        signature: Of what was read.
+        entities: Each once; what was merged into one is part of it.
+        rows: Which of them an id means: its own, or that of another name.
+        relations: Between entities, the strongest first; relations made by hand too.
+        definitions: ``chunks.seq`` where documents say what an entity is, by its row.
+        links: From which document to which, by their ids, with the weight of that relation.
+        naming: ``chunks.seq`` of chunks that name an entity, by its row, as far as that was asked.
+    """
+
+    signature: Signature
+    entities: Sequence[EntityRow]
+    rows: Mapping[str, int]
+    relations: Sequence[Related]
+    definitions: Mapping[int, Sequence[int]]
+    links: Sequence[tuple[str, str, float]]
+    naming: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def related(self) -> Mapping[int, Sequence[Related]]:
+        """The relations of each entity that has any, by its row, the strongest first."""
+        found: dict[int, list[Related]] = {}
+        for relation in self.relations:
+            for end in {relation.source, relation.target}:
+                found.setdefault(end, []).append(relation)
+        return found
+
+    @cached_property
+    def linked(self) -> Mapping[str, Sequence[tuple[str, float]]]:
+        """What a document's links lead to, either way, and how much each counts there.
+
+        What many link to, or what links to many, counts less by each: by the square root of the
+        sum of their weights.
+        """
+        given: dict[str, float] = {}
+        taken: dict[str, float] = {}
+        for source, target, weight in self.links:
+            given[source] = given.get(source, 0.0) + weight
+            taken[target] = taken.get(target, 0.0) + weight
+        found: dict[str, list[tuple[str, float]]] = {}
+        for source, target, weight in self.links:
+            found.setdefault(source, []).append((target, weight / taken[target] ** 0.5))
+            found.setdefault(target, []).append((source, weight / given[source] ** 0.5))
+        return found
+
+
+def signature(transaction: Transaction, kb_id: str) -> Signature:
+    """Numbers that are others when the graph of a knowledge base may be another one."""
+
+    def of(*columns: sa.ColumnElement[Any], where: sa.ColumnElement[bool] | None = None) -> Any:
+        query = sa.select(sa.func.count(), *columns)
+        return transaction.execute(query if where is None else query.where(where)).one()
+
+    low, high = sa.func.min, sa.func.max
+    return (
+        *of(high(knowledge_bases.c.version), where=knowledge_bases.c.id == kb_id),
+        *of(high(built_graphs.c.version), where=built_graphs.c.kb_id == kb_id),
+        *of(where=annotation_rows.c.kb_id == kb_id),
+        *of(
+            low(related_chunks.c.digest),
+            high(related_chunks.c.digest),
+            where=related_chunks.c.kb_id == kb_id,
+        ),
+        *of(high(relations.c.id)),
+        *of(high(graph_edits.c.id)),
+    )
+
+
+def read(transaction: Transaction, kb_id: str) -> GraphTable:
+    """Read the graph of a knowledge base."""
+    seen = signature(transaction, kb_id)
+    aliases = entities.aliases_of(transaction)
+    gone = entities.deleted(transaction)
+    edges = _edges(transaction, kb_id, aliases)
+    found = _named(transaction, kb_id)
+    ends = {end for edge in edges for end in (edge.source_id, edge.target_id)}
+    roots = {aliases[known] for known in found.keys() & aliases.keys()}
+    roots |= ends | (found.keys() - aliases.keys())
+    more = (roots | {each for each, root in aliases.items() if root in roots}) - found.keys()
+    found |= _described(transaction, more)
+    others: dict[str, list[str]] = {}
+    for each in sorted(aliases.keys() & found.keys()):
+        others.setdefault(aliases[each], []).append(each)
+    rows: dict[str, int] = {}
+    listed: list[EntityRow] = []
+    for known in sorted((roots & found.keys()) - gone):
+        own, below = found[known], others.get(known, ())
+        count = own.chunks + sum(found[each].chunks for each in below)
+        names = tuple(sorted(found[each].name for each in below))
+        rows[known] = len(listed)
+        listed.append(EntityRow(known, own.name, own.type, own.description, names, count))
+    defined: dict[int, list[int]] = {}
+    for entity_id, seq in _definitions(transaction, kb_id):
+        row = rows.get(aliases.get(entity_id, entity_id))
+        if row is not None:
+            defined.setdefault(row, []).append(seq)
+    return GraphTable(
+        signature=seen,
+        entities=listed,
+        rows=rows | {each: rows[root] for each, root in aliases.items() if root in rows},
+        relations=[
+            Related(edge.id, rows[edge.source_id], edge.name, rows[edge.target_id], edge.weight)
+            for edge in edges
+            if edge.source_id in rows and edge.target_id in rows
+        ],
+        definitions=defined,
+        links=_links(transaction, kb_id),
+    )
+
+
+def name_chunks(transaction: Transaction, graph: GraphTable, rows: Collection[int]) -> None:
+    """Have a table know the chunks that name some of its entities."""
+    missing = {row for row in rows if row not in graph.naming}
+    if not missing:
+        return
+    ids = {known: row for known, row in graph.rows.items() if row in missing}
+    table = annotation_subjects.c
+    query = sa.select(table.subject_id, table.chunk_seq).where(
+        transaction.is_in(table.subject_id, list(ids))
+    )
+    found: dict[int, set[int]] = {row: set() for row in missing}
+    for subject_id, seq in transaction.execute(query):
+        found[ids[subject_id]].add(seq)
+    graph.naming.update({row: tuple(sorted(seqs)) for row, seqs in found.items()})
+
+
+class _Edge(NamedTuple):
+    """A relation between two entities, by their ids."""
+
+    id: int
+    source_id: str
+    name: str
+    target_id: str
+    weight: float
+
+
+def _edges(transaction: Transaction, kb_id: str, aliases: Mapping[str, str]) -> list[_Edge]:
+    """Relations between entities that chunks of a knowledge base support or people made.
+
+    Of relations that become one by a merge, the strongest counts.
+    """
+    supported = (
+        sa.select(relation_evidence.c.relation_id)
+        .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
+        .where(chunks.c.kb_id == kb_id)
+    )
+    table = relations.c
+    query = sa.select(
+        table.id, table.source_id, table.name, table.target_id, table.weight
+    ).where(
+        table.source_kind == _ENTITY,
+        table.target_kind == _ENTITY,
+        table.deleted_at.is_(None),
+        table.weight > 0,  # else nothing but the trash supports it
+        table.by_hand | table.id.in_(supported),
+    )  # fmt: skip
+    best: dict[tuple[str, str, str], _Edge] = {}
+    for known, source, name, target, weight in transaction.execute(query):
+        ends = aliases.get(source, source), aliases.get(target, target)
+        if ends[0] == ends[1]:
+            continue
+        key = (ends[0], name, ends[1])
+        if key not in best or best[key].weight < weight:
+            best[key] = _Edge(known, ends[0], name, ends[1], weight)
+    return sorted(best.values(), key=lambda edge: (-edge.weight, edge.id))
+
+
+_DESCRIBED = (
+    subjects.c.id,
+    subjects.c.name,
+    entity_rows.c.type,
+    entity_rows.c.description,
+    entity_rows.c.by_hand,
+)
+
+
+def _named(transaction: Transaction, kb_id: str) -> dict[str, EntityRow]:
+    """The entities that chunks of a knowledge base name, by id, each name by itself."""
+    counted = (
+        sa.select(
+            annotation_subjects.c.subject_id,
+            sa.func.count(sa.distinct(annotation_subjects.c.chunk_seq)).label("chunks"),
+        )
+        .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
+        .where(chunks.c.kb_id == kb_id)
+        .group_by(annotation_subjects.c.subject_id)
+        .subquery()
+    )
+    query = (
+        sa.select(*_DESCRIBED, counted.c.chunks)
+        .join(counted, counted.c.subject_id == subjects.c.id)
+        .outerjoin(entity_rows, entity_rows.c.subject_id == subjects.c.id)
+        .where(subjects.c.kind == SubjectKind.ENTITY.value)
+    )
+    return {row[0]: _entity(row) for row in transaction.execute(query)}
+
+
+def _described(transaction: Transaction, ids: Collection[str]) -> dict[str, EntityRow]:
+    """Entities that no chunk names, by id."""
+    query = (
+        sa.select(*_DESCRIBED, sa.literal(0))
+        .outerjoin(entity_rows, entity_rows.c.subject_id == subjects.c.id)
+        .where(transaction.is_in(subjects.c.id, list(ids)))
+    )
+    return {row[0]: _entity(row) for row in transaction.execute(query)} if ids else {}
+
+
+def _entity(row: Sequence[Any]) -> EntityRow:
+    known, name, kind, said, by_hand, count = row
+    return EntityRow(known, name, kind or "", (said or "") if by_hand else "", (), count)
+
+
+def _definitions(transaction: Transaction, kb_id: str) -> list[tuple[str, int]]:
+    """Entities with ``seq`` of chunks that say what they are, in the order of the chunks."""
+    query = (
+        sa.select(relations.c.source_id, relation_evidence.c.chunk_seq)
+        .join(relation_evidence, relation_evidence.c.relation_id == relations.c.id)
+        .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
+        .where(
+            relations.c.name == "defined_in",
+            relations.c.source_kind == _ENTITY,
+            relations.c.deleted_at.is_(None),
+            relations.c.weight > 0,
+            chunks.c.kb_id == kb_id,
+        )
+        .order_by(relation_evidence.c.chunk_seq)
+    )
+    return [(row[0], row[1]) for row in transaction.execute(query)]
+
+
+def _links(transaction: Transaction, kb_id: str) -> list[tuple[str, str, float]]:
+    """Relations between documents of a knowledge base."""
+    here = sa.select(documents.c.id).where(documents.c.kb_id == kb_id)
+    ids = set(transaction.execute(here).scalars())
+    table = relations.c
+    query = sa.select(table.source_id, table.target_id, table.weight).where(
+        table.source_kind == _DOCUMENT,
+        table.target_kind == _DOCUMENT,
+        table.deleted_at.is_(None),
+        table.weight > 0,
+    )
+    rows = transaction.execute(query)
+    return [(row[0], row[1], row[2]) for row in rows if row[0] in ids and row[1] in ids]
