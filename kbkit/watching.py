@@ -40,8 +40,8 @@ def watch(
     """Export a knowledge base, and again whenever its files or its catalog change.
 
     Sources on this machine's disk are read again when one of their files changes; what others
-    write into the catalog (an ingest, a rating) is taken over too. Sources on the web are left
-    alone: `KnowledgeBase.refresh` reads them.
+    write into the catalog (an ingest, a rating, an edit of the graph) is taken over too. Sources on
+    the web are left alone: `KnowledgeBase.refresh` reads them.
 
     Args:
         kb: The knowledge base.
@@ -52,15 +52,16 @@ def watch(
         on_trouble: Called with what kept a change from being taken over; the next one is tried.
         stop: Asked at every look; true ends it.
     """
-    files = revision = None
+    files: str | None = None
+    revision: tuple[object, ...] | None = None
     while not stop():
         start = time.monotonic()
-        files_now, revision_now = file_fingerprint(kb), handle_of(kb).revision()
+        files_now, revision_now = file_fingerprint(kb), handle_of(kb).site_revision()
         seconds = time.monotonic() - start
         try:
             if files_now != files and kb.sources.paths():
                 kb.refresh(local=True)
-                revision_now = handle_of(kb).revision()
+                revision_now = handle_of(kb).site_revision()
             if revision_now != revision:
                 on_export(kb.export(folder=folder, build=build))
         except KbkitError as error:

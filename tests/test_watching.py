@@ -44,6 +44,28 @@ def test_a_site_follows_its_files_and_its_catalog(tmp_path, notes):
     assert seen == [{"one"}, {"one", "two"}, {"one", "two"}, {"two"}]
 
 
+def test_a_site_follows_the_graph(tmp_path, notes):
+    (notes / "one.md").write_text("# One\n\n`open_pool` and `close_pool` are near.\n")
+    (notes / "two.md").write_text("# Two\n\n`open_pool` then `close_pool`.\n")
+    seen: list[bool] = []
+    with Workspace(tmp_path / "kb") as workspace:
+        kb = workspace.create("notes")
+        kb.ingest(FilesSource(path=str(notes)))
+        kb.annotations.make()
+
+        def exported(report):
+            page = report.folder / "docs/graph.json"
+            seen.append(page.exists() and "stays_beside" in page.read_text())
+            if len(seen) == 1:
+                workspace.graph.relate("open_pool", "stays_beside", "close_pool")
+
+        watch(
+            kb, folder=tmp_path / "out", build=False, interval=0.05, on_export=exported,
+            stop=lambda: len(seen) > 1,
+        )  # fmt: skip
+    assert seen == [False, True]
+
+
 def test_what_goes_wrong_is_told_and_the_next_change_is_tried(tmp_path, notes):
     blocked = tmp_path / "out/docs/index.md"
     blocked.parent.mkdir(parents=True)

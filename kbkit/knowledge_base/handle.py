@@ -35,7 +35,14 @@ from kbkit.retrieval.query import Query
 from kbkit.retrieval.retriever import Retriever
 from kbkit.retrieval.searching import search
 from kbkit.sources.places import published_uri
-from kbkit.stores.catalog import chunk_annotations, knowledge_bases, ratings, reading, runs
+from kbkit.stores.catalog import (
+    annotated_chunks,
+    chunk_annotations,
+    knowledge_bases,
+    ratings,
+    reading,
+    runs,
+)
 from kbkit.stores.catalog.chunk_annotations import ChunkSummary
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.files import FILES
@@ -67,6 +74,7 @@ class Handle:
         self._embedder: Embedder | None = None
         self._revision: tuple[int, tuple[int, int, int]] | None = None
         self._built_at = -1
+        self._site_revision: tuple[int, str] | None = None
 
     def row(self) -> KnowledgeBaseRow:
         """It as the catalog has it now.
@@ -110,6 +118,15 @@ class Handle:
                 found = (version, *ratings.extent(transaction, self.id))
             self._revision = (changes, found)
         return self._revision[1]
+
+    def site_revision(self) -> tuple[object, ...]:
+        """What changes when anything does that its site shows: also annotations and the graph."""
+        changes = self.stores.database.changes()
+        if self._site_revision is None or self._site_revision[0] != changes:
+            with self.stores.database.read() as transaction:
+                state = annotated_chunks.graph_state(transaction, self.id)
+            self._site_revision = changes, state
+        return (*self.revision(), self._site_revision[1])
 
     def site_folder(self) -> Path:
         """The folder that its site is exported to when none is named."""
