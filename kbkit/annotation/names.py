@@ -247,7 +247,8 @@ def _of_heading(
     if signed and (text != signed or looks_like_code(signed) or title.startswith("`")):
         yield _defined(signed, type_of(signed, above) or EntityType.SYMBOL, anchor)
         return
-    if written := _LOWER_HEADING.match(text):
+    written = _LOWER_HEADING.match(text)
+    if written and (block.level > 1 or text != written[1] or not text.isalpha()):
         # titles begin with a capital, unless they are names
         if not is_everywhere(written[1]):
             yield _defined(written[1], EntityType.SYMBOL, anchor)

@@ -3,6 +3,7 @@
 import pytest
 
 from kbkit.errors import ConfigError, NotFoundError
+from kbkit.models import GapKind
 
 
 def gaps(workspace, kind):
@@ -69,6 +70,37 @@ def test_what_nothing_relates_to_is_an_orphan(workspace, kb):
     assert set(gaps(workspace, "orphan")) == {"Ours", "Theirs"}
     workspace.graph.relate("Ours", "needs", "Theirs")
     assert gaps(workspace, "orphan") == {}
+
+
+def test_a_document_that_names_nothing_is_unreached(workspace, kb):
+    named_by(kb, "Set `pool.timeout` first.")
+    parts = "".join(f"## {n} o'clock\n\nit rained for long, {n} times.\n\n" for n in range(4))
+    kb.add("rain", f"# rain\n\n{parts}", source="http://x.org/rain.html")
+    kb.add("short", "# rain again\n\nit rained.", source="http://x.org/short.html")
+    (gap,) = gaps(workspace, "unreached").values()
+    document = kb.documents["http://x.org/rain.html"]
+    assert (gap.target.kind, gap.target.id, gap.name) == ("document", document.id, "rain")
+    assert "none names anything" in gap.reason
+    texts = {chunk.id: chunk.text for chunk in kb.chunks}
+    assert [texts[each].startswith(("# rain", "## ")) for each in gap.start] == [True] * 3
+    kb.add("rain", f"# rain\n\n{parts}\n\n`pool.timeout` ends.", source="http://x.org/rain.html")
+    assert gaps(workspace, "unreached") == {}
+
+
+def test_every_kind_of_gap_has_its_reason_and_where_to_start(workspace, kb):
+    """Of one knowledge base that has all of them; those of entities by hand begin nowhere."""
+    named_by(kb, "Set `pool.max_size` and `pool.timeout` first.")
+    parts = "".join(f"## Part {n}\n\nUse `shelf.open()` as {n}.\n\n" for n in range(4))
+    kb.add("shelf", f"# Shelf\n\n## shelf.open {{#shelf.open}}\n\nOpens.\n\n{parts}",
+           source="http://x.org/s")  # fmt: skip
+    rain = "".join(f"## {n} o'clock\n\nit rained, {n} times.\n\n" for n in range(4))
+    kb.add("rain", f"# rain\n\n{rain}", source="http://x.org/rain.html")
+    kb.rate(next(iter(kb.chunks)).id, 1, query="what is pool.timeout?")
+    workspace.graph.create("Ours")
+    found = workspace.graph.gaps()
+    assert {gap.kind for gap in found} == set(GapKind) - {GapKind.MISSING}  # of folders of notes
+    assert all(gap.reason and gap.weight > 0 for gap in found)
+    assert {gap.name for gap in found if not gap.start} == {"Ours"}
 
 
 def test_gaps_are_asked_for_by_kind_and_knowledge_base(workspace, kb):

@@ -180,6 +180,22 @@ def test_a_python_package(run):
     assert "go through a proxy" in notebook.output("report.evaluation")
 
 
+def test_knowledge(run, tmp_path: Path):
+    notebook = run("10")
+    assert "taxonomy" in notebook.output("kb.annotations.frames")
+    assert "httpx.Timeout" in notebook.output('ws.about("httpx.Timeout")')
+    assert "Timeout" in notebook.output('filters={"entity": "httpx.Timeout"}')
+    assert "contains" in notebook.output("value_counts()")
+    steps = notebook.output("graph.neighbors(")
+    assert "inherits TimeoutException" in steps
+    assert "httpx.ConnectTimeout > httpx > httpx.Client" in steps
+    assert "taken back: related" in notebook.output("graph.undo()")
+    assert "unanswered: httpx.Limits" in notebook.output("graph.gaps(")
+    assert "[1]" in notebook.output("ws.context(")
+    with kbkit.open(tmp_path / "kb") as ws:
+        assert ws.graph.entity("connection pool").made_by == "notebook"
+
+
 def test_the_notebook_of_a_recipe(tmp_path: Path):
     """As the command line writes and runs it, next to a recipe of one page."""
     (tmp_path / "docs").mkdir()
