@@ -16,9 +16,13 @@ NOTHING = "Nothing was found; ask in other words."
 """What stands where nothing is quoted."""
 
 # Signs that steer what shows a text, or that people do not see and models read: controls but for
-# tabs and line ends, marks that turn text around, and tags (U+E0000 and on).
+# tabs and line ends, marks that turn text around, soft hyphens, selectors of variants (which can
+# carry any hidden text), and tags (U+E0000 and on). What joins letters or keeps them apart in
+# Persian, Hindi and emoji stays.
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2060\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
+    "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]"
 )
 
 
