@@ -69,8 +69,13 @@ class Files:
         if parts := self._of_knowledge_bases(path):
             return self._shown.list(parts)
         folder = joined(parts_of(path))
-        known = self._index.listed(folder)
-        found = [self._known(item, known.get(item.path)) for item in self._store.list(path)]
+        known, oldest = self._index.listed(folder), self._index.oldest(folder)
+        found = [
+            _info(item, created=oldest.get(item.path))
+            if item.is_folder
+            else self._known(item, known.get(item.path))
+            for item in self._store.list(path)
+        ]
         if not folder and self._shown.names():
             found.append(self._shown.root())
             found.sort(key=lambda info: (not info.is_folder, info.path))
@@ -86,7 +91,8 @@ class Files:
             return self._shown.info(parts)
         item = self._store.stat(path)
         if item.is_folder:
-            return _info(item)
+            above = item.path.rpartition("/")[0]
+            return _info(item, created=self._index.oldest(above).get(item.path))
         record = self._index.known(item.path)
         return _of(self._store.read(path), record.created if record else None)
 
@@ -384,8 +390,6 @@ class Files:
 
     def _known(self, item: Item, record: tuple[int, int, str, int] | None) -> FileInfo:
         """A file with what the catalog knows of it, as far as that still holds."""
-        if item.is_folder:
-            return _info(item)
         if record is None:
             return _of(self._store.read(item.path))
         size, changed, digest, created = record
@@ -411,7 +415,8 @@ def open_files(stores: Stores, knowledge_base: Callable[[], KnowledgeBase]) -> F
 
 def take_over(files: Files) -> None:
     """Take over what was changed outside kbkit, unless another process does that right now."""
-    files._index.level(wait=0)
+    with progress_bar(None) as tell:
+        files._index.level(wait=0, on_progress=tell)
 
 
 def empty_trash(files: Files) -> int:
@@ -427,7 +432,7 @@ def _info(item: Item, version: str = "", created: int | None = None) -> FileInfo
     """What is known of something on disk; files made elsewhere are as old as the system says."""
     about = item.about
     changed = about.st_mtime_ns
-    made = created or min(getattr(about, "st_birthtime_ns", changed), changed)
+    made = min(created or getattr(about, "st_birthtime_ns", changed), changed)
     at = _time(changed)
     since = at if made == changed else _time(made)
     if item.is_folder:

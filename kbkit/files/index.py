@@ -128,6 +128,11 @@ class FileIndex:
         with self._database.read() as transaction:
             return files.listed(transaction, folder)
 
+    def oldest(self, folder: str) -> dict[str, int]:
+        """When the oldest file below each folder in a folder was made, by the path of that."""
+        with self._database.read() as transaction:
+            return files.oldest(transaction, folder)
+
     def known(self, path: str) -> FileRecord | None:
         """What is known of a file."""
         with self._database.read() as transaction:

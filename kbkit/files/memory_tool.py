@@ -166,7 +166,7 @@ class MemoryTool:
             return MemoryAnswer(known(given))
         except _RefusedError as refused:
             return MemoryAnswer(str(refused), is_error=True)
-        except KbkitError as error:
+        except (KbkitError, OSError) as error:  # a full disk, say
             return MemoryAnswer(f"Error: {error}", is_error=True)
 
     def _view(self, given: Mapping[str, Any]) -> str:

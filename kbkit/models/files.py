@@ -26,7 +26,7 @@ class FileInfo(Value):
         path: Where it is, from the root.
         kind: What it is.
         size: In bytes; 0 for a folder.
-        created_at: When it was made.
+        created_at: When it was made; of a folder, when the oldest file in it was.
         changed_at: When it was last written.
         version: Of a file, identifies what it holds; hand it back as ``if_match``.
         read_only: Whether it shows a knowledge base.

@@ -26,6 +26,9 @@ class Unsearched:
     def listed(self, folder):
         return {}
 
+    def oldest(self, folder):
+        return {}
+
     def known(self, path):
         return None
 

@@ -140,6 +140,17 @@ def test_times_of_creation_last(tmp_path):
         assert files.restore("b/c.md", to="d.md").created_at == made
 
 
+def test_a_folder_is_as_old_as_what_is_oldest_in_it(files):
+    made = files.write("a/b/c.md", "one").created_at
+    time.sleep(0.01)
+    files.write("a/d.md", "two")
+    files.write("ab/e.md", "three")
+    assert files.info("a").created_at == made
+    assert files.info("a/b").created_at <= made
+    assert files.info("a").changed_at > made
+    assert {info.path: info.created_at <= made for info in files.list()} == {"a": True, "ab": False}
+
+
 def test_a_list_has_the_versions_that_writes_expect(files):
     files.write("a.md", "one")
     (files.path / "b.md").write_text("by an editor")

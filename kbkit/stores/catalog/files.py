@@ -125,6 +125,21 @@ def listed(transaction: Transaction, folder: str) -> dict[str, tuple[int, int, s
     return {path: (size, changed, digest, made) for path, size, changed, digest, made in rows}
 
 
+def oldest(transaction: Transaction, folder: str) -> dict[str, int]:
+    """When the oldest file below each folder in a folder was made, by the path of that."""
+    start = len(folder) + 2 if folder else 1
+    rest = sa.func.substr(files.c.path, start)
+    slash = sa.func.instr(rest, "/")
+    name = sa.func.substr(rest, 1, slash - 1)
+    query = (
+        sa.select(name, sa.func.min(files.c.created))
+        .where(_below(files.c.path, folder), slash > 0)
+        .group_by(name)
+    )
+    above = f"{folder}/" if folder else ""
+    return {f"{above}{row[0]}": row[1] for row in transaction.execute(query)}
+
+
 def note(transaction: Transaction, found: Sequence[FileRecord]) -> None:
     """Keep what is known of files now, in place of what was."""
     if not found:
