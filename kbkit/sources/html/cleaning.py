@@ -74,6 +74,7 @@ _SHOWS_SOURCE = re.compile(
     r"\W*(?:(?:view|show|expand|see|hide|toggle|unfold)\W+)?(?:the )?source(?: ?code)?\W*",
     re.IGNORECASE,
 )
+_UNFOLDS = re.compile(r"(?:expand|collapse|unfold|toggle)(?: \w+){0,2}", re.IGNORECASE)
 _BUTTON = 40  # characters of a button that unfolds the source
 _TOGGLE = re.compile("toggle|collaps|expand", re.IGNORECASE)
 _JUMP = re.compile(r"(?:^|[\s_-])(?:skip|jump)(?:[_-]?(?:link|to|nav)|\s|$)", re.IGNORECASE)
@@ -95,6 +96,9 @@ _WORD = re.compile(r"\w")
 def clean(body: Element) -> None:
     """Remove what is never content: scripts, controls, navigation, hidden parts. In place."""
     doomed = [*_folded_sources(body), *body.iter(*_DROPPED_TAGS)]
+    doomed += (
+        label for label in body.iter("summary") if _UNFOLDS.fullmatch(normalized_text(label))
+    )
     doomed += (part for part in body.iter("header", "footer") if _leads_elsewhere(part))
     for link in body.iter("a"):
         if is_self_link(link) or (_is_named(link, _CONTROLS) and not names_place(link)):
@@ -220,6 +224,8 @@ def _leads_to_source(link: Element) -> bool:
 
 def _leads_nowhere(link: Element) -> bool:
     """A link for a script to unfold what stands before or below it, or back to the top."""
+    if (link.get("href") or "").lower().startswith("javascript:"):
+        return not any(char.isalnum() for char in normalized_text(link))
     if link.get("href") != "#" or names_place(link) or (link.tail or "").strip():
         return False
     words = normalized_text(link).split()
@@ -244,7 +250,8 @@ def _returns(link: Element) -> bool:
     text = normalized_text(link) or next((one.get("alt") or "" for one in link.iter("img")), "")
     text = text.strip(" []()").lower()
     back = (link.get("href") or "").startswith("#") and text in _TOPS
-    if not back and not _ARROW.fullmatch(text):
+    logo = text.endswith("logo") and not normalized_text(link)
+    if not back and not logo and not _ARROW.fullmatch(text):
         return False
     around = link.getparent()
     return not ((around.text or "") + (link.tail or "")).strip(" \t\r\n\xa0[]()|·")

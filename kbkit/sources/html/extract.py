@@ -49,6 +49,7 @@ from kbkit.sources.html.titles import (
 from kbkit.sources.html.writer import MarkdownWriter
 
 _FILE_NAME = re.compile(r"[\w.-]+\.x?html?", re.IGNORECASE)  # no name of a page
+_RULES = re.compile(r"\A(?:---(?:\n+|\Z))+|(?:\n+---)+\Z")  # around what a page says
 _BODY = re.compile("<body", re.IGNORECASE)
 _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
 _DESCRIPTIONS = ("description", "og:description")
@@ -205,7 +206,7 @@ def _read(
             lead(region, *found)
         heading, title = page_title(body, region, own_name, common, shared=named)
     title = title or named[:LONGEST]
-    content = MarkdownWriter(base, own).write(region).strip()
+    content = _RULES.sub("", MarkdownWriter(base, own).write(region)).strip()
     if not re.search(r"\w", content):
         return ExtractedPage(title=title, **{"reason": "no text", **about})
     inside = heading is not None and (region is heading or region in heading.iterancestors())

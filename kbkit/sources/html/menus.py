@@ -66,7 +66,7 @@ def trails(body: Element) -> list[Element]:
         bare = [text for item, text in zip(element, items, strict=True)
                 if text and next(item.iter("a"), None) is None]  # fmt: skip
         named = any(f" {text} " in f" {name} " for text in bare)
-        if named and len(bare) < len(items) <= _TRAIL:
+        if named and (len(bare) < len(items) <= _TRAIL or len(items) == 1):
             found.append(element)
     return found
 

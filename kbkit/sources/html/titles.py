@@ -74,7 +74,8 @@ def page_title(
         before = _AFFIXES[-1].match(shared)
         site = before is not None and key_of(f"title {before[0]}") in common
         bare = _AFFIXES[-1].sub("", shared) if site else bare_title(shared, common)
-        return None, f"{bare}{letter}"[:LONGEST]
+        if bare != shared and bare_title(shared, common) != shared.split(maxsplit=1)[0]:
+            return None, f"{bare}{letter}"[:LONGEST]
     for heading in region.iter(*HEADINGS):
         text = normalized_text(heading).rstrip("¶# ")
         if text and key_of(text) not in common:

@@ -166,6 +166,34 @@ PAGES = {
         "# kettle\n\n## def boil(water) {#boil}\n\nBoils.\n",
         ("surplus",),
     ),
+    "code that says that it is numbered": GeneratedPage(
+        '<main><h1>kettle.js</h1><pre class="line-number"><code class="linenums">boil();\npour();'
+        "</code></pre></main>",
+        "# kettle.js\n",
+        "# kettle.js\n\n```\nboil();\npour();\n```\n",
+        ("words", "code"),
+    ),
+    "what introduces the page beside its content": GeneratedPage(
+        '<header><h1>Module Kettle</h1><p>Boils water.</p><pre>boil</pre></header><div><h2 id="use">Use'
+        "</h2><p>Fill it.</p></div>",
+        "# Kettle\n\n## Use {#use}\n\nFill it.\n",
+        "# Module Kettle\n\nBoils water.\n\n```\nboil\n```\n\n## Use {#use}\n\nFill it.\n",
+        ("words", "headings", "code"),
+    ),
+    "results of a search that nobody made": GeneratedPage(
+        '<div><main><h1>Kettle</h1><p>Boils.</p></main><div class="search-results"><h1>No results '
+        'matching ""</h1></div></div>',
+        "# Kettle\n\nBoils.\n\n# No results matching\n",
+        "# Kettle\n\nBoils.\n",
+        ("surplus",),
+    ),
+    "rows that unfold": GeneratedPage(
+        '<h1>Parts</h1><table><tr><td><span onclick="unfold()">+</span>Pots</td><td>All pots</td></tr>'
+        '<tr style="display:none"><td>Kettle</td><td>It boils</td></tr></table>',
+        "# Parts\n\n|  |  |\n| --- | --- |\n| +Pots | All pots |\n",
+        "# Parts\n\n|  |  |\n| --- | --- |\n| +Pots | All pots |\n| Kettle | It boils |\n",
+        ("words", "rows", "cells"),
+    ),
     "the contents of a manual": GeneratedPage(
         '<div class="navigation"><a href="n1.html"><img alt="next"></a><b>Next:</b> <a href="n1.html">'
         'Pots</a></div><p>tea<hr><ul><li><a href="n1.html">Pots</a></li><li><a href="n2.html">Cups'

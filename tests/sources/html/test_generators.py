@@ -438,6 +438,9 @@ ITEMS = "".join(f"<li><a href='#{one}'>{one.upper()}</a></li>" for one in "abc")
         f"<h2>Table of Contents</h2><div><ul>{ITEMS}</ul></div>",
         "<div class='search-results'><h1 class='title'>3 results matching</h1><ul></ul></div>",
         "<div class='onlyprint'><h1>Kettle</h1></div>",
+        "<p><a href='/'><img alt='Kettle logo' src='/logo.png'></a></p>",
+        "<p><a href='javascript:void(0)'>[-]</a></p>",
+        "<details open><summary><span>Expand description</span></summary></details>",
     ],
 )
 def test_furniture_amid_the_content_goes(furniture: str) -> None:
@@ -494,3 +497,9 @@ def test_members_stand_below_what_they_are_members_of() -> None:
         "### Pot() {#Pot}", "#### Pot.boil() {#Pot.boil}", "#### Pot.pour() {#Pot.pour}",
         "### Cup() {#Cup}",
     ]  # fmt: skip
+
+
+def test_rules_and_trails_around_what_a_page_says_go() -> None:
+    html = f"<body><ul><li>Pot</li></ul><hr><h1>Class Pot</h1><hr><p>{TEXT}</p><hr></body>"
+    content = extract(html, URL, alone=False).content
+    assert content == f"# Class Pot\n\n---\n\n{TEXT.strip()}\n"

@@ -29,7 +29,7 @@ _UNSEEN = frozenset(
 _UNSEEN_CLASSES = frozenset(
     str.split("""
         sr-only visually-hidden screen-reader-text screenreader-only a11y-only ttc copybtn
-        copy-button onlyprint print-only visible-print source_code method-source-code
+        copy-button search-results onlyprint print-only visible-print source_code method-source-code
         method-click-advice mw-editsection mw-jump-link skip-link printfooter
         """)
 )
