@@ -136,14 +136,17 @@ class InlineWriter:
 
     def _code_span(self, element: Element) -> str:
         """Code, of which each part that is a link stays one: a signature names its types so."""
-        if self._linkless or self._in_link or next(element.iter("a"), None) is None:
-            before = element.getprevious()
-            if before is not None and element in _touching(before)[1:] and _is_plain(before):
-                return ""  # it was written with that
-            raw = "".join(map(_raw, _touching(element)))
+        before = element.getprevious()
+        if before is not None and before.tag in _CODE and not before.tail:
+            return ""  # it was written with that
+        parts = _touching(element)
+        linked = any(next(part.iter("a"), None) is not None for part in parts)
+        if self._linkless or self._in_link or not linked:
+            raw = "".join(map(_raw, parts))
             return code_span(raw) or (" " if raw else "")
         spans: Spans = []
-        _spans(element, None, spans)
+        for part in parts:
+            _spans(part, None, spans)
         return self._code(spans, self._place)
 
     def _code(self, spans: Spans, place: str | None) -> str:
@@ -229,16 +232,12 @@ def parted(pieces: list[str]) -> None:
         pieces[-1] = f"{pieces[-1][:-1]}\\!"
 
 
-def _is_plain(code: Element) -> bool:
-    return code.tag in _CODE and next(code.iter("a"), None) is None
-
-
 def _touching(code: Element) -> list[Element]:
     """Code in a line and all that stands right behind it, which readers would take for one."""
     found = [code]
     while not found[-1].tail:
         behind = found[-1].getnext()
-        if behind is None or behind.tag not in _CODE or next(behind.iter("a"), None) is not None:
+        if behind is None or behind.tag not in _CODE:
             break
         found.append(behind)
     return found

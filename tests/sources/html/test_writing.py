@@ -75,6 +75,10 @@ def test_signs_of_a_line_are_read_as_they_stand(name: str) -> None:
         ("<b><i>a</i></b>", "***a***"),
         ("<b>a <i>b</i></b>", "**a b**"),
         ("<code>a</code><code>b</code>", "`ab`"),
+        (
+            '<code><a href="https://x.example/">a</a>.</code><code>b</code>',
+            "[`a`](https://x.example/)`.b`",
+        ),
         ('See!<a href="https://x.example/">x</a>', "See\\![x](https://x.example/)"),
         ("<code>a ``` b</code> c", "```` a ``` b ```` c"),
     ],
