@@ -66,11 +66,13 @@ class InlineWriter:
         """
         spans: Spans = []
         _spans(element, None, spans)
-        written = [(SPACE.sub(" ", text).replace("( ", "("), self._target(href, place))
+        # a part of it may lead to itself, as the name of a constant in its value
+        own = place if sum(bool(text.strip()) for text, _ in spans) == 1 else None
+        written = [(SPACE.sub(" ", text).replace("( ", "("), self._target(href, own))
                    for text, href in spans]  # fmt: skip
         whole = "".join(text for text, _ in written).rstrip("¶# ").strip()
         if any(href and text.strip() for text, href in written):
-            return self._code(spans, place).strip()
+            return self._code(spans, own).strip()
         # brackets of optional parameters are no markup here, but they look like links
         return code_span(whole) if escape(whole) != whole or "[" in whole else whole
 
