@@ -119,6 +119,11 @@ def test_what_a_shape_of_a_generator_lost_is_seen(name: str) -> None:
             "<td>Spoons</td></tr></table></div>",
             "# Pot\n\nBoils.\n",
         ),
+        (
+            "<main><aside class='sidebar'><h1><a href='#/'>Tea</a></h1><ul><li><a href='#/a'>A</a>"
+            "</li></ul></aside><section><h1>Pot</h1><p>Boils.</p></section></main>",
+            "# Pot\n\nBoils.\n",
+        ),
         ("<h1>Pot</h1><h2 id='&lt;a&gt;'>A</h2><p>B.</p>", "# Pot\n\n## A {#%3Ca%3E}\n\nB.\n"),
     ],
 )

@@ -91,6 +91,8 @@ class PageStates:
         if tag in HEADINGS or tag in ("html", "body", "main", "td", "th", "dt", "dd", "tr", "pre"):
             return State.CONTENT
         named = not _NAVIGATION_NAMES.isdisjoint(classes(element))
+        if tag == "aside" and named and linked >= _LINKED * size:
+            return State.FURNITURE  # with the name of the site above its menu
         headed = next(element.iter("h1"), None) is not None
         if headed:
             return State.CONTENT
