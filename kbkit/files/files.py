@@ -69,12 +69,14 @@ class Files:
         if parts := self._of_knowledge_bases(path):
             return self._shown.list(parts)
         folder = joined(parts_of(path))
-        known, oldest = self._index.listed(folder), self._index.oldest(folder)
+        items = self._store.list(path)
+        known = self._index.listed(folder)
+        oldest = self._index.oldest(folder) if items and items[0].is_folder else {}
         found = [
             _info(item, created=oldest.get(item.path))
             if item.is_folder
             else self._known(item, known.get(item.path))
-            for item in self._store.list(path)
+            for item in items
         ]
         if not folder and self._shown.names():
             found.append(self._shown.root())

@@ -102,7 +102,7 @@ def test_the_command_line_shows_and_changes_the_graph(tmp_path):
     assert json.loads(run("show", "RAM", "--json"))["name"] == "random access memory"
     run("undo")
     assert json.loads(run("show", "RAM", "--json"))["name"] == "RAM"
-    run("merge", "random access memory", "RAM", "--refuse")
+    run("refuse", "random access memory", "RAM")
     assert json.loads(run("suggestions", "--json")) == []
     assert {gap["kind"] for gap in json.loads(run("gaps", "--json"))} == {"orphan"}
     run("export", str(tmp_path / "graph.json"))
