@@ -144,9 +144,18 @@ _LISTEN = """window.Worker = class extends Worker {
         if (message?.type === 2) window.kbAsked = message.data;
         super.postMessage(message, ...others);
     }
+};
+const dispatch = EventTarget.prototype.dispatchEvent;
+EventTarget.prototype.dispatchEvent = function (event) {
+    if (location.protocol === "file:" && event.data?.type === 3) {
+        window.kbAsked = window.kbAnswered = document.querySelector("input.md-search__input").value;
+    }
+    return dispatch.call(this, event);
 };"""
-"""Keeps what the search box asked its worker last, and what that answered last."""
-_ANSWERED = "word => kbAsked?.toLowerCase().includes(word) && kbAsked === kbAnswered"
+"""Keeps what the search box asked its worker last, and what that answered last; without a server,
+what stands in for the worker answers by an event of its own."""
+_ANSWERED = """word => window.kbAsked?.toLowerCase().includes(word)
+    && window.kbAsked === window.kbAnswered"""
 
 
 class Tab:

@@ -6,9 +6,12 @@ import json
 import re
 
 import pytest
+import yaml
 
 import kbkit
 from kbkit.errors import ExportError
+from kbkit.export import build_site
+from kbkit.export.mkdocs.project import theme
 from kbkit.publishing import publisher
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
 
@@ -200,8 +203,6 @@ def test_damaged_data_are_told(workspace, tmp_path, damaged):
     kb = fill(workspace)
     kb.export(folder=tmp_path / "site", build=False)
     (tmp_path / "site/docs/graph.json").write_text(damaged)
-    from kbkit.export import build_site
-
     with pytest.raises(ExportError, match=r"graph\.json: damaged"):
         build_site(tmp_path / "site")
 
@@ -215,3 +216,29 @@ def test_somebody_elses_page_is_left_alone(workspace, tmp_path):
         kb.export(folder=folder, pages_only=True)
     kb.export(folder=folder, pages_only=True, graph=False)
     assert (folder / "graph.md").read_text() == "mine"
+
+
+@pytest.mark.parametrize("directories", [False, True])
+def test_it_leads_to_pages_wherever_they_are(workspace, tmp_path, directories):
+    project = tmp_path / "site"
+    (project / "docs").mkdir(parents=True)
+    config = {"site_name": "Mine", "use_directory_urls": directories, "theme": theme(),
+              "plugins": ["search", "kbkit"]}  # fmt: skip
+    (project / "mkdocs.yml").write_text(yaml.safe_dump(config))
+    (project / "docs/index.md").write_text("# Mine\n")
+    fill(workspace).export(folder=project / "docs/kb/pools", pages_only=True)
+    site = build_site(project)
+    assert not (site / "kb/pools/graph.json").exists()
+    (script,) = (site / "assets/kbkit/graphs").iterdir()
+    values = json.loads(re.fullmatch(r"kbkitGraph\((.*)\);\n", script.read_text())[1])
+    assert len(values["documents"]) == 3
+    for _, address in values["documents"]:
+        assert address.startswith("kb/pools/pages/")
+        assert (site / address / "index.html" if directories else site / address).is_file()
+    page = site / ("kb/pools/graph/index.html" if directories else "kb/pools/graph.html")
+    text = page.read_text()
+    assert 'data-kb="kb/pools"' in text
+    for address in re.findall(r'<script src="([^"]*graph[^"]*)" defer>', text):
+        assert (page.parent / address).resolve().is_file(), address
+    assert f"graphs/{script.name}" in text
+    assert not re.findall(r"<script>[^<]*kbkitGraph", text), "nothing runs within the page"
