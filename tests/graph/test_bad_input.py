@@ -1,0 +1,172 @@
+"""What could break a graph: names like words, signs and scripts, texts of one kind, many names."""
+
+import pytest
+
+import kbkit
+from kbkit.annotation.gazetteer import NameGazetteer
+from kbkit.errors import ConflictError, NotFoundError
+from kbkit.graph import building
+from kbkit.knowledge_base import handle_of
+from kbkit.recipes import KnowledgeBaseSpec, RulesAnnotation
+
+ODD = {
+    "Go": "`Go` is a language. Go on and go home.",
+    "C": "`C` is a language; C++ and C# are others.",
+    "R": "`R` is a language. R.",
+    "make": "Run `make` first; you make a cake.",
+    "a.*b": "The name `a.*b` is none that matches a then b.",
+    "x[0]": "Read `x[0]` now.",
+    "$^": "It is `$^` here.",
+    "(?P<n>.*)+": "The pattern `(?P<n>.*)+` is only text.",
+    "هيكل البيانات": "نص عن هيكل البيانات هنا.",
+    "מבנה נתונים": "טקסט על מבנה נתונים כאן.",
+    "連結リスト": "これは 連結リスト です。",
+}
+
+
+def built(kb):
+    building.build_waiting(handle_of(kb).stores)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_of_a_recipe_are_found_related_and_deleted(workspace, name):
+    spec = KnowledgeBaseSpec(
+        annotation=RulesAnnotation(names=({"name": name}, {"name": "other thing"}))
+    )
+    kb = workspace.create("odd", spec=spec)
+    kb.add("odd", f"# Odd\n\n{ODD[name]} The other thing requires it.", source="http://x.org/odd")
+    built(kb)
+    graph = workspace.graph
+    if name not in ("$^",):  # signs alone cannot be told in a text
+        assert graph.entity(name).chunks == 1
+        assert workspace.about(name).chunks
+    made = graph.relate(name, "needs", "other thing") if graph.entities(name) else None
+    if made is not None:
+        graph.relate("other thing", "needs", name)  # a cycle
+        assert [step.name for step in graph.path("other thing", name)] == [
+            "other thing", graph.entity(name).name,
+        ]  # fmt: skip
+        graph.delete(name)
+        with pytest.raises(NotFoundError):
+            graph.entity(name)
+        kb.add("odd", f"# Odd\n\n{ODD[name]} Once more.", source="http://x.org/odd")
+        built(kb)
+        with pytest.raises(NotFoundError):
+            graph.entity(name)
+        graph.undo()
+        assert graph.entity(name).chunks == 1
+
+
+def test_words_are_names_only_where_they_look_like_some(workspace):
+    kb = workspace.create("odd")
+    kb.add("tools", "# Tools\n\n## `make` {#make}\n\nBuilds. Run `make` or `make()`.",
+           source="http://x.org/a")  # fmt: skip
+    kb.add(
+        "cakes", "# Cakes\n\nYou make a cake, and go on to make a second.", source="http://x.org/b"
+    )
+    built(kb)
+    assert workspace.graph.entity("make").documents == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\n" + "\n".join(f"name_{n} = call_{n}({n})" for n in range(60)) + "\n```",
+        "| a | b |\n| --- | --- |\n" + "\n".join(f"| `k{n}` | v{n} |" for n in range(60)),
+        "Die Verbindung wird geschlossen, weil der Server nicht antwortet. Man muss sie öffnen.",
+        "これは文書です。接続は閉じられます。", "هذا نص عربي عن الاتصال بالخادم.",
+        "\u202eabc\u202c `x\u200dy`",
+    ],
+    ids=["code", "table", "german", "japanese", "arabic", "controls"],
+)  # fmt: skip
+def test_texts_of_one_kind_have_one_annotation_without_frame(workspace, kb, text):
+    kb.add("odd", f"{text}\n", source="http://x.org/odd")
+    built(kb)
+    for chunk in kb.chunks:
+        (found,) = kb.annotations.of(chunk.id)
+        assert found.frame is None
+        assert 0 <= found.confidence <= 1
+    workspace.graph.gaps()
+    workspace.graph.suggestions()
+    workspace.graph.to_json()
+
+
+def test_an_entity_with_evidence_is_deleted_and_its_passages_stay(workspace, kb):
+    text = "# Pool\n\n## shelf.get() {#shelf.get}\n\nRaises `shelf.Error`.\n"
+    kb.add("pool", text, source="http://x.org/pool")
+    built(kb)
+    graph = workspace.graph
+    (raises,) = graph.relations("shelf.get", name="raises")
+    assert raises.evidence
+    graph.delete("shelf.Error")
+    assert graph.relations("shelf.get", name="raises") == []
+    assert len(kb.search("shelf.Error")) > 0
+    with pytest.raises(NotFoundError, match=r"shelf\.Error"):
+        graph.relate("shelf.get", "raises", "shelf.Error")
+    # neither a rebuild, nor annotating anew, nor taking the same documents in again brings it back
+    handle = handle_of(kb)
+    kb.annotations.make()
+    building.build(handle.stores.database, handle.id)
+    kb.documents.delete("http://x.org/pool")
+    built(kb)
+    kb.add("pool", text, source="http://x.org/pool")
+    built(kb)
+    workspace.delete(kb.name)
+    workspace.restore(kb.name)
+    with pytest.raises(NotFoundError):
+        graph.entity("shelf.Error")
+    assert graph.relations("shelf.get", name="raises") == []
+    graph.undo()
+    assert graph.relations("shelf.get", name="raises")[0].evidence
+
+
+def test_what_a_person_changed_outlives_that_the_same_documents_are_taken_in_again(
+    workspace, tmp_path
+):
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    page = folder / "pool.md"
+    page.write_text(
+        "# Pool\n\n## shelf.get() {#shelf.get}\n\nRaises `shelf.Error`, returns `shelf.Rack`.\n"
+    )
+    kb = workspace.create("notes")
+    source = kbkit.FilesSource(path=str(folder))
+    kb.ingest(source)
+    built(kb)
+    graph = workspace.graph
+    graph.update("shelf.get", description="Ours.", aliases=["the getter"])
+    graph.delete(graph.relations("shelf.get", name="raises")[0])
+    graph.relate("shelf.get", "returns", "shelf.Rack", weight=0.25, note="by hand")
+    for change in ("", "\nMore.\n", "\nAnd more: `shelf.get()` raises `shelf.Error`.\n"):
+        page.write_text(page.read_text() + change)
+        kb.ingest(source)
+        kb.annotations.make()
+        built(kb)
+        found = graph.entity("the getter")
+        assert (found.name, found.description) == ("shelf.get", "Ours.")
+        assert graph.relations("shelf.get", name="raises") == []
+        (returns,) = graph.relations("shelf.get", name="returns")
+        assert (returns.weight, returns.note) == (0.25, "by hand")
+
+
+def test_two_people_who_edit_at_once_are_told_and_lose_nothing(tmp_path):
+    with kbkit.open(tmp_path / "kb") as ann, kbkit.open(tmp_path / "kb") as bob:
+        seen = ann.graph.create("pool", by="ann")
+        theirs = bob.graph.entity("pool")
+        ann.graph.update(seen, description="By Ann.", by="ann")
+        with pytest.raises(ConflictError, match="changed by ann"):
+            bob.graph.update(theirs, description="By Bob.", by="bob")
+        bob.graph.update("pool", type="term", by="bob")
+        found = ann.graph.entity("pool")
+        assert (found.description, found.type, found.made_by) == ("By Ann.", "term", "bob")
+        with pytest.raises(ConflictError, match="changed again by bob"):
+            ann.graph.undo(by="ann")
+
+
+def test_two_hundred_thousand_names_are_a_gazetteer():
+    """Time is measured by benchmarks; here it has to end, and to find what is there."""
+    names = {f"Widget{n:06} Mark {n % 7}": (f"wdg-{n:06}",) for n in range(200_000)}
+    gazetteer = NameGazetteer((), names)
+    assert len(gazetteer) == 200_000
+    found = gazetteer.find("We use wdg-123456 beside Widget000007 Mark 0, and not Widget9.")
+    assert [mention.name for mention in found] == ["Widget123456 Mark 4", "Widget000007 Mark 0"]
