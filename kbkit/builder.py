@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from kbkit.feedback.evaluate import Evaluation
 from kbkit.language_models import open_llm
 from kbkit.models import Expansion, IngestReport, KnowledgeBaseInfo, Progress
-from kbkit.models.reports import seconds_line
+from kbkit.models.ingest_report import seconds_line
 from kbkit.models.values import pairs_html
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import Question, Recipe, golden_questions, load_recipe

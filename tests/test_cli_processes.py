@@ -57,6 +57,13 @@ def test_results_go_to_standard_output_and_the_rest_does_not(made):
     assert (code, out) == (2, "")
 
 
+def test_the_package_is_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "kbkit", "--version"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.strip().endswith(kbkit.__version__)) == (0, True)
+
+
 def test_any_text_can_be_printed_whatever_the_encoding(made):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     arguments = ("--workspace", made, "search", "bread")

@@ -10,9 +10,11 @@ import time
 
 import pytest
 from PIL import Image as Pillow
+from typer.testing import CliRunner
 
 import kbkit
 from kbkit import cli
+from kbkit.cli import app
 from kbkit.errors import ConflictError, EmbedderError, InvalidNameError, NotFoundError
 from kbkit.knowledge_base import handle_of
 from kbkit.recipes import FilesSource
@@ -99,6 +101,17 @@ def test_what_the_trash_does_not_hold_is_a_clear_error(kb):
         kb.documents.restore("docs/tee.md")
     with pytest.raises(NotFoundError):
         kb.documents.delete("docs/tea.md")
+
+
+def test_the_list_of_the_trash_names_deleted_documents_too(workspace, kb):
+    def listed():
+        place = str(workspace.path)
+        return CliRunner().invoke(app, ["--workspace", place, "trash"]).stderr
+
+    assert "the trash is empty" in listed()
+    kb.documents.delete("docs/tea.md")
+    assert f"documents of {kb.name}: 1; `kbkit trash {kb.name}` lists them" in listed()
+    assert "empty" not in listed()
 
 
 def test_compact_empties_the_trash_and_what_was_deleted_stays_away(workspace, kb, tmp_path):

@@ -80,7 +80,11 @@ def check(
         for finding in found:
             complain(str(finding))
         errors = sum(finding.severity == "error" for finding in found)
-        say(f"{recipe}: {errors} errors, {len(found) - errors} warnings")
+        warnings = len(found) - errors
+        say(
+            f"{recipe}: {errors} error{'s' * (errors != 1)}, "
+            f"{warnings} warning{'s' * (warnings != 1)}"
+        )
     if any(finding.severity == "error" for finding in found):
         raise typer.Exit(EXIT_ERROR)
 

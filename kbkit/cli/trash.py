@@ -74,7 +74,7 @@ def trash(
     context: typer.Context,
     name: Annotated[
         str | None,
-        typer.Argument(help="Of this knowledge base (default: deleted knowledge bases).",
+        typer.Argument(help="Documents of this knowledge base (default: knowledge bases).",
                        show_default=False),
     ] = None,
     as_json: AsJson = False,
@@ -83,6 +83,7 @@ def trash(
     from rich.table import Table
     from rich.text import Text
 
+    inside: dict[str, int] = {}
     with open_workspace(context) as workspace:
         if name is None:
             table = Table("id", "deleted (UTC)", "documents", "name", box=None)
@@ -92,6 +93,7 @@ def trash(
                     one.id[:8], f"{one.deleted_at:%Y-%m-%d %H:%M}", f"{one.documents:,}", one.name
                 )
             values = [one.to_dict() for one in found]
+            inside = {kb: len(workspace[kb].documents.trash()) for kb in workspace}
         else:
             table = Table("deleted (UTC)", "title", "URI", box=None)
             deleted = workspace[name].documents.trash()
@@ -100,10 +102,14 @@ def trash(
             values = [each.to_dict() for each in deleted]
     if as_json:
         print_json(values)
-    elif values:
+        return
+    if values:
         print_table(table)
-    else:
+    elif not any(inside.values()):
         say("the trash is empty")
+    for kb_name, count in inside.items():
+        if count:
+            say(f"documents of {kb_name}: {count:,}; `kbkit trash {kb_name}` lists them")
 
 
 @app.command()

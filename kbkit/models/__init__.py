@@ -50,7 +50,9 @@ from kbkit.models.graph import (
     Step,
 )
 from kbkit.models.hits import Hit, Hits, Mode, ScoreParts
+from kbkit.models.ingest_report import IngestReport, Progress
 from kbkit.models.licenses import License
+from kbkit.models.problems import Problem
 from kbkit.models.reports import (
     AnnotationReport,
     Compaction,
@@ -58,10 +60,7 @@ from kbkit.models.reports import (
     DeletedKnowledgeBase,
     Expansion,
     Improvement,
-    IngestReport,
     KnowledgeBaseInfo,
-    Problem,
-    Progress,
     Rating,
     SourceInfo,
 )

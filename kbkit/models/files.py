@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from kbkit.models.reports import Problem
+from kbkit.models.problems import Problem
 from kbkit.models.values import Value
 
 

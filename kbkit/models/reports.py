@@ -1,17 +1,15 @@
-"""Figures and reports: of knowledge bases, ratings, and long work."""
+"""Figures and reports: of knowledge bases, ratings, and work behind an ingest."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from kbkit.models.problems import Problem
 from kbkit.models.targets import Target
 from kbkit.models.values import Value
-
-_POOR_SHOWN = 10
-"""Poorly read pages that a report names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,136 +292,3 @@ class Rating(Value):
     rater: str
     note: str
     created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Problem(Value):
-    """Something that was skipped or failed, and why; the reason does not name it again."""
-
-    uri: str
-    reason: str
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "reason", self.reason.removeprefix(f"{self.uri}: "))
-
-    def __str__(self) -> str:
-        return f"{self.uri}: {self.reason}"
-
-
-def by_reason(problems: Iterable[Problem]) -> list[str]:
-    """A line for each reason: what it concerns, and the reason: ``a.md and 2 more: too large``."""
-    reasons: dict[str, list[str]] = {}
-    for problem in problems:
-        reasons.setdefault(problem.reason, []).append(problem.uri)
-    return [
-        first + (f" and {len(others):,} more" if others else "") + f": {reason}"
-        for reason, (first, *others) in reasons.items()
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far long work has come; handed to ``on_progress`` callbacks.
-
-    Attributes:
-        stage: ``crawl``, ``store``, ``embed``, ``cards``, ``expand``, ``index``, ``evaluate``,
-            ``candidates`` and ``tune`` (of `KnowledgeBase.tune`), ``export`` or ``site``.
-        done: Units done.
-        total: Units in all as far as known, or ``None``.
-        message: What is being worked on.
-        so_far: What an ingest has done until now, where one is under way.
-    """
-
-    stage: str
-    done: int
-    total: int | None = None
-    message: str = ""
-    so_far: IngestReport | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class IngestReport(Value):
-    """What an ingest or a refresh did. Counts are documents unless said otherwise.
-
-    Attributes:
-        fetched: Pages or files whose content was read (an HTTP 304 is not counted).
-        seconds: Time by stage.
-        interrupted: The work was stopped before its end; the next run goes on from here.
-        fidelity: What the Markdown of the measured pages keeps of them: kept and wanted things
-            by kind (``pages`` counts the pages that were measured). The first pages of a site
-            are measured, and every eighth of the others.
-        poorly_read: Measured pages that lost more than a tenth, or of which a tenth is not their
-            content, with what they lost.
-        notes: Documents that were read by a guess, of their charset for one, and which.
-        warnings: Sources whose pages were poorly read as a whole, with the worst pages.
-        failed_sources: Sources of which nothing could be read, with the first reason. Those that
-            were read for the first time are not remembered.
-        improvement: What models have still to embed, where static vectors serve meanwhile.
-    """
-
-    new: int = 0
-    changed: int = 0
-    same: int = 0
-    gone: int = 0
-    fetched: int = 0
-    failed: tuple[Problem, ...] = ()
-    skipped: tuple[Problem, ...] = ()
-    chunks_embedded: int = 0
-    chunks_added: int = 0
-    chunks_removed: int = 0
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    interrupted: bool = False
-    fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    poorly_read: tuple[Problem, ...] = ()
-    notes: tuple[Problem, ...] = ()
-    warnings: tuple[Problem, ...] = ()
-    failed_sources: tuple[Problem, ...] = ()
-    improvement: Improvement | None = None
-
-    @property
-    def nothing_read(self) -> bool:
-        """Whether nothing at all came of what was tried."""
-        return bool(self.failed or self.skipped) and not (self.new or self.changed or self.same)
-
-    def lines(self) -> list[tuple[str, str]]:
-        """The report as labels and values for a person."""
-        lines = [
-            ("documents", f"{self.new:,} new, {self.changed:,} changed, {self.same:,} same, "
-             f"{self.gone:,} gone"),
-            ("chunks", f"{self.chunks_embedded:,} embedded, {self.chunks_removed:,} removed"),
-            ("fetched", f"{self.fetched:,}"),
-        ]  # fmt: skip
-        told = (("failed", self.failed), ("skipped", self.skipped), ("note", self.notes))
-        for label, problems in told:
-            lines += ((label, line) for line in by_reason(problems))
-        if self.fidelity:
-            lines.append(("read", _fidelity_line(self.fidelity)))
-        lines += [("warning", f"poorly read: {warning}") for warning in self.warnings]
-        lines += [("poorly read", str(page)) for page in self.poorly_read[:_POOR_SHOWN]]
-        if (others := len(self.poorly_read) - _POOR_SHOWN) > 0:
-            lines.append(("poorly read", f"and {others:,} more pages"))
-        if self.improvement:
-            lines.append(("left for a model", str(self.improvement)))
-        if self.interrupted:
-            lines.append(("stopped", "before its end; the next run goes on from here"))
-        if self.seconds:
-            lines.append(("seconds", seconds_line(self.seconds)))
-        return lines
-
-
-def seconds_line(seconds: Mapping[str, float]) -> str:
-    """The time by stage in one line."""
-    return ", ".join(f"{stage} {value:.1f}" for stage, value in seconds.items())
-
-
-def _fidelity_line(fidelity: Mapping[str, tuple[int, int]]) -> str:
-    """What the measured pages kept, in one line."""
-    shares = ", ".join(
-        f"{kind} {100 * kept / wanted:.1f} %"
-        for kind, (kept, wanted) in fidelity.items()
-        if wanted and kind in ("words", "code", "headings", "rows")
-    )
-    kept, written = fidelity.get("surplus", (0, 0))
-    surplus = f", {1 - kept / written:.1%} of the text is not content" if kept < written else ""
-    measured = f"{fidelity['pages'][1]:,} pages measured"
-    return measured + (f": kept {shares}" if shares else "") + surplus

@@ -6,12 +6,23 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from kbkit.markdown.admonitions import KINDS, admonition, title_of
+from kbkit.markdown.admonitions import KINDS, title_of
 from kbkit.markdown.footnotes import note_anchor
 from kbkit.markdown.structure import split_anchor
-from kbkit.markdown.writing import fence, indent
+from kbkit.markdown.writing import fence
 from kbkit.sources.markdown.components import Component, module_end
 from kbkit.sources.markdown.formulas import formula_block, formula_lines
+from kbkit.sources.markdown.lines import (
+    TERM,
+    body_below,
+    caption,
+    dedented,
+    indented,
+    list_item,
+    options_of,
+    quoted,
+    width_of,
+)
 from kbkit.sources.markdown.listings import csv_table, glossary, list_table, toctree
 
 _DEEPEST = 12
@@ -27,9 +38,6 @@ _CONTAINER = re.compile(
 )
 _CONTAINER_END = re.compile(r"[ \t]*(:{3,}|/{3,})[ \t]*$")
 _DIRECTIVE = re.compile(r"\{(?P<kind>[\w:.-]+)\}[ \t]*(?P<title>.*)$")
-_OPTION = re.compile(r"[ \t]*:(?P<name>[\w-]+):[ \t]*(?P<value>.*)$")
-_YAML_OPTION = re.compile(r"[ \t]{4,}[\w-]+:(?:[ \t]|$)")
-_TERM = re.compile(r"(?![ \t>|#:=]|[-*+][ \t]|\d+[.)][ \t]|```|~~~|\[\^|!\[|<)\S")
 _DEFINITION = re.compile(r"(?P<lead>[ ]{0,3}:[ \t]{1,3})(?P<text>\S.*)$")
 _FOOTNOTE = re.compile(r"[ ]{0,3}\[\^(?P<label>[^\]\s]{1,80})\]:[ \t]*(?P<text>.*)$")
 _ABBREVIATION = re.compile(r"[ ]{0,3}\*\[(?P<name>[^\]\n]{1,200})\]:[ \t]*(?P<text>\S.*)$")
@@ -48,7 +56,6 @@ _PATH = re.compile(r"\w+(?:[.:]+\w+)+$")
 _TITLE = re.compile(r"""\btitle=(?:"([^"\n]*)"|'([^'\n]*)'|(\S+))""")
 _LABEL = re.compile(r"\[([^\[\]\n]+)\]")
 _LANGUAGE = re.compile(r"\{?[ \t]*\.?([A-Za-z0-9+#_-][\w+#.-]*)")
-_BEGINS_BLOCK = re.compile(r"(?:[-#>|]|\d+\.|`{3})")
 
 _FOLDED = frozenset({"details", "dropdown", "spoiler", "collapse", "toggle"})
 _UNNAMED = frozenset({"html", "code-group", "div", "grid", "container", "tab-set", "figure"})
@@ -138,16 +145,16 @@ class _Unfolding:
             return self._fence(found, lines, at, depth)
         if found := _ADMONITION.match(line):
             title = found["title"]
-            return self._indented(found, lines, at, depth, title_of(found["kind"], title))
+            return self._admonition(found, lines, at, depth, title_of(found["kind"], title))
         if found := _TAB.match(line):
             lead = found["lead"]
-            body, after = _body(lines, at + 1, _width(lead) + 4)
+            body, after = body_below(lines, at + 1, width_of(lead) + 4)
             inner = self.lines(body, depth + 1)
-            return _indented([f"**{found['title']}**", "", *inner], lead), after
+            return indented([f"**{found['title']}**", "", *inner], lead), after
         if found := _CONTAINER.match(line):
             return self._container(found, lines, at, depth)
         if found := _FOOTNOTE.match(line):
-            body, after = _body(lines, at + 1, 4, lazy=True)
+            body, after = body_below(lines, at + 1, 4, lazy=True)
             inner = self.lines([found["text"], *body], depth + 1)
             return _note(found["label"], inner), after
         if formula := formula_block(lines, at):
@@ -158,13 +165,13 @@ class _Unfolding:
             return [f"*   **{found['name']}**: {found['text']}"], at + 1
         return None
 
-    def _indented(
+    def _admonition(
         self, found: re.Match[str], lines: list[str], at: int, depth: int, title: str
     ) -> tuple[list[str], int]:
         """An admonition, whose text is indented below it."""
         lead = found["lead"]
-        body, after = _body(lines, at + 1, _width(lead) + 4)
-        return _indented(_quoted(title, self.lines(body, depth + 1)), lead), after
+        body, after = body_below(lines, at + 1, width_of(lead) + 4)
+        return indented(quoted(title, self.lines(body, depth + 1)), lead), after
 
     def _fence(
         self, found: re.Match[str], lines: list[str], at: int, depth: int
@@ -178,12 +185,12 @@ class _Unfolding:
         after = min(end + 1, len(lines))
         directive = _DIRECTIVE.match(info)
         if directive and not info.startswith("{."):
-            body = _dedented(lines[at + 1 : end], _width(found["lead"]))
+            body = dedented(lines[at + 1 : end], width_of(found["lead"]))
             block = self._directive(directive["kind"], directive["title"], body, depth)
-            return _indented(block, found["lead"]), after
+            return indented(block, found["lead"]), after
         if info.strip() == "math":
-            inside = _dedented(lines[at + 1 : end], _width(found["lead"]))
-            return _indented(formula_lines(inside), found["lead"]), after
+            inside = dedented(lines[at + 1 : end], width_of(found["lead"]))
+            return indented(formula_lines(inside), found["lead"]), after
         code = lines[at:after]
         named = _TITLE.search(info) or _LABEL.search(info)
         if "{" in info or named:
@@ -203,14 +210,14 @@ class _Unfolding:
         title = found["title"].strip().removeprefix("|").strip()
         end = self._ends(lines).get(at)
         if end is None:
-            options, after = _body(lines, at + 1, _width(lead) + 4)
+            options, after = body_below(lines, at + 1, width_of(lead) + 4)
             if marks[0] != ":" or title or not (options or _PATH.match(kind)):
                 return None
             return [f"{lead}`{kind}`"], after  # what mkdocstrings would put here
         if labelled := re.match(r"\[([^\[\]]*)\]|\{[^{}]*\btitle=\"([^\"]*)\"[^{}]*\}", title):
             title = labelled[1] or labelled[2] or ""
-        body = _dedented(lines[at + 1 : end], _width(lead))
-        return _indented(self._directive(kind, title, body, depth), lead), end + 1
+        body = dedented(lines[at + 1 : end], width_of(lead))
+        return indented(self._directive(kind, title, body, depth), lead), end + 1
 
     def _ends(self, lines: list[str]) -> dict[int, int]:
         """The line that ends each container, by the line that begins it."""
@@ -230,7 +237,7 @@ class _Unfolding:
 
     def _directive(self, kind: str, title: str, body: list[str], depth: int) -> list[str]:
         """What a directive or a container says."""
-        options, body = _options(body)
+        options, body = options_of(body)
         kind = kind.lower().rpartition(":")[2]
         if kind in _NOTHING:
             return []
@@ -240,36 +247,36 @@ class _Unfolding:
             body = glossary(body)
         inner = self.lines(body, depth + 1)
         if kind == "list-table":
-            return [*_caption(title), *list_table(inner)]
+            return [*caption(title), *list_table(inner)]
         if kind in _PICTURES:
             picture = [f"![{options.get('alt', '')}]({title})", ""] if title else []
             return [*picture, *inner]
         if kind in _VERSIONS:
             said = f"{_VERSIONS[kind]} {title}".strip()
-            return _quoted(said, inner)
+            return quoted(said, inner)
         if kind in KINDS or kind in _FOLDED:
             kind = options.get("type") or (kind if kind in KINDS else "details")
             if kind == "admonition":
                 named = options.get("class", "").split()
                 kind = next((name for name in named if name in KINDS), kind)
-            return _quoted(title_of(kind, title or None), inner)
-        return [*(_caption(title) if kind not in _UNNAMED else []), *inner]
+            return quoted(title_of(kind, title or None), inner)
+        return [*(caption(title) if kind not in _UNNAMED else []), *inner]
 
     def _component(self, component: Component, depth: int) -> list[str]:
         """What a component holds; its title above, or that of the admonition it is."""
         inner = self.lines(component.body, depth + 1)
         if component.kind:
-            return _quoted(title_of(component.kind, component.title or None), inner)
-        return [*_caption(component.title), *inner]
+            return quoted(title_of(component.kind, component.title or None), inner)
+        return [*caption(component.title), *inner]
 
     def _terms(
         self, lines: list[str], at: int, depth: int, out: list[str]
     ) -> tuple[list[str], int] | None:
         """A term and its definitions, which begin with a colon, as an item of a list."""
-        if not _TERM.match(lines[at]) or at + 1 == len(lines) or (out and out[-1].strip()):
+        if not TERM.match(lines[at]) or at + 1 == len(lines) or (out and out[-1].strip()):
             return None
         first = at + 1
-        while first < len(lines) and first - at < 5 and _TERM.match(lines[first]):
+        while first < len(lines) and first - at < 5 and TERM.match(lines[first]):
             first += 1
         terms = [line.strip() for line in lines[at:first]]
         if first < len(lines) and not lines[first].strip():
@@ -279,7 +286,7 @@ class _Unfolding:
         inner: list[str] = []
         end = first
         while found:
-            body, end = _body(lines, end + 1, len(found["lead"]), lazy=True)
+            body, end = body_below(lines, end + 1, len(found["lead"]), lazy=True)
             inner += self.lines([found["text"], *body], depth + 1)
             more = end
             while more < len(lines) and not lines[more].strip():
@@ -290,7 +297,7 @@ class _Unfolding:
                 end = more
         head = ", ".join(terms)
         head = head if re.fullmatch(r"`[^`]+`|\*\*[^*]+\*\*", head) else f"**{head}**"
-        return _item("*", f"{head}: ", inner), end
+        return list_item("*", f"{head}: ", inner), end
 
 
 def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -> list[str] | None:
@@ -298,7 +305,7 @@ def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -
     if kind in _CODE:
         language = "" if kind == "parsed-literal" else title.split(" ", maxsplit=1)[0]
         code = fence("\n".join(body), language).split("\n")
-        return [*_caption(options.get("caption", "")), *code]
+        return [*caption(options.get("caption", "")), *code]
     if kind in _LANGUAGES:
         return fence("\n".join(body), _LANGUAGES[kind]).split("\n")
     if kind == "math":
@@ -306,7 +313,7 @@ def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -
     if kind == "toctree":
         return toctree(body)
     if kind == "csv-table":
-        return [*_caption(title), *csv_table(options.get("header", ""), body)]
+        return [*caption(title), *csv_table(options.get("header", ""), body)]
     return None
 
 
@@ -318,101 +325,11 @@ def _closing(marks: str) -> re.Pattern[str]:
 _STARTS = frozenset("`~!?=>:/[*<$\\")
 
 
-def _item(mark: str, head: str, inner: list[str]) -> list[str]:
-    """An item of a list that begins with what it is about.
-
-    Args:
-        mark: What no other list beside it begins with, or they would be one.
-        head: What it is about.
-        inner: The rest.
-    """
-    while inner and not inner[-1].strip():
-        inner.pop()
-    if inner and _BEGINS_BLOCK.match(inner[0].lstrip()):
-        inner = ["", *inner]
-        head = head.removesuffix(": ")
-    first, *rest = inner or [""]
-    return [
-        f"{mark}   {head}{first}".rstrip(),
-        *(f"    {line}" if line.strip() else "" for line in rest),
-    ]
-
-
 def _note(label: str, inner: list[str]) -> list[str]:
     """A footnote as an item of a list, which references lead to."""
-    item = _item("+", f"\\[{label}\\]: ", inner)
+    item = list_item("+", f"\\[{label}\\]: ", inner)
     first = next((n for n, line in enumerate(item) if n and not line.strip()), len(item))
     return [*item[: first - 1], f"{item[first - 1]} {{#{note_anchor(label)}}}", *item[first:]]
-
-
-def _quoted(title: str, inner: list[str]) -> list[str]:
-    text = admonition(title, "\n".join(inner).strip("\n"))
-    return text.split("\n") if text else []
-
-
-def _caption(text: str) -> list[str]:
-    """What names a block, above it."""
-    return [f"**{text}**", ""] if text else []
-
-
-def _indented(block: list[str], lead: str) -> list[str]:
-    return indent("\n".join(block), lead).split("\n") if block else []
-
-
-def _width(lead: str) -> int:
-    return len(lead.expandtabs(4))
-
-
-def _body(lines: list[str], at: int, width: int, *, lazy: bool = False) -> tuple[list[str], int]:
-    """The lines that are indented below one, without that indentation, and the line behind them.
-
-    Args:
-        lines: All lines.
-        at: The first that may be.
-        width: Columns of the indentation.
-        lazy: A paragraph goes on in lines that are not indented.
-    """
-    end = at
-    while end < len(lines):
-        line = lines[end]
-        if line.strip():
-            lead = _width(line[: len(line) - len(line.lstrip(" \t"))])
-            goes_on = lazy and lines[end - 1].strip() and _TERM.match(line)
-            if lead < width and not goes_on:
-                break
-        end += 1
-    while end > at and not lines[end - 1].strip():
-        end -= 1
-    return _dedented(lines[at:end], width), end
-
-
-def _dedented(lines: list[str], width: int) -> list[str]:
-    """Lines without so many columns of white space in front, as far as they have them."""
-    return [_cut(line, width) for line in lines] if width else lines
-
-
-def _cut(line: str, width: int) -> str:
-    bare = line.lstrip(" \t")
-    lead = line[: len(line) - len(bare)].expandtabs(4)
-    return lead[width:] + bare
-
-
-def _options(body: list[str]) -> tuple[dict[str, str], list[str]]:
-    """The options that a directive begins with, and its text."""
-    options: dict[str, str] = {}
-    at = 0
-    if body and body[0].strip() == "---":  # as YAML
-        end = next((n for n, line in enumerate(body[1:], 1) if line.strip() == "---"), 0)
-        return options, body[end + 1 :] if end else body
-    while at < len(body) and (found := _OPTION.match(body[at])):
-        options[found["name"]] = found["value"].strip()
-        at += 1
-    if not at:
-        while at < len(body) and _YAML_OPTION.match(body[at]):
-            name, _, value = body[at].partition(":")
-            options[name.strip()] = value.strip()
-            at += 1
-    return options, body[at:]
 
 
 def labels(text: str) -> Iterator[str]:

@@ -1,0 +1,5 @@
+"""``python -m kbkit`` is the command ``kbkit``."""
+
+from kbkit.cli import main
+
+main()
