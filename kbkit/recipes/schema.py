@@ -180,7 +180,7 @@ class RetrievalSpec(Spec):
 
         names = (
             *("dense_weight", "document_weight", "title_weight", "heading_weight"),
-            *("card_weight", "page_weight", "graph_weight"),
+            *("card_weight", "page_weight"),
         )
         weights = {name: getattr(self, name) for name in names}
         values = self.model_dump(mode="json", exclude_defaults=True)
