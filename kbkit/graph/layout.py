@@ -24,6 +24,7 @@ GAP = 5.0
 """What is left free between two nodes at least."""
 _PIVOTS = 40
 _ROUNDS = 90
+_GRAVITY = 0.08
 _ROWS = 256
 _MOST_WORK = 2e8  # of pairs of nodes
 _WIDTH = 1.35  # of the whole, of its height: pictures lie
@@ -126,7 +127,7 @@ def _relaxed(spread: Floats, weights: sparse.csr_matrix) -> Floats:
     step = 0.25 * count**0.5
     for number in range(rounds):
         square = np.einsum("ij,ij->i", spread, spread)
-        force = pull @ spread - strength * spread - 0.02 * heavy[:, None] * spread
+        force = pull @ spread - strength * spread - _GRAVITY * heavy[:, None] * spread
         for start in range(0, count, _ROWS):  # of all at once the processor's cache has no room
             rows = slice(start, start + _ROWS)
             near = square[rows, None] + square - 2 * (spread[rows] @ spread.T)

@@ -3,9 +3,12 @@
 import threading
 
 import pytest
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 
 from kbkit.errors import ConfigError, ConflictError, NotFoundError
 from kbkit.models import EntityType, Target, TargetKind
+from kbkit.stores.catalog import entities
 
 ODD_NAMES = [
     "Go", "C", "R", "make", "C++", "a.*b", "[x]|(y)", "%_", "הגדרה", "مثال", "日本語", "don't",
@@ -262,3 +265,26 @@ def test_an_alias_that_came_by_a_merge_goes_by_undoing_it(graph):
     with pytest.raises(ConflictError, match="undo that instead"):
         graph.update("a", aliases=[])
     assert graph.entity("b").name == "a"
+
+
+def test_entities_are_not_each_compared_with_all_others(database):
+    said = []
+
+    class Noting:
+        def __init__(self, transaction):
+            self.transaction = transaction
+
+        def execute(self, query):
+            literal = {"literal_binds": True}
+            said.append(query.compile(dialect=sqlite.dialect(), compile_kwargs=literal))
+            return self.transaction.execute(query)
+
+        def __getattr__(self, name):
+            return getattr(self.transaction, name)
+
+    with database.read() as transaction:
+        entities.listed(Noting(transaction), limit=5)
+        plan = transaction.execute(sa.text(f"EXPLAIN QUERY PLAN {said[0]}"))
+        steps = [row.detail for row in plan]
+    assert any("anon_1 USING AUTOMATIC" in step for step in steps), steps
+    assert not any(step.startswith("SCAN anon_1") for step in steps)

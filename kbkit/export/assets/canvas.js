@@ -158,18 +158,24 @@ class GraphCanvas extends Viewport {
   }
 
   /**
-   * Bring a node into sight, if it is not.
+   * Bring a node and its neighbours into sight, if they are not.
    *
    * @param {number} number
    */
   reveal(number) {
     const { x, y } = this.nodes[number];
-    const { scale } = this.camera;
+    const numbers = [number, ...this.near[number]].filter((each) => this.shown.nodes[each]);
+    const circles = numbers.map((each) => this.nodes[each]);
+    let wanted = fit(circles, this.size, 70, 1.2);
+    if (wanted.scale < 0.35) {
+      wanted = { x, y, scale: 0.35 }; // some are far away
+    }
     const [px, py] = this.pixel(x, y);
-    const margin = Math.min(60, this.size.width / 5);
-    const inside = px > margin && px < this.size.width - margin && py > margin && py < this.size.height - margin; // prettier-ignore
-    if (!inside || scale < 0.45) {
-      this.moveTo({ x, y, scale: Math.max(scale, 0.8) }, true);
+    const { width, height } = this.size;
+    const inside = px > 40 && py > 40 && px < width - 40 && py < height - 40;
+    const { scale } = this.camera;
+    if (!inside || scale < wanted.scale / 1.5 || scale > wanted.scale * 2.5) {
+      this.moveTo(wanted, true);
     }
   }
 
@@ -489,8 +495,14 @@ class GraphCanvas extends Viewport {
     }
     const { context, looks } = this;
     context.font = `10px ${looks.font}`;
+    const named = new Set();
     for (const number of bright) {
       const { source, target, name } = this.edges[number];
+      const other = source === focus ? target : source;
+      if (named.has(other)) {
+        continue; // its strongest relation is named
+      }
+      named.add(other);
       const line = between(circles[source], circles[target]);
       const text = name.replaceAll("_", " ");
       if (line && Math.hypot(line[2] - line[0], line[3] - line[1]) > 6 * text.length + 24) {

@@ -16,7 +16,7 @@ const LARGEST_SCALE = 8;
 const LABEL_HEIGHT = 14;
 const CELL = 72;
 /** What stays free beside and above a label. */
-const LABEL_ROOM = [7, 3];
+const LABEL_ROOM = [12, 6];
 
 /** @param {number} scale */
 function clampScale(scale) {

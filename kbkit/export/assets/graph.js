@@ -173,7 +173,7 @@ class GraphView {
     if (this.selected && (this.numbers.has(this.selected.id) || this.source.around)) {
       this.choose(this.selected, false);
     } else {
-      this.overview();
+      this.relist(); // what somebody types meanwhile stays
     }
   }
 
@@ -239,6 +239,7 @@ class GraphView {
           hidden.has(value) ? hidden.delete(value) : hidden.add(value);
           shown.setAttribute("aria-pressed", String(!hidden.has(value)));
           this.filter();
+          this.relist();
         } }, marks && markOf(value), make("bdi", {}, spoken(value)), make("small", {}, count.toLocaleString("en"))); // prettier-ignore
         return shown;
       };

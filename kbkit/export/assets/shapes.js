@@ -6,7 +6,7 @@ const SHAPE_OF = { document: 1, error: 2, flag: 3, setting: 4, variable: 4, comm
 
 /** @param {string} type */
 function shapeOf(type) {
-  return SHAPES[SHAPE_OF[type] ?? 0];
+  return SHAPES[Object.hasOwn(SHAPE_OF, type) ? SHAPE_OF[type] : 0];
 }
 
 /**

@@ -112,12 +112,19 @@ class GraphPanelView extends View {
    * @returns {Promise<Reply>}
    */
   async change(what, values = {}) {
+    const { version } = this;
     const reply = await this.ask(what, values);
     this.said.classList.toggle("kbkit-problem", Boolean(reply.problem));
     this.said.textContent = reply.problem?.text ?? reply.answer.said ?? "";
     if (reply.answer) {
       this.drawUndo(reply.answer.undo ?? "");
-      this.reselect = reply.answer.item ?? null;
+      const { item } = reply.answer;
+      this.reselect = null;
+      if (item && this.version === version) {
+        this.reselect = item; // it is drawn anew in a moment
+      } else if (item) {
+        this.graph.go(item);
+      }
     }
     return reply;
   }

@@ -112,7 +112,9 @@ def listed(
         limit: Most entities.
     """
     own = subjects.alias("own")
-    canonical = sa.func.coalesce(own.c.alias_of, own.c.id).label("canonical")
+    # SQLite joins by an index of its own only what it knows to be text
+    either = sa.func.coalesce(own.c.alias_of, own.c.id)
+    canonical = sa.cast(either, sa.String).label("canonical")
     mentioned = (
         sa.select(canonical, sa.func.count(sa.distinct(annotation_subjects.c.chunk_seq)).label("n"))
         .join(annotation_subjects, annotation_subjects.c.subject_id == own.c.id)
