@@ -88,7 +88,7 @@ def graph(nodes: int, edges: int) -> dict[str, object]:
     """A graph with hubs and groups, as those of manuals are, and its places."""
     chance = random.Random(1)
     names = [f"module{number % 40}.name{number}" for number in range(nodes)]
-    pairs = set()
+    pairs: set[tuple[int, int]] = set()
     while len(pairs) < edges:
         first = int(nodes * chance.random() ** 2)
         second = (first + 40 * chance.randrange(1, nodes // 40)) % nodes

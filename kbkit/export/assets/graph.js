@@ -272,9 +272,9 @@ class GraphView {
     if (event.key === "Enter" || event.key === "ArrowDown") {
       event.preventDefault();
       clearTimeout(this.timer);
-      this.search();
-      if (event.key === "Enter" && this.list.items.length) {
-        this.go(this.list.items[0]);
+      const found = this.search();
+      if (event.key === "Enter") {
+        this.goFirst(found);
       }
       this.list.focus();
     } else if (event.key === "Escape") {
@@ -284,11 +284,24 @@ class GraphView {
     event.stopPropagation();
   }
 
+  /** @param {Promise<void>} found  once what is not drawn is listed too */
+  async goFirst(found) {
+    if (!this.list.items.length) {
+      await found;
+    }
+    if (this.list.items.length) {
+      this.go(this.list.items[0]);
+    }
+  }
+
   /** List what has the text that is looked for in its name; without any, what matters most. */
   async search() {
     const text = this.query.value.trim().toLowerCase();
     const asked = (this.asked += 1);
     this.leave();
+    if (this.data !== this.whole) {
+      this.drawData(this.whole);
+    }
     const { nodes } = this.data;
     const seen = nodes.filter(({ type }) => !this.hiddenTypes.has(type));
     if (!text) {
@@ -326,9 +339,6 @@ class GraphView {
   /** Nothing is selected, and all is shown. */
   overview() {
     this.query.value = "";
-    if (this.data !== this.whole) {
-      this.drawData(this.whole);
-    }
     this.search();
   }
 
