@@ -48,6 +48,8 @@ from kbkit.sources.html.titles import (
 )
 from kbkit.sources.html.writer import MarkdownWriter
 
+# what generators and editors write where an author wrote nothing
+_PLACEHOLDER = re.compile(r"<?(?:no title|untitled(?: document| page)?)>?(?=$|\s+[—–|·•»-])", re.I)
 _FILE_NAME = re.compile(r"[\w.-]+\.x?html?", re.IGNORECASE)  # no name of a page
 _RULES = re.compile(r"\A(?:---(?:\n+|\Z))+|(?:\n+---)+\Z")  # around what a page says
 _BODY = re.compile("<body", re.IGNORECASE)
@@ -176,7 +178,8 @@ def _read(
     own = self_links(body)
     stated = not regions and articles.is_stated(root)
     clean(body)
-    named = next((text for part in root.iter("title") if (text := normalized_text(part))), "")
+    heads = (normalized_text(part) for part in root.iter("title"))
+    named = next((text for text in heads if text and not _PLACEHOLDER.match(text)), "")
     region = _known(body, regions)
     article = False
     if region is None:

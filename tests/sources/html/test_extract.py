@@ -83,6 +83,18 @@ def test_the_title_comes_from_the_heading_or_else_from_the_head() -> None:
     assert page.content.startswith("# Install\n\nText of it.")
 
 
+@pytest.mark.parametrize(
+    "named", ["&lt;no title&gt; - The Handbook", "&lt;no title&gt;", "Untitled", "No title"]
+)
+def test_a_placeholder_in_the_head_is_no_title(named: str) -> None:
+    head = f"<html><head><title>{named}</title></head>"
+    assert extract(f"{head}<body><p>Text of it.</p><h2>Notes</h2></body></html>", URL
+                   ).title == "Notes"  # fmt: skip
+    page = extract(f"{head}<body><p>Text of it.</p></body></html>", URL)
+    assert "title" not in page.title.lower()
+    assert "title" not in page.content.lower()
+
+
 def test_a_page_of_several_first_headings_is_called_as_its_head_says() -> None:
     body = (
         "<h1><span>1. </span>Overview</h1><p>Functions that are built in.</p>"
