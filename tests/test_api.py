@@ -34,13 +34,13 @@ NAMES = {
     "feedback": {"agreement", "evaluate", "judgements", "judging", "pool", "tune"},
     "graph": {
         "create", "delete", "edits", "entities", "entity", "export", "gaps", "layout", "merge",
-        "neighbors", "passages", "path", "refuse", "relate", "relations", "suggestions",
-        "to_frame", "to_json", "to_networkx", "undo", "update",
+        "names", "neighbors", "passages", "path", "refuse", "relate", "relation", "relations",
+        "suggestions", "to_frame", "to_json", "to_networkx", "undo", "update",
     },
     "plot": {"chunks", "documents", "map", "ratings"},
     "files": {
         "append", "backlinks", "delete", "info", "insert", "links", "list", "memory_tool", "mkdir",
-        "move", "path", "read", "replace", "restore", "roots", "sync", "trash",
+        "move", "path", "prompt", "read", "replace", "restore", "roots", "sync", "trash",
         "tree", "view", "write",
     },
 }  # fmt: skip

@@ -59,6 +59,7 @@ def pool(
             "sizes": np.full(n, 60.0),
             "card": nothing if card is None else np.array(card, float),
             "page": nothing if page is None else np.array(page, float),
+            "graph": nothing,
             "index": nothing,
         },
     )  # fmt: skip

@@ -6,6 +6,7 @@ import io
 import logging
 import re
 from pathlib import PurePosixPath
+from typing import Any
 
 from kbkit.extras import extra
 from kbkit.markdown.structure import document_title
@@ -57,6 +58,7 @@ def read(data: bytes, name: str) -> list[Part]:
         external_file_access=False,
         convert_image=mammoth.images.img_element(lambda _: {"src": ""}),
         ignore_empty_paragraphs=True,
+        transform_document=mammoth.transforms.element_of_type(mammoth.documents.Table, _with_head),
     ).value
     content = markdown_of(_HIDDEN_ANCHOR.sub("", html))
     about = properties(safe)
@@ -67,6 +69,14 @@ def read(data: bytes, name: str) -> list[Part]:
         metadata["author"] = author
     metadata |= license(safe).to_metadata()
     return [Part(title, content + "\n", metadata=metadata)]
+
+
+def _with_head(table: Any) -> Any:
+    """The table with its first row as its head: few authors tell Word which rows are."""
+    first, *others = table.children or [None]
+    if first is None or first.is_header:
+        return table
+    return table.copy(children=[first.copy(is_header=True), *others])
 
 
 def properties(safe: bytes) -> dict[str, str]:

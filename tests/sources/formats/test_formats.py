@@ -270,7 +270,7 @@ def test_files_become_searchable_and_outlive_a_failure(
     import kbkit
 
     with kbkit.open(folder / "work") as workspace:
-        kb = workspace.create("files")
+        kb = workspace.create("papers")
         report = kb.ingest(FilesSource(path="docs", exclude=("*.html",)), base=folder)
         assert report.new == len(samples.every()) + 1
         assert {problem.uri for problem in report.skipped} == {"docs/leak.md", "docs/locked.pdf"}
