@@ -90,6 +90,7 @@ def test_what_a_method_is_about_is_positional_and_all_else_by_name(workspace, kb
         "path": 2,
         "merge": 2,
         "refuse": 2,
+        "relation": 3,
         "undo": 2,
         "write": 2,
         "append": 2,
