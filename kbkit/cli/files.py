@@ -132,8 +132,7 @@ def mkdir(context: typer.Context, path: FilePath, as_json: AsJson = False) -> No
 def rm(context: typer.Context, path: FilePath, as_json: AsJson = False) -> None:
     """Put a file, or a folder with all in it, into the trash, where `files restore` finds it."""
     with open_workspace(context) as workspace:
-        workspace.files.delete(path)
-        deleted = workspace.files.trash()[0]
+        deleted = workspace.files.delete(path)
     if as_json:
         print_json(deleted.to_dict())
     else:

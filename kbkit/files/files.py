@@ -259,14 +259,15 @@ class Files:
         self._index.level(item.path)
         return self.info(item.path)
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str) -> DeletedFile:
         """Put a file, or a folder with all in it, into the trash, from which `restore` brings it.
 
         Raises:
             MissingPathError: Nothing is there.
         """
-        self._store.delete(path, self._index.created)
-        self._index.level(joined(parts_of(path)))
+        deleted = self._store.delete(path, self._index.created)
+        self._index.level(deleted.path)
+        return deleted
 
     def restore(self, path: str, *, to: str = "") -> FileInfo:
         """Bring back what was deleted last at a path.

@@ -70,7 +70,7 @@ class FileOperations(Protocol):
     def insert(self, path: str, line: int, text: str, *, if_match: str | None = None) -> FileInfo:
         """Put text behind a line."""
 
-    def delete(self, path: str) -> None:
+    def delete(self, path: str) -> object:
         """Put a file or folder into the trash."""
 
     def move(self, source: str, target: str) -> FileInfo:

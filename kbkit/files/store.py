@@ -29,7 +29,7 @@ from kbkit.errors import (
 from kbkit.files.directory import MOST_BYTES, Directory, refuse_link
 from kbkit.files.paths import MOST_DEPTH, collision_key, fault, joined, parts_of
 from kbkit.files.trash import TRASH, Trash
-from kbkit.models import FileKind
+from kbkit.models import DeletedFile, FileKind
 from kbkit.stores.locks import FolderLocks
 
 LOCK = "files"
@@ -322,8 +322,8 @@ class FileStore:
                     folder.move(name, into, into_name, shown)
         return self.stat(target)
 
-    def delete(self, path: str, created: Callable[[str], dict[str, int]]) -> str:
-        """Put a file, or a folder with all in it, into the trash; gives its id there.
+    def delete(self, path: str, created: Callable[[str], dict[str, int]]) -> DeletedFile:
+        """Put a file, or a folder with all in it, into the trash.
 
         Args:
             path: What to delete.

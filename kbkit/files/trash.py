@@ -44,8 +44,8 @@ class Trash:
 
     def put(
         self, source: Directory, name: str, path: str, kind: FileKind, created: dict[str, int]
-    ) -> str:
-        """Move something here; gives its id."""
+    ) -> DeletedFile:
+        """Move something here."""
         if self._folder.stat(_IGNORE) is None:
             self._folder.write(_IGNORE, b"*\n", new=False, shown=f"{TRASH}/{_IGNORE}")
         now = datetime.now(UTC)
@@ -61,7 +61,7 @@ class Trash:
             text = json.dumps(note, ensure_ascii=False)
             place.write(_ABOUT, text.encode(), new=True, shown=f"{TRASH}/{known}")
             source.move(name, place, _ITEM, path)
-        return known
+        return DeletedFile(known, path, kind, now)
 
     def listed(self) -> list[Kept]:
         """What is here, the last first; what a kill left half done is left out."""

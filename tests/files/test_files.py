@@ -131,7 +131,7 @@ def test_git_passes_the_trash_over(files):
     subprocess.run(["git", "init", "-q", files.path.parent / "files"], check=True)
     files.write("a.md", "a")
     files.write("b.md", "b")
-    files.delete("b.md")
+    assert files.delete("b.md") == files.trash()[0]
     command = ["git", "-C", files.path, "status", "--porcelain", "-uall"]
     assert subprocess.run(command, capture_output=True, check=True).stdout == b"?? a.md\n"
 
