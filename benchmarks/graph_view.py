@@ -27,7 +27,7 @@ from kbkit.web_server import serve_folder
 
 ROUNDS = 3
 SECONDS = 2.0
-_PAGE = """<!doctype html><html lang="en"><title>Graph</title>
+_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Graph</title>
 <link rel="stylesheet" href="graph.css"><style>
 body { margin: 0; --kb-graph-page: #fff; --kb-graph-text: #111; --kb-graph-soft: #555;
   --kb-graph-line: #888; --kb-graph-raised: #eee; --kb-graph-accent: #0b5cad; }

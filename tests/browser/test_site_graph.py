@@ -25,6 +25,24 @@ def opened(tab: Tab, address: str = PAGE) -> Tab:
     return tab
 
 
+def a_node(page) -> tuple[float, float, str]:
+    """Where one is in the middle of the picture, and its name."""
+    canvas = page.locator("#kb-graph canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    hint = page.locator("#kb-graph .kb-graph-hint")
+    for across in range(-90, 91, 9):
+        for down in range(-90, 91, 9):
+            x = box["x"] + box["width"] / 2 + across
+            y = box["y"] + box["height"] / 2 + down
+            page.mouse.move(x, y)
+            if hint.inner_text():
+                name = hint.locator("bdi").inner_text()
+                page.mouse.move(0, 0)
+                return x, y, name
+    raise AssertionError("no node anywhere")
+
+
 def test_what_is_selected_shows_documents_and_passages_that_lead_to_pages(tab):
     page = opened(tab).page
     assert not [url for url in tab.asked if "/core.js" in url], "nothing of the search yet"
@@ -55,6 +73,67 @@ def test_the_graph_is_walked_by_keys(tab):
     sync_api.expect(page.locator(TITLE)).not_to_have_text(first)
     page.keyboard.press("ArrowLeft")
     sync_api.expect(page.locator(TITLE)).to_have_text(first)
+
+
+def test_what_is_clicked_right_after_a_key_stays(tab):
+    tab.page.clock.install()
+    page = opened(tab).page
+    page.get_by_label("Find").fill("mkdocs")
+    page.locator(f"{LIST} [role=option]").nth(3).click()
+    title = page.locator(TITLE).inner_text()
+    assert title
+    page.clock.run_for(1_000)  # longer than what is typed waits
+    assert page.locator(TITLE).inner_text() == title
+    page.get_by_label("Find").fill("theme")
+    page.get_by_role("button", name="Gaps (").click()
+    page.clock.run_for(1_000)
+    assert page.locator("#kb-graph .kb-graph-list-title").inner_text().startswith("What the")
+
+
+def test_fingers_drag_pinch_and_tap(chrome, kitchen_address):
+    context = chrome.new_context(
+        has_touch=True, reduced_motion="reduce", viewport={"width": 768, "height": 1000}
+    )
+    page = opened(Tab(context.new_page(), kitchen_address)).page
+    fingers = context.new_cdp_session(page)
+    canvas = page.locator("#kb-graph canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+    def touch(*moments: tuple[tuple[float, float], ...]) -> None:
+        for number, points in enumerate(moments):
+            named = [{"x": x, "y": y, "id": finger} for finger, (x, y) in enumerate(points)]
+            what = "touchMove" if number else "touchStart"
+            fingers.send("Input.dispatchTouchEvent", {"type": what, "touchPoints": named})
+        fingers.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+    def tapped(x: float, y: float) -> str:
+        page.touchscreen.tap(x, y)
+        return page.locator(TITLE).inner_text()
+
+    def show_all() -> None:
+        page.get_by_label("Find").press("Escape")
+        page.get_by_role("button", name="Show all").click()
+
+    scrolled = page.evaluate("scrollY")
+    x, y, name = a_node(page)
+    assert tapped(x, y).startswith(name)
+    page.touchscreen.tap(x, y)  # twice, which zooms
+    assert page.locator(TITLE).inner_text().startswith(name), "it stays selected"
+    show_all()
+    assert page.locator(TITLE).inner_text() == ""
+    touch(((x, y),), ((x + 20, y + 10),), ((x + 70, y - 40),))
+    assert page.locator(TITLE).inner_text() == "", "a drag selects nothing"
+    assert tapped(x + 70, y - 40).startswith(name), "it went with the finger"
+    show_all()
+    left, right = (middle[0] - 40, middle[1]), (middle[0] + 40, middle[1])
+    wide = (middle[0] - 80, middle[1]), (middle[0] + 80, middle[1])
+    touch((left, right), ((left[0] - 20, left[1]), right), wide)
+    there = middle[0] + 2 * (x - middle[0]), middle[1] + 2 * (y - middle[1])
+    assert tapped(*there).startswith(name), "all is twice as large about the middle of the fingers"
+    assert page.evaluate("scrollY") == scrolled, "the page stays where it is"
+    context.close()
 
 
 def test_gaps_stand_out_and_lead_to_documents(tab):

@@ -17,6 +17,7 @@ const LABEL_HEIGHT = 14;
 const CELL = 72;
 /** What stays free beside and above a label. */
 const LABEL_ROOM = [12, 6];
+const SIDES = [[0, 1], [0, -1], [1, 0], [-1, 0]]; // prettier-ignore
 
 /** @param {number} scale */
 function clampScale(scale) {
@@ -79,6 +80,52 @@ function zoomAt(camera, size, x, y, factor) {
  */
 function drawnRadius(radius, scale) {
   return Math.max(radius * Math.min(scale ** 0.55, 1.25), 1.3);
+}
+
+/** Where the nodes of a graph are, in units of it or in pixels. */
+class Spots {
+  /** @param {ArrayLike<Circle>} circles */
+  constructor(circles) {
+    this.x = Float32Array.from(circles, ({ x }) => x);
+    this.y = Float32Array.from(circles, ({ y }) => y);
+    this.radius = Float32Array.from(circles, ({ radius }) => radius);
+  }
+
+  /**
+   * Where a camera sees them.
+   *
+   * @param {Camera} camera
+   * @param {Size} size
+   */
+  seen(camera, size) {
+    const seen = new Spots([]);
+    const { scale } = camera;
+    seen.x = this.x.map((x) => (x - camera.x) * scale + size.width / 2);
+    seen.y = this.y.map((y) => (y - camera.y) * scale + size.height / 2);
+    seen.radius = this.radius.map((radius) => drawnRadius(radius, scale));
+    return seen;
+  }
+
+  /**
+   * @param {number} number
+   * @returns {Circle}
+   */
+  at(number) {
+    return { x: this.x[number], y: this.y[number], radius: this.radius[number] };
+  }
+
+  /**
+   * Whether something of one is in a picture.
+   *
+   * @param {number} number
+   * @param {Size} size
+   * @param {number} [beyond]  how far it reaches beyond its circle
+   */
+  inside(number, { width, height }, beyond = 0) {
+    const far = this.radius[number] + beyond;
+    const [x, y] = [this.x[number], this.y[number]];
+    return x > -far && y > -far && x < width + far && y < height + far;
+  }
 }
 
 /** Finds what a pointer is at. */
@@ -192,7 +239,7 @@ class Occupied {
  *
  * @param {LabelSpot[]} spots
  * @param {number} obstacles  how many of the first nodes are kept free
- * @returns {({x: number, y: number} | null)[]}  of each the middle, or none
+ * @returns {Int8Array} of each the side, as `labelMiddle` takes it, or -1
  */
 function placeLabels(spots, obstacles) {
   const taken = new Occupied();
@@ -200,31 +247,33 @@ function placeLabels(spots, obstacles) {
     const half = radius * 0.8; // corners of the box are outside of the circle
     taken.add({ left: x - half, top: y - half, right: x + half, bottom: y + half });
   });
-  const [beside, above] = LABEL_ROOM;
-  return spots.map(({ x, y, radius, width }) => {
-    const down = radius + LABEL_HEIGHT / 2 + 1;
-    const side = radius + width / 2 + 4;
-    for (const [dx, dy] of [
-      [0, down],
-      [0, -down],
-      [side, 0],
-      [-side, 0],
-    ]) {
-      const box = {
-        left: x + dx - width / 2 - beside,
-        right: x + dx + width / 2 + beside,
-        top: y + dy - LABEL_HEIGHT / 2 - above,
-        bottom: y + dy + LABEL_HEIGHT / 2 + above,
-      };
-      // its own node may be in the room around it
-      const core = { left: box.left + beside, right: box.right - beside, top: box.top + above, bottom: box.bottom - above }; // prettier-ignore
-      if (!taken.has(core)) {
-        taken.add(box);
-        return { x: x + dx, y: y + dy };
+  return Int8Array.from(spots, (spot) =>
+    SIDES.findIndex((_, side) => {
+      const { x, y } = labelMiddle(spot, side);
+      const [wide, high] = [spot.width / 2, LABEL_HEIGHT / 2];
+      const core = { left: x - wide, right: x + wide, top: y - high, bottom: y + high };
+      if (taken.has(core)) {
+        return false;
       }
-    }
-    return null;
-  });
+      const [beside, above] = LABEL_ROOM; // its own node may be in the room around it
+      taken.add({ left: core.left - beside, right: core.right + beside, top: core.top - above, bottom: core.bottom + above }); // prettier-ignore
+      return true;
+    }),
+  );
+}
+
+/**
+ * The middle of a label.
+ *
+ * @param {LabelSpot} spot
+ * @param {number} side  of its node: below, above, right, left
+ */
+function labelMiddle({ x, y, radius, width }, side) {
+  const [right, down] = SIDES[side];
+  return {
+    x: x + right * (radius + width / 2 + 4),
+    y: y + down * (radius + LABEL_HEIGHT / 2 + 1),
+  };
 }
 
 /**
@@ -265,4 +314,15 @@ function shortened(text, most) {
     : text;
 }
 
-export { PointIndex, between, clampScale, drawnRadius, fit, placeLabels, shortened, zoomAt };
+export {
+  PointIndex,
+  Spots,
+  between,
+  clampScale,
+  drawnRadius,
+  fit,
+  labelMiddle,
+  placeLabels,
+  shortened,
+  zoomAt,
+};

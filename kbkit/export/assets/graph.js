@@ -271,7 +271,6 @@ class GraphView {
   onQueryKey(event) {
     if (event.key === "Enter" || event.key === "ArrowDown") {
       event.preventDefault();
-      clearTimeout(this.timer);
       const found = this.search();
       if (event.key === "Enter") {
         this.goFirst(found);
@@ -286,10 +285,11 @@ class GraphView {
 
   /** @param {Promise<void>} found  once what is not drawn is listed too */
   async goFirst(found) {
+    const { asked } = this;
     if (!this.list.items.length) {
       await found;
     }
-    if (this.list.items.length) {
+    if (asked === this.asked && this.list.items.length) {
       this.go(this.list.items[0]);
     }
   }
@@ -344,6 +344,7 @@ class GraphView {
 
   /** Nothing is selected any more. */
   leave() {
+    clearTimeout(this.timer);
     this.selected = null;
     this.details = null;
     this.trail = [];
@@ -393,6 +394,7 @@ class GraphView {
    */
   async choose(item, reveals = true) {
     const asked = (this.asked += 1);
+    clearTimeout(this.timer); // what was typed before would undo it
     if (!this.numbers.has(item.id)) {
       const data = this.source.around ? await this.source.around(item.id) : null;
       if (asked !== this.asked) {

@@ -3,6 +3,8 @@ import { zoomAt } from "./geometry.js";
 
 const GLIDE = 260; // milliseconds
 const KEY_STEP = 60; // pixels
+const REST = 140; // milliseconds after which a picture that was moved is at rest
+const DOUBLE = 350; // milliseconds in which a second click belongs to the first
 const STILL = 4; // pixels that a pointer may move while it is pressed
 
 class Viewport {
@@ -18,9 +20,12 @@ class Viewport {
     this.fitted = true;
     this.frame = 0;
     this.gliding = 0;
+    this.movedAt = -Infinity;
+    this.resting = 0;
     /** @type {Map<number, {x: number, y: number}>} */
     this.pointers = new Map();
     this.moved = 0;
+    this.pressed = { x: 0, y: 0, at: -Infinity };
     this.listen(signal);
     const sizes = new ResizeObserver(() => this.resize());
     sizes.observe(canvas);
@@ -28,13 +33,18 @@ class Viewport {
       sizes.disconnect();
       cancelAnimationFrame(this.frame);
       cancelAnimationFrame(this.gliding);
+      clearTimeout(this.resting);
     });
   }
 
   // What is looked at says these
 
-  /** Draw now. */
-  paint() {}
+  /**
+   * Draw now.
+   *
+   * @param {boolean} [_moving]  whether it is drawn again at once, so that speed counts most
+   */
+  paint(_moving) {}
 
   /** @returns {import("./geometry.js").Camera} that sees all */
   overview() {
@@ -78,7 +88,7 @@ class Viewport {
     if (!this.frame) {
       this.frame = requestAnimationFrame(() => {
         this.frame = 0;
-        this.paint();
+        this.paint(this.resting > 0);
       });
     }
   }
@@ -103,8 +113,7 @@ class Viewport {
     this.fitted = false;
     cancelAnimationFrame(this.gliding);
     if (!glides || matchMedia("(prefers-reduced-motion: reduce)").matches) {
-      this.camera = camera;
-      this.draw();
+      this.look(camera);
       return;
     }
     const from = this.camera;
@@ -113,17 +122,36 @@ class Viewport {
     const step = (now) => {
       const part = Math.min(Math.max((now - begun) / GLIDE, 0), 1);
       const eased = 1 - (1 - part) ** 3;
-      this.camera = {
+      this.look({
         x: from.x + (camera.x - from.x) * eased,
         y: from.y + (camera.y - from.y) * eased,
         scale: from.scale * (camera.scale / from.scale) ** eased,
-      };
-      this.paint();
+      });
       if (part < 1) {
         this.gliding = requestAnimationFrame(step);
       }
     };
     this.gliding = requestAnimationFrame(step);
+  }
+
+  /**
+   * Draw what a camera sees. Where one follows another at once, all details come at the end.
+   *
+   * @param {import("./geometry.js").Camera} camera
+   */
+  look(camera) {
+    this.camera = camera;
+    const now = performance.now();
+    clearTimeout(this.resting);
+    this.resting = 0;
+    if (now - this.movedAt < REST) {
+      this.resting = window.setTimeout(() => {
+        this.resting = 0;
+        this.draw();
+      }, REST);
+    }
+    this.movedAt = now;
+    this.draw();
   }
 
   /**
@@ -199,8 +227,15 @@ class Viewport {
   /** @param {PointerEvent} event */
   up(event) {
     const pressed = this.pointers.delete(event.pointerId);
-    if (pressed && this.moved < STILL) {
-      this.press(event.offsetX, event.offsetY, event.pointerType !== "mouse");
+    if (!pressed || this.moved >= STILL) {
+      return;
+    }
+    const { offsetX: x, offsetY: y, timeStamp: at } = event;
+    const before = this.pressed;
+    this.pressed = { x, y, at };
+    // what was there at the first click may have glided away at the second
+    if (at - before.at > DOUBLE || Math.hypot(x - before.x, y - before.y) > 24) {
+      this.press(x, y, event.pointerType !== "mouse");
     }
   }
 

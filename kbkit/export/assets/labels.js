@@ -1,0 +1,137 @@
+// Writes the names of nodes, where they have room, and what the relations of one are.
+import { between, drawnRadius, labelMiddle, placeLabels, shortened } from "./geometry.js";
+
+/** @typedef {import("./canvas.js").Scene} Scene */
+
+const LONGEST = 36;
+const SMALLEST_NAMED = 3.4; // pixels
+const OBSTACLES = 60; // nodes that no name lies on
+const LEVEL = 1.12; // of scales, between which the same names are shown
+const MOST_NAMED_EDGES = 24;
+
+class LabelLayer {
+  constructor() {
+    /** @type {Map<string, [string, number]>} names as they are drawn, and how wide that is */
+    this.widths = new Map();
+    /** @type {Map<number, [number[], Int8Array]>} nodes and sides of their names, by scale */
+    this.levels = new Map();
+  }
+
+  /** Other nodes are shown. */
+  forget() {
+    this.levels.clear();
+  }
+
+  /** Names are written in another font. */
+  forgetFont() {
+    this.widths.clear();
+    this.levels.clear();
+  }
+
+  /** @param {Scene} scene */
+  paint(scene) {
+    const { context, looks, nodes, lit, focus, size, spots } = scene;
+    context.font = `12px ${looks.font}`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.lineJoin = "round";
+    const [numbers, sides] = this.placed(scene);
+    numbers.forEach((number, i) => {
+      if (sides[i] >= 0 && spots.inside(number, size, 100)) {
+        const [text, width] = this.measured(context, nodes[number].name, lit !== null && number === focus); // prettier-ignore
+        write(scene, text, labelMiddle({ ...spots.at(number), width }, sides[i]));
+      }
+    });
+  }
+
+  /**
+   * Which nodes are named, and on which side of them. That hangs on the scale alone, so that names
+   * stay where they are while the picture is moved, and mostly while it is zoomed.
+   *
+   * @param {Scene} scene
+   * @returns {[number[], Int8Array]}
+   */
+  placed({ context, camera, nodes, shown, lit, focus }) {
+    const level = Math.floor(Math.log(camera.scale) / Math.log(LEVEL));
+    const known = this.levels.get(level);
+    if (known) {
+      return known;
+    }
+    const scale = LEVEL ** level; // the smallest of these, where there is the least room
+    const numbers = [...(lit ?? nodes.keys())].filter((number) => shown.nodes[number] && (lit || drawnRadius(nodes[number].radius, scale) >= SMALLEST_NAMED)); // prettier-ignore
+    numbers.sort((a, b) => Number(b === focus) - Number(a === focus) || a - b);
+    const places = numbers.map((number) => {
+      const { name, x, y, radius } = nodes[number];
+      const width = this.measured(context, name, lit !== null && number === focus)[1];
+      return { x: x * scale, y: y * scale, radius: drawnRadius(radius, scale), width };
+    });
+    /** @type {[number[], Int8Array]} */
+    const found = [numbers, placeLabels(places, lit ? 1 : OBSTACLES)];
+    this.levels.set(level, found);
+    return found;
+  }
+
+  /**
+   * A name as it is drawn, and how wide that is.
+   *
+   * @param {CanvasRenderingContext2D} context
+   * @param {string} name
+   * @param {boolean} whole
+   * @returns {[string, number]}
+   */
+  measured(context, name, whole) {
+    const key = `${whole} ${name}`;
+    let known = this.widths.get(key);
+    if (!known) {
+      const text = shortened(name, whole ? 2 * LONGEST : LONGEST);
+      known = [text, context.measureText(text).width];
+      this.widths.set(key, known);
+    }
+    return known;
+  }
+
+  /**
+   * Say what the relations of the node are that is looked at, where that is legible.
+   *
+   * @param {Scene} scene
+   * @param {number[]} bright  numbers of them
+   */
+  paintRelations(scene, bright) {
+    const { context, looks, edges, spots, focus } = scene;
+    if (focus < 0 || bright.length > MOST_NAMED_EDGES) {
+      return;
+    }
+    context.font = `10px ${looks.font}`;
+    context.globalAlpha = 0.8;
+    const named = new Set();
+    for (const number of bright) {
+      const { source, target, name } = edges[number];
+      const other = source === focus ? target : source;
+      if (named.has(other)) {
+        continue; // its strongest relation is named
+      }
+      named.add(other);
+      const line = between(spots.at(source), spots.at(target));
+      const text = name.replaceAll("_", " ");
+      if (line && Math.hypot(line[2] - line[0], line[3] - line[1]) > 6 * text.length + 24) {
+        write(scene, text, { x: (line[0] + line[2]) / 2, y: (line[1] + line[3]) / 2 });
+      }
+    }
+    context.globalAlpha = 1;
+  }
+}
+
+/**
+ * @param {Scene} scene
+ * @param {string} text
+ * @param {{x: number, y: number}} middle
+ */
+function write({ context, looks }, text, { x, y }) {
+  context.strokeStyle = looks.page;
+  context.lineWidth = 3.5;
+  context.strokeText(text, x, y);
+  context.fillStyle = looks.text;
+  context.fillText(text, x, y);
+}
+
+export { LabelLayer };

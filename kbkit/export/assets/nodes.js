@@ -1,0 +1,100 @@
+// Draws the nodes of a graph, the most important ones on top, and rings about some.
+import { outline, shapeOf } from "./shapes.js";
+
+/** @typedef {import("./canvas.js").Scene} Scene */
+
+const SMALLEST_SHAPED = 2; // pixels of a radius: of less no shape is seen,
+const SMALLEST_MOVED = 3; // nor of less than this while it moves
+const SMALLEST_OUTLINED = 3; // an outline costs most of all
+
+class NodeLayer {
+  constructor() {
+    /** @type {Map<string, number[]>} the least important ones of each type first */
+    this.types = new Map();
+  }
+
+  /** @param {import("./canvas.js").GraphNode[]} nodes */
+  show(nodes) {
+    this.types = new Map();
+    for (let number = nodes.length - 1; number >= 0; number -= 1) {
+      const { type } = nodes[number];
+      const numbers = this.types.get(type) ?? [];
+      numbers.push(number);
+      this.types.set(type, numbers);
+    }
+  }
+
+  /**
+   * @param {Scene} scene
+   * @param {boolean} moving  whether it is drawn again at once
+   */
+  paint(scene, moving) {
+    const { context, looks, shown, lit, spots, size } = scene;
+    context.strokeStyle = looks.page;
+    context.lineWidth = 1;
+    for (const faint of lit ? [true, false] : [false]) {
+      context.globalAlpha = faint ? 0.16 : 1;
+      for (const [type, all] of this.types) {
+        const numbers = all.filter((number) => shown.nodes[number] && spots.inside(number, size) && (!lit || lit.has(number) !== faint)); // prettier-ignore
+        context.fillStyle = looks.fill(type);
+        this.paintAlike(
+          scene,
+          shapeOf(type),
+          numbers,
+          !faint,
+          moving ? SMALLEST_MOVED : SMALLEST_SHAPED,
+        );
+      }
+    }
+    context.globalAlpha = 1;
+  }
+
+  /**
+   * @param {Scene} scene
+   * @param {string} shape
+   * @param {number[]} numbers
+   * @param {boolean} outlined
+   * @param {number} shaped  least radius of what has its shape
+   */
+  paintAlike({ context, spots }, shape, numbers, outlined, shaped) {
+    const { x, y, radius } = spots;
+    const [plain, edged] = [new Path2D(), new Path2D()];
+    for (const number of numbers) {
+      const far = radius[number];
+      if (far < shaped) {
+        const half = 0.886 * far; // as much of it is seen as of a circle
+        context.fillRect(x[number] - half, y[number] - half, 2 * half, 2 * half);
+      } else {
+        const path = outlined && far >= SMALLEST_OUTLINED ? edged : plain;
+        outline(path, shape, x[number], y[number], far);
+      }
+    }
+    context.fill(plain);
+    context.fill(edged);
+    if (outlined) {
+      context.stroke(edged);
+    }
+  }
+
+  /** @param {Scene} scene */
+  paintRings({ context, looks, shown, spots, size }) {
+    /** @type {(number: number, colour: string, away: number, wide: number, dashes: number[]) => void} */
+    const ring = (number, colour, away, wide, dashes) => {
+      if (number >= 0 && shown.nodes[number] && spots.inside(number, size, 8)) {
+        context.strokeStyle = colour;
+        context.lineWidth = wide;
+        context.setLineDash(dashes);
+        context.beginPath();
+        const { x, y, radius } = spots.at(number);
+        context.arc(x, y, radius + away, 0, 2 * Math.PI);
+        context.stroke();
+      }
+    };
+    shown.gaps.forEach((number) => ring(number, looks.gap, 3.5, 2, [4, 3]));
+    ring(shown.pointed, looks.accent, 2.5, 1.5, []);
+    ring(shown.selected, looks.accent, 3.5, 3, []);
+    context.setLineDash([]);
+  }
+}
+
+export { NodeLayer };
