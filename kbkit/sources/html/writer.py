@@ -33,7 +33,7 @@ from kbkit.sources.html.admonitions import (
 )
 from kbkit.sources.html.anchors import anchor, opening_anchor, valid_anchor
 from kbkit.sources.html.code import broken_code, code_text, language, lines_of_code, pops_up
-from kbkit.sources.html.definitions import definition_parts, write_terms
+from kbkit.sources.html.definitions import Term, definition_groups, write_terms
 from kbkit.sources.html.dom import (
     BLOCKS,
     HEADINGS,
@@ -276,33 +276,29 @@ class MarkdownWriter:
         base = self._sections.last
         api = not _API_LISTS.isdisjoint(classes(element))
         notes = not _NOTE_LISTS.isdisjoint(classes(element))
-        terms: list[str] = []
-        titled = False
-        parts = list(definition_parts(element))
-        places = [anchor(part, self._own) for part in parts if part.tag == "dt"]
+        groups = definition_groups(element)
+        placed = [any(anchor(term, self._own) for term in terms) for terms, _ in groups if terms]
         # a few of many lead to letters of the alphabet
-        placed = sum(map(bool, places)) * 2 > len(places)
-        for child in parts:
-            if child.tag == "dt":
-                place = anchor(child, self._own)
-                titled = not notes and (bool(place and placed) or api or "sig" in classes(child))
+        led = sum(placed) * 2 > len(placed)
+        for terms, definitions in groups:
+            places = [anchor(term, self._own) for term in terms]
+            signed = api or any("sig" in classes(term) for term in terms)
+            titled = not notes and (signed or (led and any(places)))
+            named: list[Term] = []
+            for term, place in zip(terms, places, strict=True):
                 if titled:
-                    write_terms(terms, [], out)
                     self._sections.last = min(6, max(base, 1) + 1)
-                    signs = api or "sig" in classes(child)
-                    line = self._spans.signature if signs else self._spans.line
-                    if text := line(child, place=place):
+                    line = self._spans.signature if signed else self._spans.line
+                    if text := line(term, place=place):
                         out.append(self._titled(text, self._sections.last, place))
-                elif text := self._spans.line(child):
-                    terms.append(f"[{text.strip('[]')}]" if notes else text)
-            else:
-                blocks = self._blocks(child) if child.tag == "dd" else self._block(child)
+                elif text := self._spans.line(term):
+                    named.append(Term(f"[{text.strip('[]')}]" if notes else text, place))
+            blocks: list[str] = []
+            for part in definitions:
+                blocks += self._blocks(part) if part.tag == "dd" else self._block(part)
                 if titled:
-                    out.extend(blocks)
                     self._sections.last = min(6, max(base, 1) + 1)
-                else:
-                    write_terms(terms, blocks, out)
-        write_terms(terms, [], out)
+            write_terms(named, blocks, out)
         self._sections.last = base
         return out
 

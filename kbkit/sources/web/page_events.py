@@ -23,7 +23,7 @@ from kbkit.sources.web.fetch import Fetcher, Response
 from kbkit.sources.web.robots import Robots
 from kbkit.sources.web.urls import canonical
 
-READER_VERSION = 7
+READER_VERSION = 8
 """Raised when pages are read so differently that those that did not change are worth reading
 again."""
 

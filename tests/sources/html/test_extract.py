@@ -252,10 +252,30 @@ def test_terms_that_letters_of_an_index_lead_to_stay_terms() -> None:
         f"-   **{term}**: {text}"
         for term, text in zip(
             ("alias", "auth", "asis", "buffer", "brotli"),
-            ("One", "Two", "Three", "Four", "Five"),
+            ("One {#A}", "Two", "Three", "Four {#B}", "Five"),
             strict=True,
         )
     ]
+
+
+def test_terms_of_one_meaning_are_led_to_together() -> None:
+    page = (
+        "<dl><dt id='c'>-c</dt><dt>--count</dt><dd>Count.</dd>"
+        "<dt id='m'>-m</dt><dt>--max</dt><dd>Stop.</dd></dl>"
+    )
+    assert markdown(page) == "## -c {#c}\n\n## --count\n\nCount.\n\n## -m {#m}\n\n## --max\n\nStop."
+
+
+def test_terms_among_many_keep_their_anchors() -> None:
+    page = (
+        "<dl><dt>one</dt><dd>1</dd><dt>two</dt><dd>2</dd><dt id='a'>a</dt><dt id='b'>b</dt>"
+        "<dd>is {x}</dd><dt id='c'>c</dt><dd><pre>3</pre></dd><dt>d</dt><dd>4</dd>"
+        "<dt>e</dt><dd>5</dd></dl>"
+    )
+    assert markdown(page).split("\n\n") == [
+        "-   **one**: 1", "-   **two**: 2", "-   **a** {#a}", "-   **b** {#b}", "    is {x}",
+        "-   **c** {#c}", "    ```\n    3\n    ```", "-   **d**: 4", "-   **e**: 5",
+    ]  # fmt: skip
 
 
 def test_signs_of_icon_fonts_are_no_text() -> None:

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 from kbkit.sources.html.fidelity.runs import squashed, words
 
 _FENCE = re.compile(r"^((?:> ?| )*)(`{3,})[\w+#.-]*$")
-_HEADING = re.compile(r"^(?:> ?| |-   |\d+\. )*(#{1,6}) (.*?)(?: \{#([^}\s]+)\})?$")
-_ANCHOR = re.compile(r" \{#[^}\s]+\}$")
+_HEADING = re.compile(r"^(?:> ?| |-   |\d+\. )*(#{1,6}) (.*)$")
+_ANCHOR = re.compile(r" \{#([^}\s]+)\}$")
 _RULE = re.compile(r"^[> ]*\|( --- \|)+$")
 # possessive, since backticks can be taken in two ways and a long line would be tried in all
 _LINK = re.compile(r"(!?)\[((?:`[^`]*`|[^\[\]\\`]|\\.|`|\[[^\[\]]*\])*+)\]\(([^()\s]*)\)")
@@ -35,7 +35,8 @@ class Written:
         rows: Cells of each row of its tables, squashed.
         lines: Every line, squashed.
         links: Text, squashed, and address.
-        terms: Lines that may name what they explain, squashed.
+        terms: Lines and cells that may name what they explain, squashed.
+        anchors: Of headings, paragraphs and items.
     """
 
     words: Counter[str] = field(default_factory=Counter)
@@ -46,6 +47,7 @@ class Written:
     lines: list[str] = field(default_factory=list)
     links: set[tuple[str, str]] = field(default_factory=set)
     terms: list[str] = field(default_factory=list)
+    anchors: set[str] = field(default_factory=set)
 
 
 def written(markdown: str, *, links_last: bool = False) -> Written:
@@ -77,9 +79,11 @@ def written(markdown: str, *, links_last: bool = False) -> Written:
 
 
 def _read_line(line: str, found: Written) -> None:
+    if anchor := _ANCHOR.search(line):
+        found.anchors.add(unquote(anchor[1]))
+        line = line[: anchor.start()]
     if heading := _HEADING.match(line):
         line = heading[2]
-    line = _ANCHOR.sub("", line)
     found.links.update(_links(line))
     found.spans.update(span for _, span in _SPAN.findall(line))
     plain = _plain(line if heading else _NUMBER.sub(r"\1", line))
@@ -89,13 +93,14 @@ def _read_line(line: str, found: Written) -> None:
     found.words.update(words(plain))
     found.lines.append(text)
     if heading:
-        found.headings.append((len(heading[1]), text, unquote(heading[3] or "")))
+        found.headings.append((len(heading[1]), text, unquote(anchor[1]) if anchor else ""))
         found.terms.append(text)
     elif _TERM.match(line):
         found.terms.append(text)
     elif line.lstrip("> ").startswith("|"):
         cells = re.split(r"(?<!\\)\|", line.strip("> "))[1:-1]
         found.rows.append(tuple(squashed(_plain(cell)) for cell in cells))
+        found.terms += found.rows[-1]
 
 
 def _links(line: str) -> Iterator[tuple[str, str]]:

@@ -150,12 +150,11 @@ class Fidelity:
         self._count("cells", page.cells, (cell for cell in page.cells if cell in everything))
 
     def _terms(self, page: PageContent, text: Written) -> None:
-        anchors = {anchor for _, _, anchor in text.headings}
         named = "\n".join(text.terms)
         held = [
-            (term, place)
-            for term, place in page.terms
-            if term in named and (not place or place in anchors)
+            (term, places)
+            for term, places in page.terms
+            if term in named and (not places or places & text.anchors)
         ]
         self._count("terms", page.terms, held)
 

@@ -55,7 +55,7 @@ class PageContent:
         rows: Cells of each row of data tables, squashed.
         cells: Cells of data tables, squashed.
         links: Text, squashed, and absolute address.
-        terms: Terms of definition lists, squashed, with their fragment if they have one.
+        terms: Terms of definition lists, squashed, with the fragments that lead to them.
         names: What the page may be called: its title, its first heading.
         keys: Of all its texts, for `recurring`.
     """
@@ -68,7 +68,7 @@ class PageContent:
     rows: list[tuple[str, ...]] = field(default_factory=list)
     cells: list[str] = field(default_factory=list)
     links: set[tuple[str, str]] = field(default_factory=set)
-    terms: list[tuple[str, str]] = field(default_factory=list)
+    terms: list[tuple[str, frozenset[str]]] = field(default_factory=list)
     names: tuple[str, ...] = ()
     keys: frozenset[int] = frozenset()
 
@@ -237,11 +237,12 @@ class _Reading:
         whole = squashed("".join(link.itertext())) == squashed("".join(heading.itertext()))
         return not place or whole or any(place in own for own in self._anchors(heading))
 
-    def _terms(self) -> Iterator[tuple[str, str]]:
+    def _terms(self) -> Iterator[tuple[str, frozenset[str]]]:
         for term in self._found.root.iter("dt"):
             text = squashed(_own_text(term))
             if text and self._judged.is_content(term):
-                yield text, unquote(term.get("id") or "")
+                inner = (one.get("id") or one.get("name") for one in term.iter("dt", "a", "span"))
+                yield text, frozenset(unquote(place) for place in inner if place)
 
 
 def absolute(href: str, base: str) -> str:
