@@ -140,7 +140,7 @@ def detect(
     if _NOT_TITLES.search(title) or (not folders and not name):
         return DocumentType.OTHER
     headings = _HEADING.findall(content[:_READ])
-    inner = headings[1:] if content.startswith("# ") else headings
+    inner = headings[1:] if content.startswith("# ") or headings[:1] == [title] else headings
     for kind, pattern in () if folders[-1:] == [name] else _TITLES:
         if pattern.search(title):
             return kind

@@ -131,3 +131,9 @@ def test_nothing_becomes_raw_html(content):
     for token in parser.parse(text(content, title="zzz")):
         assert token.type != "html_block"
         assert all(child.type != "html_inline" for child in token.children or [])
+
+
+def test_a_heading_of_any_level_that_repeats_the_title_stands_once() -> None:
+    prepared = prepare("### 5. Tea {#tea}\n\nText.", title="5. Tea", rewrite=rewrite)
+    assert (prepared.text, prepared.anchor) == ("Text.", "tea")
+    assert prepare("Hm.\n\n### Tea", title="Tea", rewrite=rewrite).text == "Hm.\n\n### Tea"

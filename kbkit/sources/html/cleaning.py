@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import unquote_plus
 
 from lxml import etree
 
@@ -81,6 +82,9 @@ _JUMP = re.compile(r"(?:^|[\s_-])(?:skip|jump)(?:[_-]?(?:link|to|nav)|\s|$)", re
 _TOPS = frozenset({"top", "back to top", "to top", "go to top", "return to top", "↑", "▲", "^ top"})
 _ARROW = re.compile(r"<-+>?|-+>|[←-⇿«»‹›◀▶]+")
 _UNFOLDING_WORDS = 3  # most words of a link that unfolds something
+_SIGNS = re.compile(r"\s*[·|•](?:\s*[·|•])*\s*")  # between the links of a line
+_LONG = 60  # characters of an address that may carry a program
+_CARRIED = 0.9  # share of the words of code that a link to run it carries
 _HIDDEN_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
 
 _MARKED = etree.XPath(
@@ -91,6 +95,7 @@ _MARKED = etree.XPath(
 _ICONS = re.compile("[\ue000-\uf8ff]+")
 """Signs that Unicode leaves to fonts."""
 _WORD = re.compile(r"\w")
+_WORDS = re.compile(r"\w+")
 
 
 def clean(body: Element) -> None:
@@ -107,7 +112,7 @@ def clean(body: Element) -> None:
             del link.attrib["href"]
         elif _leads_to_source(link):
             doomed.append(_wrapping(link))
-        elif _leads_nowhere(link) or _jumps(link) or _returns(link):
+        elif _leads_nowhere(link) or _jumps(link) or _returns(link) or _runs_code(link):
             doomed.append(link)
         elif names_place(link) and "#" in (link.get("href") or "") and is_mark(link):
             # it says where the heading is, so it stays, but not its pilcrow
@@ -123,8 +128,12 @@ def clean(body: Element) -> None:
             doomed.append(element)
         elif _is_named(element, _NAVIGATION):
             navigation.append(element)
+    around = [part.getparent() for part in doomed if _is_menu(part)]
     _drop(doomed, body)
-    _drop((part for part in navigation if _is_navigation(part)), body)
+    _drop((part for part in around if _is_rest_of_menu(part)), body)
+    navigation = [part for part in navigation if _is_navigation(part)]
+    _drop(_names_of(navigation), body)
+    _drop(navigation, body)
     _drop(_icons(body), body)
     _drop(steps(body), body)
     _drop(trails(body), body)
@@ -154,7 +163,57 @@ def _drop(elements: Iterable[Element], body: Element) -> None:
         if element is not body and element.getparent() is not None:
             if element.tag == "input" and element.get("type", "").lower() == "checkbox":
                 _keep_checkbox(element)
+            if element.tag in ("a", "span", "small", "sup", "b"):
+                _drop_signs(element)
             drop_tree(element)
+
+
+def _drop_signs(part: Element) -> None:
+    """Take what parts something from its neighbours out of a line, before it goes itself."""
+    before = part.getprevious()
+    said = (part.getparent().text if before is None else before.tail) or ""
+    behind = part.tail or ""
+    opened, closed = said.rstrip()[-1:], behind.lstrip()[:1]
+    if opened and f"{opened}{closed}" in ("[]", "()"):
+        said, behind = said.rstrip()[:-1], behind.lstrip()[1:]
+    last = part.getnext() is None and not _SIGNS.sub("", behind).strip()
+    sign = next((found for found in _SIGNS.finditer(said) if found.end() == len(said)), None)
+    if sign is not None and (last or _SIGNS.match(behind)):
+        said = said[: sign.start()]
+    if last or (before is None and not said.strip() and _SIGNS.match(behind)):
+        behind = _SIGNS.sub("", behind, count=1)
+    part.tail = behind
+    if before is None:
+        part.getparent().text = said
+    else:
+        before.tail = said
+
+
+def _is_menu(part: Element) -> bool:
+    return part.tag == "nav" or part.get("role") in _DROPPED_ROLES
+
+
+def _is_rest_of_menu(around: Element) -> bool:
+    """Whether what a menu stood in holds nothing else but a few links, such as who made it."""
+    if around.tag not in ("div", "aside", "section", "header"):
+        return False
+    words = len(normalized_text(around).split())
+    if next(around.iter(*HEADINGS), None) is not None:
+        return False
+    return 0 < words <= _LITTLE and linked_share(around) == 1
+
+
+def _names_of(menus: Iterable[Element]) -> list[Element]:
+    """Headings under which nothing stands but a menu."""
+    found = []
+    for menu in menus:
+        head, behind = menu.getprevious(), menu.getnext()
+        if head is None or head.tag not in HEADINGS or (head.tail or "").strip():
+            continue
+        ends = behind is None or HEADINGS.get(behind.tag, 9) <= HEADINGS[head.tag]
+        if ends and not (menu.tail or "").strip():
+            found.append(head)
+    return found
 
 
 def _is_named(element: Element, names: frozenset[str]) -> bool:
@@ -220,6 +279,17 @@ def _leads_to_source(link: Element) -> bool:
     if next(link.iterancestors(*HEADINGS), None) is not None:
         return True
     return bool(_SOURCE.search(f"{link.get('class') or ''} {link.get('href') or ''}"))
+
+
+def _runs_code(link: Element) -> bool:
+    """A link that takes the code beside it to a page that runs it."""
+    href = link.get("href") or ""
+    if len(href) < _LONG or "%" not in href:
+        return False
+    code = next(link.getparent().iterchildren("pre"), None)
+    words = _WORDS.findall(normalized_text(code)) if code is not None else []
+    carried = set(_WORDS.findall(unquote_plus(href)))
+    return bool(words) and sum(word in carried for word in words) >= _CARRIED * len(words)
 
 
 def _leads_nowhere(link: Element) -> bool:

@@ -26,6 +26,7 @@ _CODE = re.compile(
 )
 _SPACE = re.compile("[ \t\r\n]+")
 _CODE_TAGS = frozenset({"code", "samp", "kbd", "tt"})
+_LINE_TAGS = frozenset({"ul", "ol", "li", "div"})  # in code, each begins a line
 _AROUND_CODE = frozenset({"div", "figure", "td", "tr", "tbody", "table", "pre"})
 
 _LANGUAGE_CLASSES = (
@@ -66,6 +67,8 @@ def lines_of_code(element: Element) -> str | None:
     if element.tag not in ("div", "figure", "table", "ol", "ul", "code"):
         return None
     rows = _numbered_rows(element) if element.tag == "table" else _line_elements(element)
+    if not rows and element.tag == "code":
+        return _nested_lines(element)
     if not rows or not _is_code(element, rows):
         return None
     if next(element.iterdescendants(*PREFORMATTED, "table"), None) is not None:
@@ -78,6 +81,25 @@ def lines_of_code(element: Element) -> str | None:
     if all(line.startswith("\xa0") for line in filled):
         lines = [line[1:] for line in lines]  # what parted the code from the numbers of its lines
     return "\n".join(lines).strip("\n") if filled else None
+
+
+def _nested_lines(code: Element) -> str | None:
+    """The text of code whose lines are items of lists, indented as deep as they lie."""
+    if next(code.iterdescendants("ul", "ol"), None) is None:
+        return None
+    if any(part.tag in BLOCKS - _LINE_TAGS or part.get("href") for part in code.iterdescendants()):
+        return None
+    lines = [(0, "")]
+    depth = 0
+    for event, part in etree.iterwalk(code, events=("start", "end")):
+        opens = event == "start"
+        if part.tag in _LINE_TAGS:
+            depth += (1 if opens else -1) * (part.tag in ("ul", "ol"))
+            lines.append((depth, ""))
+        text = part.text if opens else part.tail if part is not code else None
+        lines[-1] = (depth, lines[-1][1] + (text or ""))
+    folded = ((depth, _SPACE.sub(" ", text).strip(" ")) for depth, text in lines)
+    return "\n".join("  " * depth + text for depth, text in folded if text)
 
 
 def _line_elements(element: Element) -> list[Element]:

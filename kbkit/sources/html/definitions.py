@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from lxml import etree
+
 from kbkit.markdown.writing import bold, indent
 from kbkit.sources.html.dom import Element
 
@@ -39,6 +41,23 @@ def definition_groups(element: Element) -> list[tuple[list[Element], list[Elemen
             groups.append(([], []))
         groups[-1][part.tag != "dt"].append(part)
     return groups
+
+
+def gather_terms(region: Element) -> None:
+    """Put terms that stand in no list, and what is said of them, into one; in place."""
+    for term in list(region.iter("dt")):
+        around = term.getparent()
+        outer = around.getparent() if around is not None and around.tag == "div" else None
+        if around is None or "dl" in (around.tag, getattr(outer, "tag", "")):
+            continue
+        found = etree.Element("dl")
+        term.addprevious(found)
+        part = term
+        while part is not None and part.tag in ("dt", "dd"):
+            behind = part.getnext() if not (part.tail or "").strip() else None
+            found.append(part)
+            part = behind
+        found.tail, found[-1].tail = found[-1].tail, None
 
 
 def write_terms(terms: Sequence[Term], blocks: list[str], out: list[str]) -> None:

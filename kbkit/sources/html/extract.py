@@ -53,6 +53,8 @@ _PLACEHOLDER = re.compile(r"<?(?:no title|untitled(?: document| page)?)>?(?=$|\s
 _FILE_NAME = re.compile(r"[\w.-]+\.x?html?", re.IGNORECASE)  # no name of a page
 _RULES = re.compile(r"\A(?:---(?:\n+|\Z))+|(?:\n+---)+\Z")  # around what a page says
 _BODY = re.compile("<body", re.IGNORECASE)
+# what a program that makes pages tells a web server, where its answer was saved whole
+_HTTP_HEAD = re.compile(r"\A\s*(?:[A-Za-z][\w-]*:[^\n<]*\n)+\s*(?=<!doctype|<html)", re.IGNORECASE)
 _REFRESH = re.compile(r"^\s*\d*\.?\d*\s*[;,]\s*(?:url\s*=)?\s*['\"]?\s*([^'\"]+)", re.IGNORECASE)
 _DESCRIPTIONS = ("description", "og:description")
 _DESCRIPTION = 1_000  # characters of one that are kept
@@ -135,6 +137,7 @@ def extract(
         What the page says; ``reason`` tells why there is no content, or that the page asks
         not to be indexed. Never raises for a hostile page.
     """
+    html = _HTTP_HEAD.sub("", html)
     root = parse(html) if html.strip() else None
     if root is None:
         return ExtractedPage(reason="empty page")

@@ -100,9 +100,17 @@ class InlineWriter:
             return "^" + text.strip() if bare else text
         if tag == "span" and len(element) == 0 and not element.text:
             return "" if _SEPARATORS.isdisjoint(classes(element)) else " "
+        if tag == "span" and "classifier" in classes(element):
+            return self._classifier(element)
         if tag == "q":
             return f"“{self._children(element)}”"
         return self._children(element)
+
+    def _classifier(self, element: Element) -> str:
+        """What a term is, behind a colon that a style sheet draws."""
+        before = element.getprevious()
+        drawn = before is not None and "classifier-delimiter" in classes(before)
+        return ("" if drawn else " : ") + self._children(element)
 
     def image(self, element: Element) -> str:
         """A picture by its alternative text, ``""`` where it has none."""

@@ -14,6 +14,7 @@ _STEP_RELATIONS = frozenset({"next", "prev", "previous", "up", "contents", "inde
 _NEIGHBOURS = frozenset({"next", "prev", "previous", "up"})
 _STEP_KEYS = frozenset("nput")
 _STEP_LINKED = 0.4  # share of the words of a line of steps that are links
+_OWN_LANGUAGE = 4  # most words before a page's languages, one of which is its own
 _STEP_WORDS, _STEP_LINKS = 40, 8  # most words and links of a line of steps
 CONTENTS_TITLES = frozenset(
     {
@@ -158,8 +159,13 @@ def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> b
         neighbours: Addresses that the page calls its next, its last, or the one above.
     """
     links = [link for link in element.iter("a") if link.get("href")]
-    if links and all(map(_is_translation, links)):
-        return len(normalized_text(element).split()) <= _STEP_WORDS + 2 * len(links)
+    others = [link for link in links if not _is_translation(link)]
+    if len(others) < min(2, len(links)):
+        words = len(normalized_text(element).split())
+        linked = sum(len(normalized_text(link).split()) for link in links)
+        # the language that the page is in may lead to the page itself
+        most = _STEP_WORDS if not others else _OWN_LANGUAGE
+        return words - linked <= most + len(links)
     # without a word of it, one link to a neighbour is a link like others
     known = {link.get("href") for link in links} & set(neighbours)
     steps = sum(_is_step(link) or (len(known) > 1 and link.get("href") in known) for link in links)

@@ -18,10 +18,12 @@ from kbkit.sources.html.regions import key_of
 LONGEST = 500  # characters of a title that are kept
 _TITLE_CLASS = re.compile(r"(?:title|caption|(?!sub|alt|alert|admonition)[a-z]+[-_]?title)$")
 _TEXTS = frozenset({*HEADINGS, "p", "pre", "ul", "ol", "dl", "table", "blockquote"})
+_MORE = 4  # words that a heading may have besides the title
 _TITLE_WORDS, _BESIDE = 30, 80  # most words of a title, and of the block around it
 _LINKED = 0.5  # share of the words of a block that is no title block, but a menu
 _WORD = re.compile(r"\w+")
 _PATH = re.compile(r"\w+(?:(?:\.|::)\w+)+")
+_NUMBERED = re.compile(r"^(?:(?:chapter|section|appendix|part)\s+)?(?:\d+|[A-Z])(?:\.\d+)*\.?\s+")
 _SEPARATORS = " \t|–—·•»:-"
 _EDITION = re.compile(
     r"\s+\([^()]*(?:version|edition|release|manual|reference|guide)[^()]*\)$", re.IGNORECASE
@@ -30,6 +32,10 @@ _BEHIND = re.compile(r"\s+(?:[—–|·•»]|::|-)\s+[^—–|·•»]{1,80}$")
 _AFFIXES = (
     re.compile(r"\s+\([^()]{1,80}\)$"),
     _BEHIND,
+    # behind the last sign of several
+    re.compile(
+        r"(?:\s+(?:[—–|·•»]|::|-)|:)\s+(?:(?!\s(?:[—–|·•»-]|::)\s|:\s).){1,80}$",
+    ),
     re.compile(r"^[^—–|·•»:]{1,80}?(?:\s+[—–|·•»-]|:)\s+"),
 )
 
@@ -67,7 +73,8 @@ def page_title(
                 return heading, _qualified(text, named, common)[:LONGEST]
     if named:
         title = bare_title(_EDITION.sub("", named), common) or named
-        return None, f"{title}{_letter(region)}"[:LONGEST]
+        title = f"{title}{_letter(region)}"[:LONGEST]
+        return _opening_heading(region, title)
     if section is not None and (text := _beneath(section)):
         return None, text[:LONGEST]
     if shared and (letter := _letter(region)):
@@ -81,6 +88,23 @@ def page_title(
         if text and key_of(text) not in common:
             return heading, text[:LONGEST]
     return None, ""
+
+
+def _opening_heading(region: Element, named: str) -> tuple[Element | None, str]:
+    """The heading that a page begins with, of whatever level, if it says the title; and the title.
+
+    It may have a number before, and a few words more, such as "Class".
+    """
+    first = next(region.iter(*HEADINGS), None)
+    text = normalized_text(first).rstrip("¶# ") if first is not None else ""
+    if not text or not normalized_text(region).startswith(text):
+        return None, named
+    if _squashed(_NUMBERED.sub("", text)) == _squashed(_NUMBERED.sub("", named)):
+        return first, named
+    longer = len(text.split()) - len(named.split())
+    if 0 < longer <= _MORE and _folded(named) in _folded(text):
+        return first, text[:LONGEST]
+    return None, named
 
 
 def _beneath(section: Element) -> str:

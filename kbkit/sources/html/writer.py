@@ -33,7 +33,12 @@ from kbkit.sources.html.admonitions import (
 )
 from kbkit.sources.html.anchors import anchor, opening_anchor, valid_anchor
 from kbkit.sources.html.code import broken_code, code_text, language, lines_of_code, pops_up
-from kbkit.sources.html.definitions import Term, definition_groups, write_terms
+from kbkit.sources.html.definitions import (
+    Term,
+    definition_groups,
+    gather_terms,
+    write_terms,
+)
 from kbkit.sources.html.dom import (
     BLOCKS,
     HEADINGS,
@@ -101,6 +106,7 @@ class MarkdownWriter:
 
     def write(self, region: Element) -> str:
         """The region as Markdown, without a newline at its end."""
+        gather_terms(region)
         for block in region.iter(*BLOCKS):
             parent = block.getparent()
             while parent is not None and parent.tag not in BLOCKS and parent not in self._holders:

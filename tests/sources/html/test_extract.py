@@ -8,6 +8,7 @@ import re
 import tarfile
 from collections import Counter
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -276,6 +277,106 @@ def test_terms_among_many_keep_their_anchors() -> None:
         "-   **one**: 1", "-   **two**: 2", "-   **a** {#a}", "-   **b** {#b}", "    is {x}",
         "-   **c** {#c}", "    ```\n    3\n    ```", "-   **d**: 4", "-   **e**: 5",
     ]  # fmt: skip
+
+
+def test_terms_that_stand_in_no_list_are_terms() -> None:
+    page = "<div><h3>E</h3><dt><a name='e'></a>east</dt><dd>Left.</dd><p>End.</p></div>"
+    assert markdown(page) == "### E\n\n#### east {#e}\n\nLeft.\n\nEnd."
+
+
+def test_what_kind_of_term_it_is_stands_behind_a_colon() -> None:
+    page = "<dl><dt>width<span class='classifier'>length</span></dt><dd>How wide.</dd></dl>"
+    assert markdown(page) == "-   **width : length**: How wide."
+
+
+def test_code_of_nested_items_is_code() -> None:
+    page = (
+        "<code><button>-</button>{<ul><li><div><b>'id'</b>: <i>0</i>,</div></li><li><div>'of': {"
+        "<ul><li>'a': 1</li></ul>}</div></li></ul>}</code>"
+    )
+    assert markdown(page) == "```\n{\n  'id': 0,\n  'of': {\n    'a': 1\n  }\n}\n```"
+    linked = "<code><ul><li><a href='/a'>a</a></li></ul></code>"
+    assert markdown(linked) == "-   [a](https://docs.example/a)"
+
+
+def test_links_that_run_the_code_beside_them_go_and_others_stay() -> None:
+    code = 'fn main() { println!("tea {}", 1 + 2); } // boil it'
+    pre = f"<pre>{code}</pre>"
+    run = f"<a href='https://play.example/?code={quote(code)}'>Run</a>"
+    about = f"<a href='https://docs.example/{'why%20' * 20}'>Why</a>"
+    assert "Run" not in markdown(f"<div>{pre}{run}</div>")
+    assert "[Why](" in markdown(f"<div>{pre}{about}</div>")
+    assert "[Run](" in markdown(f"<div><pre>other words of code here</pre>{run}</div>")
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("1.0 · {} · <a href='#' class='toggle'>[-]</a>", "1.0"), ("1.0 · {}", "1.0"),
+        (" · {}", ""), ("1.0 [{}]", "1.0"),
+        ("1.0 · 2.0", "1.0 · 2.0"),
+    ],
+)  # fmt: skip
+def test_signs_beside_links_to_sources_go_with_them(line: str, kept: str) -> None:
+    link = "<a class='srclink' href='/src/a.rs.html'>source</a>"
+    page = f"<h1>Tea</h1><div><span>{line.format(link)}</span></div><p>Text.</p>"
+    assert markdown(page) == f"# Tea\n\n{kept}\n\nText.".replace("\n\n\n", "\n")
+
+
+def test_the_languages_of_a_page_go_also_with_its_own() -> None:
+    other = "<a href='/{0}/a.html' hreflang='{0}' rel='alternate'>{0}</a>"
+    own = "<a href='/en/a.html'>en</a>"
+    others = f"{other.format('fr')} | {other.format('ja')}"
+    line = f"<div><p>Available Languages: {own} | {others}</p></div>"
+    assert markdown(f"<h1>Tea</h1>{line}<p>Text.</p>") == "# Tea\n\nText."
+    guide = "<a href='/g'>guide</a>"
+    said = f"<p>There is also a longer {guide} to it, and this in {other.format('fr')}.</p>"
+    assert "guide" in markdown(f"<h1>Tea</h1>{said}<p>Text.</p>")
+
+
+def test_headings_over_nothing_but_a_menu_go_with_it() -> None:
+    menu = "<ul class='toc'><li><a href='#a'>A</a></li><li><a href='#b'>B</a></li></ul>"
+    page = (
+        "<h1>Tea</h1><div><h3>Parts</h3>{}<h3>News</h3><ul><li><a href='/n'>1</a></li></ul></div>"
+        "<h2 id='a'>A</h2><p>x</p><h2 id='b'>B</h2><p>y</p>"
+    )
+    assert "### Parts" not in markdown(page.format(menu))
+    assert "### Parts" in markdown(page.format(f"{menu}<p>Told below.</p>"))
+
+
+def test_what_is_left_beside_a_menu_is_part_of_it() -> None:
+    menu = "<div><ul role='menu'><li>Boil</li></ul><div><a href='/m'>Made by a tool</a></div></div>"
+    page = "<h1>Tea</h1><p>Everything about tea.</p>"
+    assert markdown(f"{menu}{page}") == "# Tea\n\nEverything about tea."
+    text = "<div><ul role='menu'><li>Boil</li></ul><p>Read <a href='/m'>this</a> first.</p></div>"
+    assert "first" in markdown(f"{text}{page}")
+
+
+def test_the_head_of_a_saved_answer_is_no_text() -> None:
+    head = "Content-type: text/html; charset=UTF-8\n\n<!DOCTYPE html>\n"
+    page = extract(
+        f"{head}<html><body><h1>TEA</h1><p>Boils: it.</p></body></html>", "https://d.example"
+    )
+    assert page.content == "# TEA\n\nBoils: it.\n"
+
+
+@pytest.mark.parametrize(
+    ("heading", "title", "begin"),
+    [
+        ("5. Kettle", "5. Kettle", "## 5. Kettle {#k}"), ("3 Kettle", "Kettle", "## 3 Kettle {#k}"),
+        ("Class<br>Kettle", "Class Kettle", "## Class Kettle {#k}"),
+        ("Class Kettle", "Kettle", "## Class Kettle {#k}"),
+        ("Boiling", "Kettle", "# Kettle\n\n## Boiling {#k}"),
+        ("Everything that one has to know of a Kettle", "Kettle", "# Kettle\n\n## Everything"),
+    ],
+)  # fmt: skip
+def test_a_title_that_the_page_begins_with_stands_once(
+    heading: str, title: str, begin: str
+) -> None:
+    page = f"<title>{title}</title><body><h2 id='k'>{heading}</h2><p>Boils water.</p></body>"
+    read = extract(f"<html>{page}</html>", "https://d.example")
+    assert read.content.startswith(begin)
+    assert read.content.count("Kettle") == begin.count("Kettle") + ("Everything" in begin)
 
 
 def test_signs_of_icon_fonts_are_no_text() -> None:

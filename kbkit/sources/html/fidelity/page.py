@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -21,6 +22,7 @@ from kbkit.sources.html.fidelity.states import PageStates, State
 Element = Any  # lxml ships no types
 
 # share of the pages that a text of the template stands on; fewest pages
+_AROUND = 3  # elements around a heading that may be what it names
 _OFTEN, _FEW_PAGES = 0.3, 4
 _FURNITURE_TABLES = frozenset({"presentation", "none"})
 
@@ -126,9 +128,9 @@ class _Reading:
                 (found.words if state is State.CONTENT else found.spare).update(words(run.text))
         for text in (*self._found.formulas, self._found.title):
             found.spare.update(words(text))
-        for text in self._found.aside:  # taken for furniture, wherever it stands
-            found.words.subtract(words(text))
-        found.words = +found.words
+        for text in self._found.aside:
+            found.spare.subtract(words(text))
+        found.spare = +found.spare
         found.headings = list(self._headings())
         for element in self._codes():
             if (code := code_text(element)).strip():
@@ -235,7 +237,8 @@ class _Reading:
         if heading is None or page != unquote(self._base.partition("#")[0]):
             return False
         whole = squashed("".join(link.itertext())) == squashed("".join(heading.itertext()))
-        return not place or whole or any(place in own for own in self._anchors(heading))
+        around = {one.get("id") for one in islice(heading.iterancestors(), _AROUND)}
+        return not place or whole or place in around.union(*self._anchors(heading))
 
     def _terms(self) -> Iterator[tuple[str, frozenset[str]]]:
         for term in self._found.root.iter("dt"):

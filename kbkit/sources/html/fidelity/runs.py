@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote_plus
 from zlib import crc32
 
 from lxml import etree
@@ -49,6 +50,7 @@ _SOURCE_LINKS = frozenset(
 _SOURCE_BUTTON = frozenset(str.split("expand view show hide toggle see the source code"))
 _PREFORMATTED = frozenset({"pre", "listing", "xmp", "plaintext"})
 _LINE_NAMES = frozenset({"line", "code-line", "codeline", "cl", "view-line", "cm-line"})
+_PROGRAM = 60  # characters from which an address may carry a program
 _UNFOLDING = 3  # most words of a link that leads nowhere and stands beside a name
 _LINES = 2  # line elements from which a container is code
 _LOOSE = re.compile("[\\\\*`^_~\xad\u200b\u200c\u200d\u2060\ufeff]")
@@ -114,6 +116,10 @@ class Runs:
 def parse(html: str) -> Element | None:
     """A page's tree, or ``None`` where there is none."""
     text = re.sub("[\x00-\x08\x0b\x0e-\x1f\x7f\ufffe\uffff]", "", html)
+    # the head of a saved answer
+    text = re.sub(
+        r"^\s*(?:[\w-]+: [^\n<]*\n)+\s*(?=<!DOCTYPE|<html)", "", text, count=1, flags=re.I
+    )
     parser = etree.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True)
     try:
         return etree.fromstring(text.encode("utf-8", "replace"), parser)
@@ -175,10 +181,10 @@ class _Reader:
                 self._found.formulas.append(child.get("alt") or "")
             elif tag == "math" or "math" in _classes(child):
                 self._found.formulas.append("".join(child.itertext()))
-            elif tag == "a" and not code and _is_source_link(child):
+            elif tag == "a" and not code and (_is_source_link(child) or _runs_code(child)):
                 self._found.aside.append("".join(child.itertext()))
                 child.set("data-aside", "source")
-            elif tag == "code" and not code and next(child.iter("br"), None) is not None:
+            elif tag == "code" and not code and _has_lines(child):
                 self._found.codes.append(child)
                 self._inside(child, holder, code=True)
             else:
@@ -186,7 +192,11 @@ class _Reader:
             self._text(child.tail)
 
     def _inside(self, child: Element, holder: Element, *, code: bool) -> None:
-        if child.tag == "span" and child.get("class") and len(child) == 0 and not child.text:
+        if (
+            child.tag == "span"
+            and child.get("class")
+            and ((len(child) == 0 and not child.text) or "classifier" in _classes(child))
+        ):
             self._text(" ")  # the style sheet may draw something there
         link = child.tag == "a" and bool(child.get("href"))
         self._in_link += link
@@ -275,6 +285,15 @@ def _is_source_link(link: Element) -> bool:
     return len(text) < 40 and "".join(text.split()).lower() in _SOURCE_LINKS
 
 
+def _runs_code(link: Element) -> bool:
+    """Whether a link takes the code before it to another site, to be run there."""
+    code, href = link.getprevious(), link.get("href") or ""
+    if code is None or code.tag != "pre" or len(href) < _PROGRAM:
+        return False
+    lines = "".join(code.itertext()).strip().split("\n")
+    return squashed(lines[-1]) in squashed(unquote_plus(href))
+
+
 def _is_marked_source(link: Element) -> bool:
     """A link to a source in code, where a bare word is part of it."""
     text = "".join(link.itertext()).strip()
@@ -289,6 +308,14 @@ def _holds_lines(element: Element) -> bool:
         return False  # verses and addresses
     lines = [one for one in element if not _LINE_NAMES.isdisjoint(_classes(one))]
     return len(lines) >= _LINES and len(lines) >= 0.8 * len(element)
+
+
+def _has_lines(code: Element) -> bool:
+    """Whether code in a line has several: broken, or items of lists without links."""
+    items = next(code.iter("li"), None) is not None
+    others = next(code.iter("p", "table", "pre", "dl", *HEADINGS), None) is not None
+    linked = any(link.get("href") for link in code.iter("a"))
+    return next(code.iter("br"), None) is not None or (items and not others and not linked)
 
 
 def code_text(element: Element) -> str:
@@ -310,12 +337,18 @@ def code_text(element: Element) -> str:
 
 
 def _folded_lines(element: Element) -> str:
-    """Code whose lines end with ``br``: white space is folded, as in all text."""
+    """Code whose lines end with ``br`` or are items: white space is folded, as in all text."""
+    items = list(element.iter("ul", "ol", "li", "div"))
+    for item in items:
+        item.text = "\u2028" + (item.text or "")
+        item.tail = "\u2028" + (item.tail or "")
+        item.tag = "span"
     for line_break in element.iter("br"):
         line_break.tail = "\u2028" + (line_break.tail or "")
         line_break.tag = "span"
     lines = "".join(element.itertext()).split("\u2028")
-    return "\n".join(re.sub("[ \t\r\n]+", " ", line).strip(" ") for line in lines).strip("\n")
+    folded = [re.sub("[ \t\r\n]+", " ", line).strip(" ") for line in lines]
+    return "\n".join(line for line in folded if line or not items).strip("\n")
 
 
 def _copied(element: Element) -> list[str]:

@@ -15,6 +15,7 @@ Element = Any  # lxml ships no types
 
 _LANDMARK = 0.25  # share of a page's own words that its landmark has to hold to be believed
 _LINKED, _SAME = 0.6, 0.8  # shares of words that are links, or stand on other pages
+_NAMES = 4  # most words that name such links
 _STEPS = 40  # most words of a line that leads to the neighbours of a page
 _NAVIGATION_ROLES = frozenset({"navigation", "search", "menu", "menubar", "toolbar", "directory"})
 # names count only where nearly all is links, or the same on other pages
@@ -105,6 +106,8 @@ class PageStates:
         least = 1 if _ends_named(element) else _TOC_LINKS
         if tag in _LISTS and self._is_contents(element, fragments, least):
             return State.FURNITURE if named else State.NEITHER
+        if size <= _STEPS and self._translates(element, size, linked):
+            return State.FURNITURE
         if size <= _STEPS and self._leads_on(element, first, last, named=named):
             return State.FURNITURE
         return State.CONTENT
@@ -156,6 +159,13 @@ class PageStates:
         found = {one.get("id") for one in self._found.root.iter() if one.get("id")}
         return found | {one.get("name") for one in self._found.root.iter("a") if one.get("name")}
 
+    @staticmethod
+    def _translates(element: Element, size: int, linked: int) -> bool:
+        """Whether an element leads to the page in other languages, maybe in its own too."""
+        links = [one for one in element.iter("a") if one.get("href")]
+        foreign = sum(1 for one in links if one.get("hreflang"))
+        return len(links) > 1 and foreign >= len(links) - 1 and size - linked <= _NAMES
+
     def _leads_on(self, element: Element, first: int, last: int, *, named: bool) -> bool:
         """Whether an element is a line of steps to the neighbours of a page.
 
@@ -197,7 +207,8 @@ class PageStates:
         for place, run in enumerate(self._runs):
             if self.states[place] is not State.CONTENT or run.code or place in heads:
                 continue
-            if self._is_linked(place) and (place < low or run.key in furniture):
+            heads_row = self._same[place] and self._heads_row(place)
+            if self._is_linked(place) and (place < low or run.key in furniture) and not heads_row:
                 furniture.add(run.key)
                 self.states[place] = State.FURNITURE
             elif self._same[place]:
@@ -208,10 +219,20 @@ class PageStates:
                 # what explains a term is said of it, though other pages say it of others
                 explains = next(run.holder.iterancestors("dd"), None) is not None
                 foreign = (outside and not explains) or (self._is_linked(place) and not amid)
+                foreign = foreign and not heads_row
                 self.states[place] = State.FURNITURE if foreign else State.NEITHER
         for place in heads:
             if self._same[place] and not self._leads_content(place):
                 self.states[place] = State.NEITHER
+
+    def _heads_row(self, place: int) -> bool:
+        """Whether a text is the first cell of a row that says something of the page's own."""
+        holder = self._runs[place].holder
+        cell = next((one for one in (holder, *holder.iterancestors()) if one.tag == "th"), None)
+        if cell is None or cell.getprevious() is not None:
+            return False
+        beside = (self._found.spans.get(one, (0, 0)) for one in cell.itersiblings("td"))
+        return any(not self._same[other] for first, last in beside for other in range(first, last))
 
     def _is_linked(self, place: int) -> bool:
         return self._runs[place].linked >= _LINKED * self._runs[place].size
