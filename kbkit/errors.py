@@ -30,7 +30,9 @@
     │   ├── VersionConflictError  another change came between (a ConflictError, too)
     │   ├── NotUniqueError        the text to replace stands there not once; says how often
     │   ├── NotTextError          the file is no text
-    │   └── ReadOnlyPathError     what lies there can only be read
+    │   ├── ReadOnlyPathError     what lies there can only be read
+    │   ├── EntryFormatError      an entry's folder is not as one has to be; names line and column
+    │   └── SecretsError          a file holds what looks like a key or a password
     └── ExportError               a site cannot be written or built
 
 A message says what is wrong, where, and how to mend it. Interfaces turn errors into exit codes
@@ -174,3 +176,21 @@ class NotTextError(FilesError):
 
 class ReadOnlyPathError(FilesError):
     """What lies at a path can only be read: it shows a knowledge base."""
+
+
+class EntryFormatError(FilesError):
+    """The folder of an entry, or of a skill, is not as it has to be.
+
+    Attributes:
+        line: Where in its YAML, from 1; 0 where that is not what is wrong.
+        column: From 1; 0 likewise.
+    """
+
+    def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
+        self.line = line
+        self.column = column
+        super().__init__(message)
+
+
+class SecretsError(FilesError):
+    """A file that is to be learned holds what looks like a key or a password."""

@@ -30,7 +30,7 @@ from kbkit.recipes import (
     parse_embedding,
 )
 from kbkit.stores.catalog import knowledge_bases, trash
-from kbkit.stores.catalog.files import FILES
+from kbkit.stores.catalog.built_in import BUILT_IN, ENTRIES, FILES
 from kbkit.stores.stores import Stores
 from kbkit.text import analyzer
 from kbkit.validation import check_text
@@ -39,10 +39,9 @@ from kbkit.workspace_searches import WorkspaceSearches
 if TYPE_CHECKING:
     import pandas as pd
 
+    from kbkit.entries.entries import Entries
     from kbkit.files.files import Files
     from kbkit.graph.graph import Graph
-
-FILES_DESCRIPTION = "Files that agents and people wrote"
 
 
 @explained
@@ -83,6 +82,11 @@ class Workspace(WorkspaceSearches):
 
             with suppress(KbkitError, OSError):  # `files.sync` says it
                 take_over(self.files)
+        if (self.path / ENTRIES).is_dir():
+            from kbkit.entries import entries
+
+            with suppress(KbkitError, OSError):  # `entries.sync` says it
+                entries.take_over(self.entries)
 
     @property
     def path(self) -> Path:
@@ -101,7 +105,14 @@ class Workspace(WorkspaceSearches):
         """Folders and files of text that agents and people write; see `Files`."""
         from kbkit.files.files import open_files
 
-        return open_files(self._stores, self._files_base)
+        return open_files(self._stores, lambda: self._built_in(FILES))
+
+    @cached_property
+    def entries(self) -> Entries:
+        """Solutions that worked, with votes, which agents find again; see `Entries`."""
+        from kbkit.entries.entries import open_entries
+
+        return open_entries(self._stores, self._resources.settings, lambda: self._built_in(ENTRIES))
 
     def create(
         self,
@@ -121,7 +132,8 @@ class Workspace(WorkspaceSearches):
                 (``"minilm"``); by default as the spec says.
 
         Raises:
-            InvalidNameError: The name is not a slug, or ``files``, which is built in.
+            InvalidNameError: The name is not a slug, or that of one that is built in (``files``,
+                ``entries``).
             ConflictError: The name is taken.
             ConfigError: The language is unknown.
             EmbedderError: The embedder cannot be loaded.
@@ -160,20 +172,21 @@ class Workspace(WorkspaceSearches):
             )
         return self._knowledge_base(row)
 
-    def _files_base(self) -> KnowledgeBase:
-        """The knowledge base whose documents are the files, made when it is first wanted.
+    def _built_in(self, name: str) -> KnowledgeBase:
+        """A knowledge base that goes with the workspace, made when it is first wanted.
 
         Raises:
             ConflictError: Somebody's own knowledge base has its name.
         """
-        if FILES not in self:
+        if name not in self:
             with suppress(ConflictError):  # another process was quicker
-                self._enter(FILES, FILES_DESCRIPTION, KnowledgeBaseSpec(), FILES)
-        found = self[FILES]
-        if found.id != FILES:
+                self._enter(name, BUILT_IN[name].description, KnowledgeBaseSpec(), name)
+        found = self[name]
+        if found.id != name:
             raise ConflictError(
-                f"a knowledge base of yours is named {FILES!r}, which is the name of the one that "
-                f"holds the files of a workspace; rename it: workspace.rename({FILES!r}, to=...)"
+                f"a knowledge base of yours is named {name!r}, which is the name of the one that "
+                f"holds the {BUILT_IN[name].holds} of a workspace; rename it: "
+                f"workspace.rename({name!r}, to=...)"
             )
         return found
 
@@ -221,7 +234,7 @@ class Workspace(WorkspaceSearches):
 
         Raises:
             NotFoundError: There is none of that name.
-            ConflictError: It is that of the files.
+            ConflictError: It is that of the files or the entries.
         """
         with self._stores.database.write() as transaction:
             row = knowledge_bases.get(transaction, name)
@@ -259,7 +272,7 @@ class Workspace(WorkspaceSearches):
             return trash.knowledge_bases_in_trash(transaction)
 
     def compact(self) -> Compaction:
-        """Empty the trash (knowledge bases, documents, files), and make the workspace smaller.
+        """Empty the trash (of all kinds), and make the workspace smaller.
 
         Nothing that was deleted can be brought back after that. A document whose source still has
         it stays away, all the same. Pictures that no document shows any more go too, unless a
@@ -272,14 +285,17 @@ class Workspace(WorkspaceSearches):
             documents, gone = trash.empty(transaction)
         self._stores.vectors.sweep()
         images, size = self._stores.sweep_images()
-        deleted = 0
+        files = entries = 0
         if (self.path / FILES).is_dir():
             from kbkit.files.files import empty_trash
 
-            deleted = empty_trash(self.files)
-        return Compaction(
-            documents, len(gone), images, size + self._stores.database.compact(), deleted
-        )
+            files = empty_trash(self.files)
+        if (self.path / ENTRIES).is_dir():
+            from kbkit.entries import entries as of_entries
+
+            entries = of_entries.empty_trash(self.entries)
+        size += self._stores.database.compact()
+        return Compaction(documents, len(gone), images, size, files, entries)
 
     def rename(self, name: str, *, to: str) -> KnowledgeBase:
         """Give a knowledge base another name; all else stays.
@@ -359,16 +375,16 @@ def _check(name: str) -> None:
     """Whether a knowledge base may have a name.
 
     Raises:
-        InvalidNameError: It is not a slug, or that of the files.
+        InvalidNameError: It is not a slug, or that of one that is built in.
     """
     try:
         check_name(name)
     except ValueError as error:
         raise InvalidNameError(str(error)) from None
-    if name == FILES:
+    if name in BUILT_IN:
         raise InvalidNameError(
-            f"{FILES!r} is the knowledge base of the files of a workspace (workspace.files); "
-            "choose another name"
+            f"{name!r} is the knowledge base of the {BUILT_IN[name].holds} of a workspace "
+            f"(workspace.{name}); choose another name"
         )
 
 
@@ -378,8 +394,9 @@ def _refuse_built_in(row: knowledge_bases.KnowledgeBaseRow) -> None:
     Raises:
         ConflictError: It is one.
     """
-    if row.id == FILES:
+    if row.id in BUILT_IN:
+        holds = BUILT_IN[row.id].holds
         raise ConflictError(
-            f"{row.name}: holds the files of this workspace and goes with them; delete files with "
-            "workspace.files.delete(path), or the folder `files`"
+            f"{row.name}: holds the {holds} of this workspace and goes with them; delete {holds} "
+            f"with workspace.{row.id}.delete(...), or the folder `{row.id}`"
         )

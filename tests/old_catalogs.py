@@ -4,5 +4,6 @@ KNOWLEDGE_TABLES = (
     "graph_edits", "annotator_answers", "built_graphs", "related_chunks", "merges",
     "relation_evidence", "relations", "entities", "annotation_subjects", "subjects", "annotations",
     "gazetteers", "named_documents", "document_names", "files", "file_names", "file_links",
+    "entries", "learned_folders",
 )  # fmt: skip
-"""What revisions 0017 to 0020 of the catalog brought, in an order in which they can go."""
+"""What revisions 0017 to 0021 of the catalog brought, in an order in which they can go."""

@@ -20,8 +20,8 @@ NAMES = {
     },
     "Workspace": {
         "about", "as_retriever", "ask", "close", "compact", "context", "create", "delete",
-        "describe", "files", "graph", "list", "path", "rename", "restore", "search", "subjects",
-        "to_frame", "trash",
+        "describe", "entries", "files", "graph", "list", "path", "rename", "restore", "search",
+        "subjects", "to_frame", "trash",
     },
     "documents": {
         "add", "delete", "expand", "folders", "list", "restore", "tags", "to_frame", "trash",
@@ -38,6 +38,10 @@ NAMES = {
         "suggestions", "to_frame", "to_json", "to_networkx", "undo", "update",
     },
     "plot": {"chunks", "documents", "map", "ratings"},
+    "entries": {
+        "create", "delete", "list", "open", "path", "rate", "read", "rename", "restore", "sync",
+        "trash", "update",
+    },
     "files": {
         "append", "backlinks", "delete", "info", "insert", "links", "list", "memory_tool", "mkdir",
         "move", "path", "prompt", "read", "replace", "restore", "roots", "sync", "trash",
@@ -64,6 +68,7 @@ def the(workspace, kb, name):
         "KnowledgeBase": kb,
         "Workspace": workspace,
         "graph": workspace.graph,
+        "entries": workspace.entries,
         "files": workspace.files,
     }
     return objects.get(name) or getattr(kb, name)
@@ -98,6 +103,7 @@ def test_what_a_method_is_about_is_positional_and_all_else_by_name(workspace, kb
         "replace": 3,
         "insert": 3,
         "view": 2,
+        "open": 2,
     }
     for each in NAMES[name]:
         method = getattr(the(workspace, kb, name), each)

@@ -128,8 +128,8 @@ def compact(
         return
     say(
         f"emptied the trash: {done.documents:,} documents, {done.knowledge_bases:,} knowledge "
-        f"bases, {done.files:,} files and folders, {done.images:,} pictures; "
-        f"the workspace is {done.bytes / 1e6:,.1f} MB smaller"
+        f"bases, {done.files:,} files and folders, {done.entries:,} entries, "
+        f"{done.images:,} pictures; the workspace is {done.bytes / 1e6:,.1f} MB smaller"
     )
 
 

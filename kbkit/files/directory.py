@@ -15,7 +15,7 @@ import stat as modes
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 from kbkit.errors import (
     FilesError,
@@ -148,6 +148,15 @@ class Directory:
             PathOutsideError: It is a link.
             FilesError: It is no plain file, cannot be read, or is too large.
         """
+        with self.open_file(name, shown) as file:
+            about = os.fstat(file.fileno())
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise FilesError(f"{shown}: is larger than {MOST_BYTES / 1e6:g} MB")
+        return data, about
+
+    def open_file(self, name: str, shown: str) -> BinaryIO:
+        """A plain file, to be read and closed; raises what `read` does."""
         if self._fd is None:
             refuse_link(self.stat(name), shown)
         try:
@@ -165,13 +174,10 @@ class Directory:
                 raise IsFolderError(_is_folder(shown))
             if not modes.S_ISREG(about.st_mode):
                 raise FilesError(f"{shown}: is no plain file")
-            with os.fdopen(fd, "rb", closefd=False) as file:
-                data = file.read(MOST_BYTES + 1)
-        finally:
+            return os.fdopen(fd, "rb")
+        except BaseException:
             os.close(fd)
-        if len(data) > MOST_BYTES:
-            raise FilesError(f"{shown}: is larger than {MOST_BYTES / 1e6:g} MB")
-        return data, about
+            raise
 
     def is_directory(self, name: str) -> bool:
         """Whether a directory lies under a name."""
@@ -252,7 +258,7 @@ class Directory:
         for name in self.names():
             if name.startswith(PART):
                 with suppress(OSError):
-                    os.unlink(self._at(name), **self._in)
+                    self.remove(name)
 
     def _rename(self, name: str, target: Directory, new_name: str) -> None:
         if self._fd is None or target._fd is None:

@@ -25,6 +25,7 @@ from kbkit.progress import OnProgress
 from kbkit.sources.base import Outcome, SourceEvent
 from kbkit.sources.formats.file_parser import FileParser
 from kbkit.stores.catalog import files, writing
+from kbkit.stores.catalog.built_in import FILES
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.files import FileRecord
 from kbkit.stores.stores import Stores
@@ -37,7 +38,7 @@ _BATCH = 200
 """Files that are stored together, while others wait to store theirs."""
 _FEW = 3
 """Files of which each is stored by itself, which takes less."""
-_TICK = 100_000_000
+TICK = 100_000_000
 """Nanoseconds within which two changes may have the same time."""
 
 
@@ -150,7 +151,7 @@ class FileIndex:
         ):
             paths = {path: target + path[len(source) :] for path in known}
             keys = files.names(transaction, list(paths))
-            files.move(transaction, files.FILES, paths)
+            files.move(transaction, FILES, paths)
             self._resolve(transaction, keys)
 
     def backlinks(self, path: str) -> list[str]:
@@ -202,7 +203,7 @@ class FileIndex:
                 skipped.append(Problem(path, note.reason))
             (added if before is None else updated).append(path)
         documents = [document for note in notes.values() for document in note.documents]
-        self._put(kb, documents)
+        put_documents(kb, documents)
         kept = {record.path: set(record.uris) for record in records}
         old = [
             uri
@@ -226,15 +227,6 @@ class FileIndex:
             self._stores.vectors.apply(kb.id)
         return SyncReport(tuple(added), tuple(updated), tuple(removed), tuple(skipped))
 
-    def _put(self, kb: KnowledgeBase, documents: Sequence[SourceDocument]) -> None:
-        """Store documents, searchable when this returns."""
-        pipeline = Ingestion(handle_of(kb)).pipeline()
-        if len(documents) <= _FEW:
-            for document in documents:
-                pipeline.store(document, Origin())
-        else:
-            pipeline.run((), (SourceEvent(each.uri, Outcome.FETCHED, each) for each in documents))
-
     def _resolve(self, transaction: Transaction, keys: Iterable[str]) -> None:
         """Note anew where the links with some names in them lead."""
         links = files.links_by_key(transaction, set(keys))
@@ -244,6 +236,16 @@ class FileIndex:
             transaction,
             [link for link in now if before[link.path, link.target] != link.leads_to],
         )
+
+
+def put_documents(kb: KnowledgeBase, documents: Sequence[SourceDocument]) -> None:
+    """Store documents of a built-in knowledge base, searchable when this returns."""
+    pipeline = Ingestion(handle_of(kb)).pipeline()
+    if len(documents) <= _FEW:
+        for document in documents:
+            pipeline.store(document, Origin())
+    else:
+        pipeline.run((), (SourceEvent(each.uri, Outcome.FETCHED, each) for each in documents))
 
 
 def is_stale(record: FileRecord | None, about: stat_result) -> bool:
@@ -257,7 +259,7 @@ def is_stale(record: FileRecord | None, about: stat_result) -> bool:
     now = (about.st_size, about.st_mtime_ns, about.st_ctime_ns)
     return (
         now != (record.size, record.changed, record.status_changed)
-        or record.seen - max(record.changed, record.status_changed) < _TICK
+        or record.seen - max(record.changed, record.status_changed) < TICK
     )
 
 

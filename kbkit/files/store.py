@@ -7,6 +7,7 @@ what is. It knows nothing of documents and search.
 from __future__ import annotations
 
 import stat as modes
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -14,7 +15,7 @@ from itertools import filterfalse
 from operator import itemgetter
 from os import stat_result
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from kbkit.errors import (
     FilesError,
@@ -32,9 +33,6 @@ from kbkit.files.trash import TRASH, Trash
 from kbkit.models import DeletedFile, FileKind
 from kbkit.stores.locks import FolderLocks
 
-LOCK = "files"
-"""The lock that whoever writes holds."""
-_WAIT = 60.0
 _POLL = 0.005
 
 
@@ -80,10 +78,18 @@ class FileStore:
         reserved: Names at the root that stand for something else: nothing there is read or written.
     """
 
-    def __init__(self, root: Path, locks: FolderLocks, reserved: frozenset[str]) -> None:
+    LOCK = "files"
+    """The lock that whoever writes holds."""
+    WAIT = 60.0
+    """Seconds to wait for others who write."""
+
+    def __init__(
+        self, root: Path, locks: FolderLocks, reserved: frozenset[str] = frozenset()
+    ) -> None:
         self.root = root
         self._locks = locks
         self._reserved = reserved
+        self._held = threading.local()
 
     # ---- reading
 
@@ -118,6 +124,17 @@ class FileStore:
         with self._folder(parts[:-1]) as folder:
             data, about = folder.read(self._name(folder, parts), joined(parts))
         return Stored(joined(parts), data, about)
+
+    def open(self, path: str) -> BinaryIO:
+        """A file, to be read bit by bit, and closed.
+
+        Raises:
+            MissingPathError: Nothing is there.
+            IsFolderError: It is a folder.
+        """
+        parts = self._parts(path)
+        with self._folder(parts[:-1]) as folder:
+            return folder.open_file(self._name(folder, parts), joined(parts))
 
     def list(self, path: str = "") -> list[Item]:
         """What a folder holds, folders first, then by name.
@@ -258,7 +275,7 @@ class FileStore:
         """
         parts = self._writable(path)
         shown = joined(parts)
-        with self._locked(), self._folder(parts[:-1], make=not old) as folder:
+        with self.locked(), self._folder(parts[:-1], make=not old) as folder:
             found, alike = folder.find(parts[-1], exact=self._exact)
             before = None
             if found is None and old:
@@ -291,7 +308,7 @@ class FileStore:
         """
         parts = self._writable(path)
         try:
-            with self._locked(), self._folder(parts, make=True):
+            with self.locked(), self._folder(parts, make=True):
                 pass
         except NotFolderError as error:
             raise PathExistsError(str(error)) from None
@@ -309,7 +326,7 @@ class FileStore:
         shown = f"{joined(old)} -> {joined(new)}"
         if new[: len(old)] == old and new != old:
             raise InvalidPathError(f"{shown}: a folder cannot go into itself")
-        with self._locked(), self._folder(old[:-1]) as folder:
+        with self.locked(), self._folder(old[:-1]) as folder:
             name = self._name(folder, old)
             refuse_link(folder.stat(name), joined(old))
             with self._folder(new[:-1], make=True) as into:
@@ -333,7 +350,7 @@ class FileStore:
             MissingPathError: Nothing is there.
         """
         parts = self._writable(path)
-        with self._locked(), self._folder(parts[:-1]) as folder:
+        with self.locked(), self._folder(parts[:-1]) as folder:
             name = self._name(folder, parts)
             about = folder.stat(name)
             refuse_link(about, joined(parts))
@@ -357,7 +374,7 @@ class FileStore:
             MissingPathError: The trash has nothing of that path.
             PathExistsError: Something is there by now.
         """
-        with self._locked(), self._root(make=True) as root, self._trash(root) as trash:
+        with self.locked(), self._root(make=True) as root, self._trash(root) as trash:
             kept = trash.find(joined(parts_of(path)))
             parts = self._writable(to or kept.deleted.path)
             with self._folder(parts[:-1], make=True) as folder:
@@ -372,7 +389,7 @@ class FileStore:
     @contextmanager
     def trash(self) -> Iterator[Trash]:
         """The trash, while nobody writes."""
-        with self._locked(), self._root(make=True) as root, self._trash(root) as trash:
+        with self.locked(), self._root(make=True) as root, self._trash(root) as trash:
             yield trash
 
     def sweep(self) -> None:
@@ -380,7 +397,7 @@ class FileStore:
         folders = ["", *(item.path for item in self.walk() if item.is_folder)]
         if not self.root.exists():
             return
-        with self._locked():
+        with self.locked():
             for path in folders:
                 try:
                     with self._folder(tuple(filter(None, path.split("/")))) as folder:
@@ -421,9 +438,25 @@ class FileStore:
         return found
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with self._locks.hold(LOCK, wait=_WAIT, task="writing files", poll=_POLL):
+    def locked(self, *, wait: float | None = None) -> Iterator[None]:
+        """Nobody else writes meanwhile; whoever holds it may write, and hold it again.
+
+        Args:
+            wait: Seconds to wait for others.
+
+        Raises:
+            ConflictError: Others write all the time.
+        """
+        if getattr(self._held, "now", False):
             yield
+            return
+        waited = self.WAIT if wait is None else wait
+        with self._locks.hold(self.LOCK, wait=waited, task=f"writing {self.LOCK}", poll=_POLL):
+            self._held.now = True
+            try:
+                yield
+            finally:
+                self._held.now = False
 
     @contextmanager
     def _root(self, *, make: bool = False) -> Iterator[Directory]:

@@ -34,8 +34,9 @@ from kbkit.models import (
 )
 from kbkit.stores.catalog import entities, files, knowledge_bases, merges, relations
 from kbkit.stores.catalog import gaps as gap_rows
+from kbkit.stores.catalog.built_in import FILES
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.files import FILES, MissingNote
+from kbkit.stores.catalog.files import MissingNote
 from kbkit.stores.stores import Stores
 from kbkit.validation import check_integer, check_text
 

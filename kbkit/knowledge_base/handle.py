@@ -43,9 +43,9 @@ from kbkit.stores.catalog import (
     reading,
     runs,
 )
+from kbkit.stores.catalog.built_in import BUILT_IN
 from kbkit.stores.catalog.chunk_annotations import ChunkSummary
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.files import FILES
 from kbkit.stores.catalog.graph_tables import GraphTable
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.query_encoders import EncoderTarget
@@ -89,12 +89,12 @@ class Handle:
         """Whether documents may be put into it, changed and taken out by hand.
 
         Raises:
-            ConfigError: They are the files of the workspace, where that is done.
+            ConfigError: They are the files or entries of the workspace, where that is done.
         """
-        if self.id == FILES:
+        if self.id in BUILT_IN:
             raise ConfigError(
-                f"{self.name}: its documents are the files of the workspace; write, change and "
-                "delete them there: workspace.files"
+                f"{self.name}: its documents are the {self.id} of the workspace; write, change and "
+                f"delete them there: workspace.{self.id}"
             )
 
     @property

@@ -271,6 +271,7 @@ class Compaction(Value):
         images: Number of pictures that no document shows any more.
         bytes: By how much the workspace is smaller.
         files: Number of deleted files and folders of `Workspace.files`.
+        entries: Number of deleted entries, and of replaced ones.
     """
 
     documents: int
@@ -278,6 +279,7 @@ class Compaction(Value):
     images: int
     bytes: int
     files: int = 0
+    entries: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ class _Builder:
                 if documents > 1:
                     break  # only the first is the description
             elif isinstance(event, yaml.ScalarEvent):
-                value = _scalar(event)
+                value = scalar_value(event)
                 if event.anchor:
                     self._anchors[event.anchor] = (value, 1)
                 self._put(value, 1)
@@ -172,7 +172,8 @@ def _key(value: Any) -> str:
     return json.dumps(value)
 
 
-def _scalar(event: Any) -> Any:
+def scalar_value(event: Any) -> Any:
+    """What a scalar of YAML is: text, a number, a boolean or ``None`` (1.2 core schema)."""
     text: str = event.value
     if not event.implicit[0] or event.style in ("'", '"', "|", ">"):
         return text

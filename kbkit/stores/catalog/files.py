@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.models import DocumentState
+from kbkit.stores.catalog.built_in import FILES
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.files_schema import file_links, file_names, files
 from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, documents
-
-FILES = "files"
-"""Name and id of the knowledge base that the files of a workspace are documents of."""
 
 
 class FileRecord(NamedTuple):

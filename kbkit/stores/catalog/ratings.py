@@ -5,15 +5,16 @@ Only who gave a rating may want it gone: `remove` takes back a slip.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.models import Rating, Target, TargetKind
+from kbkit.models import Rating, Target, TargetKind, Vote
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.entries_schema import entries
 from kbkit.stores.catalog.schema import chunks, knowledge_bases, rating_totals, ratings
 
 
@@ -45,6 +46,26 @@ def add(
     _add_up(transaction, kb_id, target.id)
     row = transaction.execute(_RATINGS.where(ratings.c.id == rating_id)).one()
     return _rating(row)
+
+
+def add_votes(transaction: Transaction, kb_id: str, target: Target, votes: Sequence[Vote]) -> None:
+    """Append what people said of a target, oldest first, with the times when they did."""
+    rows = [
+        {
+            "kb_id": kb_id,
+            "target": target.id,
+            "target_type": target.kind.value,
+            "score": vote.score,
+            "query": "",
+            "rater": vote.rater,
+            "note": "",
+            "created_at": vote.timestamp,
+        }
+        for vote in votes
+    ]
+    if rows:
+        transaction.execute(ratings.insert(), rows)
+    _add_up(transaction, kb_id, target.id)
 
 
 def listed(
@@ -119,13 +140,24 @@ def totals(transaction: Transaction, kb_id: str) -> Totals:
     rows = transaction.execute(_TOTALS, {"kb": kb_id}).all()
     return Totals(
         chunks={row.seq: Total(row.raters, row.average) for row in rows if row.seq is not None},
-        documents={row.target: Total(row.raters, row.average) for row in rows if row.seq is None},
+        documents={
+            row.document_id or row.target: Total(row.raters, row.average)
+            for row in rows
+            if row.seq is None
+        },
     )
 
 
 _TOTALS = (
-    sa.select(rating_totals.c.target, rating_totals.c.raters, rating_totals.c.average, chunks.c.seq)
+    sa.select(
+        rating_totals.c.target,
+        rating_totals.c.raters,
+        rating_totals.c.average,
+        chunks.c.seq,
+        entries.c.document_id,
+    )
     .outerjoin(chunks, chunks.c.id == rating_totals.c.target)
+    .outerjoin(entries, entries.c.id == rating_totals.c.target)
     .where(rating_totals.c.kb_id == sa.bindparam("kb"))
 )
 

@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0020"
+HEAD = "0021"
 """Revision of the newest migration."""
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from alembic import context
 
-from kbkit.stores.catalog import files_schema, knowledge_schema  # noqa: F401 - tables
+from kbkit.stores.catalog import (  # noqa: F401 - tables
+    entries_schema,
+    files_schema,
+    knowledge_schema,
+)
 from kbkit.stores.catalog.schema import metadata
 
 context.configure(

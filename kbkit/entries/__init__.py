@@ -1,0 +1,1 @@
+"""Entries: reusable solutions in folders, voted on, found again, learned from tasks."""

@@ -1,0 +1,301 @@
+"""Keeps the built-in knowledge base, and what is known of entries, level with their folders.
+
+The folders are the truth. What is stored of one is noted behind it with how its files were, so that
+whatever is killed in between is done again. Votes that were given to the document of an entry are
+written into its folder.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from kbkit.entries.documents import document_of, title_of
+from kbkit.entries.skill_file import NAME
+from kbkit.entries.slugs import unique
+from kbkit.entries.store import EntryStore, Look, StoredEntry, files_error
+from kbkit.entries.votes import with_votes
+from kbkit.errors import FilesError
+from kbkit.files.index import TICK, put_documents
+from kbkit.ingest.pipeline import Stop
+from kbkit.knowledge_base import KnowledgeBase, handle_of
+from kbkit.knowledge_base.improving import Improving
+from kbkit.models import EntrySource, EntryStatus, EntrySyncReport, Problem, Progress, Vote
+from kbkit.progress import OnProgress
+from kbkit.stores.catalog import entries, ratings, writing
+from kbkit.stores.catalog.built_in import ENTRIES
+from kbkit.stores.catalog.entries import EntryRecord
+from kbkit.stores.stores import Stores
+
+_BATCH = 100
+"""Entries that are stored together."""
+_FEW = 3
+
+
+class EntryIndex:
+    """What is known of a workspace's entries.
+
+    Args:
+        store: The entries.
+        stores: Of the workspace.
+        knowledge_base: Gives the built-in knowledge base, made when it is first wanted.
+    """
+
+    def __init__(
+        self, store: EntryStore, stores: Stores, knowledge_base: Callable[[], KnowledgeBase]
+    ) -> None:
+        self._store = store
+        self._stores = stores
+        self._database = stores.database
+        self._knowledge_base = knowledge_base
+
+    def records(self) -> dict[str, EntryRecord]:
+        """What is known of all entries, by slug."""
+        with self._database.read() as transaction:
+            return entries.records(transaction)
+
+    def level(
+        self,
+        *,
+        wait: float | None = None,
+        on_progress: OnProgress | None = None,
+        stop: Stop = lambda: False,
+    ) -> EntrySyncReport:
+        """Take over what changed, in both directions.
+
+        Args:
+            wait: Seconds to wait for others who write.
+            on_progress: Called as the work goes on.
+            stop: Asked between two batches; true ends it cleanly.
+
+        Raises:
+            ConflictError: Others write all the time.
+            EmbedderError: The embedder failed; what was stored stays.
+        """
+        skipped: dict[str, str] = {}
+        looks = self._store.looks(skipped.__setitem__)
+        known = self.records()
+        given = self._given(known)
+        changed = [slug for slug, look in looks.items() if _is_stale(known.get(slug), look)]
+        gone = [slug for slug in known if slug not in looks]
+        report = EntrySyncReport()
+        if changed or gone or given:
+            with self._store.locked(wait=wait):
+                report = self._level(known, given, on_progress, stop)
+            known = self.records()
+        problems = {slug: each.problem for slug, each in known.items() if each.problem}
+        told = [Problem(slug, why) for slug, why in sorted({**skipped, **problems}.items())]
+        return EntrySyncReport(
+            report.added,
+            report.updated,
+            report.removed,
+            tuple(told),
+            synced=sum(not each.problem for each in known.values()),
+        )
+
+    def _given(self, known: Mapping[str, EntryRecord]) -> dict[str, list[tuple[int, Vote]]]:
+        """Votes that were given to documents of entries, by slug, and not written there yet."""
+        slugs = {each.document_id: slug for slug, each in known.items() if each.document_id}
+        if not slugs:
+            return {}
+        with self._database.read() as transaction:
+            found = entries.document_ratings(transaction, ENTRIES, slugs)
+        return {slugs[known_id]: votes for known_id, votes in found.items()}
+
+    def _level(
+        self,
+        known: Mapping[str, EntryRecord],
+        given: Mapping[str, list[tuple[int, Vote]]],
+        on_progress: OnProgress | None,
+        stop: Stop,
+    ) -> EntrySyncReport:
+        """Store what changed, while nobody else writes."""
+        kb = self._knowledge_base()
+        for slug, votes in given.items():
+            self._write_votes(kb, slug, votes)
+        known, looks = self.records(), self._store.looks()
+        changed = [slug for slug, look in looks.items() if _is_stale(known.get(slug), look)]
+        gone = [slug for slug in known if slug not in looks]
+        report = EntrySyncReport()
+        for start in range(0, max(1, len(changed)), _BATCH):
+            if stop():
+                break
+            part = changed[start : start + _BATCH]
+            last = start + _BATCH >= len(changed)
+            # what is gone goes last: its folder may only have another name
+            report = self._store_part(kb, part, gone if last else (), gone, report)
+            if on_progress is not None and part:
+                on_progress(Progress("store", start + len(part), len(changed), part[-1]))
+        if report:
+            Improving(handle_of(kb)).after_ingest(renew=False, on_progress=on_progress, stop=stop)
+            if len(changed) > _FEW:
+                self._stores.snapshots.save(kb.id)
+        return report
+
+    def _write_votes(self, kb: KnowledgeBase, slug: str, given: list[tuple[int, Vote]]) -> None:
+        """Write votes that were given to a document into the folder of its entry."""
+        try:
+            self.add_votes(slug, [vote for _, vote in given])
+        except FilesError:
+            return  # once its folder can be read
+        with self._database.write() as transaction:
+            for rating_id, _ in given:
+                ratings.remove(transaction, kb.id, rating_id)
+
+    def add_votes(self, slug: str, votes: Sequence[Vote]) -> None:
+        """Write votes into the folder of an entry; nobody else writes meanwhile.
+
+        Raises:
+            MissingPathError: There is no such entry.
+            EntryFormatError: Its ``skill.yaml`` cannot be read.
+        """
+        text = with_votes(self._store.read_skill(slug).text, votes)
+        self._store.write(f"{slug}/{NAME}", text.encode())
+
+    def _store_part(
+        self,
+        kb: KnowledgeBase,
+        part: Sequence[str],
+        forget: Sequence[str],
+        gone: Sequence[str],
+        report: EntrySyncReport,
+    ) -> EntrySyncReport:
+        known = self.records()
+        seen = time.time_ns()
+        new = {slug for slug in part if slug not in known or not known[slug].version}
+        read: dict[str, StoredEntry] = {}
+        faults: list[EntryRecord] = []
+        for slug in part:
+            try:
+                read[slug] = stored = self._store.read_entry(slug)
+            except FilesError as error:
+                why = files_error(slug, error)
+                look = self._store.look(slug)
+                if look is not None:
+                    record = known.get(slug) or _unread(slug, look)
+                    faults.append(record._replace(
+                        problem=why, stamp=look.stamp, changed=look.changed, seen=seen
+                    ))  # fmt: skip
+                continue
+            else:
+                if stored.files[NAME].decode("utf-8-sig") != stored.skill.text:
+                    # a merge, or somebody by hand, left figures that are not those of the votes
+                    self._store.write(f"{slug}/{NAME}", stored.skill.text.encode())
+                    read[slug] = self._store.read_entry(slug)
+        moved = self._moved(read, known, gone)
+        with self._database.write() as transaction:
+            for slug, was in moved.items():
+                entries.rename_document(transaction, kb.id, was, slug)
+                entries.forget(transaction, [was])
+        put_documents(kb, [
+            document_of(stored) for slug, stored in read.items()
+            if slug in moved or slug in new or known[slug].version != stored.version
+            or not known[slug].document_id
+        ])  # fmt: skip
+        removed = [slug for slug in forget if slug not in moved.values() and slug in known]
+        ids = self._ids(read, known, moved, removed)
+        with self._database.write() as transaction:
+            old = writing.ids_by_uri(transaction, kb.id, removed)
+            for document_id in old.values():
+                writing.delete_document(transaction, kb.id, document_id)
+            entries.forget(transaction, removed)
+            found = writing.ids_by_uri(transaction, kb.id, list(read))
+            made = [
+                _record(stored, ids[slug], found.get(slug, ""), seen)
+                for slug, stored in read.items()
+            ]
+            entries.note(transaction, [*made, *faults])
+            for slug, stored in read.items():
+                entries.put_votes(transaction, kb.id, ids[slug], stored.skill.rating.votes)
+        if old:
+            self._stores.vectors.apply(kb.id)
+        return EntrySyncReport(
+            (*report.added, *(slug for slug in read if slug in new and slug not in moved)),
+            (*report.updated, *(slug for slug in read if slug in moved
+                                or (slug not in new and _says_else(known[slug], read[slug])))),
+            (*report.removed, *removed),
+        )  # fmt: skip
+
+    def _moved(
+        self,
+        read: Mapping[str, StoredEntry],
+        known: Mapping[str, EntryRecord],
+        gone: Sequence[str],
+    ) -> dict[str, str]:
+        """New names of folders, and what they were called."""
+        was = {known[slug].id: slug for slug in gone if slug in known}
+        found: dict[str, str] = {}
+        for slug, stored in read.items():
+            if (slug not in known or not known[slug].version) and stored.skill.id in was:
+                found[slug] = was.pop(stored.skill.id)
+        return found
+
+    def _ids(
+        self,
+        read: Mapping[str, StoredEntry],
+        known: Mapping[str, EntryRecord],
+        moved: Mapping[str, str],
+        removed: Sequence[str],
+    ) -> dict[str, str]:
+        """The id of each entry: what its folder says, unless another has that already."""
+        away = {*removed, *moved.values(), *read}
+        taken = {each.id for slug, each in known.items() if slug not in away}
+        found: dict[str, str] = {}
+        # of a folder and a copy of it, the one that was there before is meant
+        for slug in sorted(read, key=lambda each: (each not in known and each not in moved, each)):
+            said = read[slug].skill.id or slug
+            found[slug] = said if said not in taken else unique(slug, taken)
+            taken.add(found[slug])
+        return found
+
+
+def _unread(slug: str, look: Look) -> EntryRecord:
+    """What is known of an entry that could never be read."""
+    at = _time(look.changed)
+    return EntryRecord(
+        slug=slug, id=slug, document_id="", title=slug, description="", tags=[], category="",
+        status=EntryStatus.DRAFT.value, average=0.0, votes=0, source=EntrySource.MANUAL.value,
+        origin_task_id="", created_at=at, updated_at=at, version="", problem="", stamp="",
+        changed=0, seen=0,
+    )  # fmt: skip
+
+
+def _is_stale(record: EntryRecord | None, look: Look) -> bool:
+    """Whether an entry may say something else than when it was read; see `kbkit.files.index`."""
+    return record is None or record.stamp != look.stamp or record.seen - record.changed < TICK
+
+
+def _says_else(record: EntryRecord, stored: StoredEntry) -> bool:
+    rating = stored.skill.rating
+    before = record.version, record.votes, record.average, record.problem
+    return before != (stored.version, rating.count, rating.average, "")
+
+
+def _record(stored: StoredEntry, known_as: str, document_id: str, seen: int) -> EntryRecord:
+    skill = stored.skill
+    return EntryRecord(
+        slug=stored.slug,
+        id=known_as,
+        document_id=document_id,
+        title=title_of(stored),
+        description=skill.description,
+        tags=list(skill.tags),
+        category=skill.category,
+        status=skill.status.value,
+        average=skill.rating.average,
+        votes=skill.rating.count,
+        source=skill.source.value,
+        origin_task_id=skill.origin_task_id,
+        created_at=skill.created_at or _time(stored.made),
+        updated_at=skill.updated_at or _time(stored.changed),
+        version=stored.version,
+        problem="",
+        stamp=stored.look.stamp,
+        changed=stored.look.changed,
+        seen=seen,
+    )
+
+
+def _time(nanoseconds: int) -> datetime:
+    return datetime.fromtimestamp(nanoseconds / 1e9, UTC)

@@ -1,0 +1,311 @@
+"""``skill.yaml``: what it says of an entry, and how it is changed so that all else in it stays."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from kbkit.entries.votes import (
+    KEY,
+    block_of,
+    rating_of,
+    read_time,
+    span_of,
+    time_text,
+    united,
+    with_votes,
+)
+from kbkit.entries.yaml_reader import YamlMapping, read_yaml
+from kbkit.errors import EntryFormatError
+from kbkit.models import EntryRating, EntrySource, EntryStatus
+
+NAME = "skill.yaml"
+LONGEST_TITLE = 300
+"""Characters."""
+LONGEST_DESCRIPTION = 5_000
+MOST_TAGS = 100
+
+_PLAIN = re.compile(r"[A-Za-z_][\w ./()-]*(?<! )")
+_WORDS = frozenset(["true", "false", "yes", "no", "on", "off", "null", "y", "n", "nan", "inf"])
+"""What some readers of YAML take for something else than text."""
+_FIELDS = (
+    "id", "title", "description", "tags", "category", "status", KEY, "source", "origin_task_id",
+    "created_at", "updated_at",
+)  # fmt: skip
+_KEPT = "kept"
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True)
+class SkillFile:
+    """What a ``skill.yaml`` says; of what it does not say, what is so by default.
+
+    Attributes:
+        text: It as it is to stand: where a merge left two sides' votes, those of both.
+        id: ``""`` where it says none.
+        title: ``""`` where it says none.
+        created_at: ``None`` where it says none.
+        updated_at: Likewise.
+        extra: What kbkit knows nothing of.
+    """
+
+    text: str
+    id: str
+    title: str
+    description: str
+    tags: tuple[str, ...]
+    category: str
+    status: EntryStatus
+    rating: EntryRating
+    source: EntrySource
+    origin_task_id: str
+    created_at: datetime | None
+    updated_at: datetime | None
+    extra: Mapping[str, Any]
+
+
+def read_skill(data: bytes) -> SkillFile:
+    """Read a ``skill.yaml``.
+
+    Raises:
+        EntryFormatError: It cannot be read; names line and column.
+    """
+    try:
+        return _read(united(_decoded(data)))
+    except EntryFormatError as error:
+        raise EntryFormatError(f"{NAME}: {error}", error.line, error.column) from None
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
+        raise EntryFormatError(
+            f"line {line}, column {column}: no text in UTF-8", line, column
+        ) from None
+
+
+def _read(text: str) -> SkillFile:
+    found = read_yaml(text)
+    rating = rating_of(found)
+    return SkillFile(
+        text=with_votes(text, rating.votes),
+        id=_text(found, "id", 200),
+        title=_text(found, "title", LONGEST_TITLE),
+        description=_text(found, "description", LONGEST_DESCRIPTION, lines=True),
+        tags=_tags(found),
+        category=_text(found, "category", LONGEST_TITLE),
+        status=_choice(found, "status", EntryStatus.ACTIVE),
+        rating=rating,
+        source=_choice(found, "source", EntrySource.MANUAL),
+        origin_task_id=_text(found, "origin_task_id", 500),
+        created_at=_time(found, "created_at"),
+        updated_at=_time(found, "updated_at"),
+        extra={key: value for key, value in found.values.items() if key not in _FIELDS},
+    )
+
+
+def _text(found: YamlMapping, key: str, most: int, *, lines: bool = False) -> str:
+    value = found.values.get(key)
+    if value is None:
+        return ""
+    if isinstance(value, dict | list):
+        raise found.fault((key,), "is to be a text")
+    text = str(value).strip()
+    if len(text) > most:
+        raise found.fault((key,), f"has more than {most:,} characters")
+    return text if lines else " ".join(text.split())
+
+
+def _tags(found: YamlMapping) -> tuple[str, ...]:
+    value = found.values.get("tags")
+    if isinstance(value, str):
+        value = value.split(",")
+    if value is None:
+        return ()
+    if not isinstance(value, list) or any(isinstance(each, dict | list) for each in value):
+        raise found.fault(("tags",), "is to be a list of words")
+    if len(value) > MOST_TAGS:
+        raise found.fault(("tags",), f"has more than {MOST_TAGS}")
+    said = (str(each).strip() for each in value if each is not None)
+    return tuple(dict.fromkeys(each[:LONGEST_TITLE] for each in said if each))
+
+
+def _choice(found: YamlMapping, key: str, default: _Choice) -> _Choice:
+    value = found.values.get(key)
+    if value in (None, ""):
+        return default
+    try:
+        return type(default)(value)
+    except ValueError:
+        raise found.fault((key,), f"is to be {', '.join(type(default))}") from None
+
+
+def _time(found: YamlMapping, key: str) -> datetime | None:
+    value = found.values.get(key)
+    if value is None:
+        return None
+    try:
+        return read_time(value)
+    except ValueError:
+        raise found.fault((key,), "is to be a time such as 2026-01-31T12:00:00Z") from None
+
+
+def new_skill(values: Mapping[str, Any]) -> str:
+    """A ``skill.yaml``, keys in their order; votes are none yet unless they are given."""
+    lines = []
+    for key in _FIELDS:
+        if key == KEY:
+            lines.append(block_of(values.get(KEY) or EntryRating()).rstrip("\n"))
+        elif isinstance(value := values.get(key, ""), tuple | list):
+            lines.append(f"{key}: [{', '.join(map(_scalar, value))}]")
+        else:
+            lines.append(f"{key}: {_scalar(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def _scalar(value: Any) -> str:
+    """A value as it is written in one line."""
+    if isinstance(value, datetime):
+        return time_text(value)
+    text = str(value)
+    if _PLAIN.fullmatch(text) and text.lower() not in _WORDS:
+        return text
+    return re.sub(
+        "[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]",
+        lambda match: f"\\u{ord(match[0]):04x}",
+        json.dumps(text, ensure_ascii=False),
+    )
+
+
+def edited(text: str, changes: Mapping[str, Any]) -> str:
+    """A text in which some keys have other values; comments, order and other keys stay.
+
+    Args:
+        text: Of a ``skill.yaml`` that can be read.
+        changes: Texts, times or lists of text, by key.
+
+    Raises:
+        EntryFormatError: It cannot be written so that all else stays.
+    """
+    found = read_yaml(text)
+    changes = {
+        key: time_text(value) if isinstance(value, datetime) else value
+        for key, value in changes.items()
+    }
+    wanted = {**found.values, **{key: _plain(value) for key, value in changes.items()}}
+    if wanted == found.values:
+        return text
+    block, rest = _cut(text, found)
+    made = _edited(rest, found, changes)
+    if block:
+        made = re.sub(rf"^{KEY}: {_KEPT}$", lambda _: block, made, count=1, flags=re.MULTILINE)
+    if "\r\n" in text:
+        made = made.replace("\r\n", "\n").replace("\n", "\r\n")
+    try:
+        same = read_yaml(made).values == wanted
+    except EntryFormatError:
+        same = False
+    if not same:
+        raise EntryFormatError(
+            f"{NAME}: cannot be changed so that all else in it stays; edit it by hand"
+        )
+    return made
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+
+
+def _cut(text: str, found: YamlMapping) -> tuple[str, str]:
+    """The block of votes, which no general reader of YAML has to go through, and the text without.
+
+    A line stays in its place.
+    """
+    span = span_of(text, found)
+    if span is None:
+        return "", text
+    start, stop = span
+    return text[start:stop].replace("\r\n", "\n"), f"{text[:start]}{KEY}: {_KEPT}{text[stop:]}"
+
+
+def _edited(text: str, found: YamlMapping, changes: Mapping[str, Any]) -> str:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+    from ruamel.yaml.resolver import VersionedResolver
+    from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+
+    class Texts(VersionedResolver):
+        """Takes every scalar for text, so that numbers and times stay as they are written."""
+
+        @property
+        def versioned_resolver(self) -> Any:
+            return {}
+
+    def quoted(value: str) -> str:
+        plain = _PLAIN.fullmatch(value) and value.lower() not in _WORDS
+        return value if plain or _is_time(value) else DoubleQuotedScalarString(value)
+
+    editor = YAML(typ="rt", pure=True)
+    editor.Resolver = Texts
+    editor.preserve_quotes = True
+    editor.width = 1 << 20
+    mapping, offset = _indents(found)
+    editor.indent(mapping=mapping, sequence=offset + 2, offset=offset)
+    try:
+        values = editor.load(text)
+        for key, value in changes.items():
+            if isinstance(value, str):
+                values[key] = quoted(value)
+                continue
+            items = [quoted(each) for each in value]
+            if isinstance(values.get(key), list) and values[key]:
+                values[key][:] = items
+            else:
+                values[key] = _flow(items)
+        written = io.StringIO()
+        editor.dump(values, written)
+    except (YAMLError, ValueError, AttributeError, TypeError, NotImplementedError) as error:
+        raise EntryFormatError(f"{NAME}: cannot be changed ({' '.join(str(error).split())[:200]}); "
+                               "edit it by hand") from None  # fmt: skip
+    return written.getvalue()
+
+
+def _flow(items: list[str]) -> Any:
+    from ruamel.yaml.comments import CommentedSeq
+
+    made = CommentedSeq(items)
+    made.fa.set_flow_style()
+    return made
+
+
+def _is_time(value: str) -> bool:
+    try:
+        read_time(value)
+    except ValueError:
+        return False
+    return ":" in value
+
+
+def _indents(found: YamlMapping) -> tuple[int, int]:
+    """By how much mappings, and lists within them, are indented in a text."""
+    mapping, offset = 2, 0
+    for path, place in found.places.items():
+        if len(path) < 1 or path in found.flow or isinstance(path[-1], int) or path[0] == KEY:
+            continue
+        value: Any = found.values
+        for part in path:
+            value = value[part]
+        if isinstance(value, list) and value:
+            offset = max(0, place.column - found.keys[path].column)
+        elif isinstance(value, dict) and value:
+            mapping = max(1, place.column - found.keys[path].column)
+    return mapping, offset

@@ -1,0 +1,58 @@
+"""What folders of entries are called: what is also a name of an Agent Skill, on every system."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Container
+
+from kbkit.errors import InvalidPathError
+from kbkit.files.paths import fault
+from kbkit.validation import check_text
+
+LONGEST = 64
+"""Characters of a slug."""
+_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+
+
+def slug_fault(slug: str) -> str:
+    """Why a name cannot be a slug; ``""`` where it can."""
+    if len(slug) > LONGEST:
+        return f"is longer than {LONGEST} characters"
+    if not _SLUG.fullmatch(slug):
+        return "is no slug; use lower-case letters, digits and single hyphens between them"
+    return fault(slug)
+
+
+def check_slug(slug: str) -> str:
+    """A slug.
+
+    Raises:
+        InvalidPathError: It is none.
+    """
+    if why := slug_fault(check_text("slug", slug)):
+        raise InvalidPathError(f"{ascii(slug)[:80]}: {why}, such as 'parse-logs'")
+    return slug
+
+
+def slug_of(title: str, taken: Container[str] = ()) -> str:
+    """A slug that is made of a title, and of a number where others have it.
+
+    Args:
+        title: Of an entry.
+        taken: Slugs of others.
+    """
+    plain = unicodedata.normalize("NFKD", title.casefold())
+    letters = "".join(each for each in plain if not unicodedata.combining(each))
+    words = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:LONGEST].strip("-")
+    made = words if words and not slug_fault(words) else f"entry-{words}".strip("-")[:LONGEST]
+    return unique(made.strip("-"), taken)
+
+
+def unique(slug: str, taken: Container[str]) -> str:
+    """A slug, or it with the first number that makes it one that nobody has."""
+    found, number = slug, 2
+    while found in taken:
+        end = f"-{number}"
+        found, number = slug[: LONGEST - len(end)].strip("-") + end, number + 1
+    return found

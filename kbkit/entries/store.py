@@ -1,0 +1,276 @@
+"""The entries of a workspace on disk: a folder each, with the rules that all files have.
+
+Whatever changes more than one file of an entry at once is written beside it and takes its name
+as a whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from kbkit.entries.skill_file import NAME, SkillFile, read_skill
+from kbkit.entries.slugs import check_slug, slug_fault
+from kbkit.errors import EntryFormatError, FilesError, MissingPathError, PathExistsError
+from kbkit.files.directory import PART, Directory
+from kbkit.files.paths import joined, parts_of
+from kbkit.files.store import FileStore, Stored, version
+from kbkit.models import FileKind
+
+PROMPT, README = "prompt.md", "README.md"
+MOST_FILES = 1_000
+"""Of an entry."""
+MOST_BYTES = 100_000_000
+"""Of all files of an entry."""
+_NEXT = f"{PART}next-"
+"""How the names of folders begin that are whole, and are to take the place of an entry."""
+_ATTRIBUTES = ".gitattributes"
+_NO_SKILL = f"{{}}: has no {NAME}; write one with a line 'title: ...'"
+_UNION = b"# votes of two people, a line each, are both kept by a merge\nskill.yaml merge=union\n"
+
+
+class Look(NamedTuple):
+    """How the files of an entry are, without a look into them.
+
+    Attributes:
+        stamp: Identifies their names, sizes and times.
+        changed: When the last of them was changed, in nanoseconds.
+    """
+
+    stamp: str
+    changed: int
+
+
+class StoredEntry(NamedTuple):
+    """A folder of an entry as it was read.
+
+    Attributes:
+        slug: Its name.
+        skill: What its ``skill.yaml`` says.
+        files: Bytes of all files, by path within it.
+        look: How it was just before.
+        made: When the oldest of its files was written, in nanoseconds.
+        changed: When the newest was.
+    """
+
+    slug: str
+    skill: SkillFile
+    files: Mapping[str, bytes]
+    look: Look
+    made: int
+    changed: int
+
+    @property
+    def version(self) -> str:
+        """Identifies what it says, votes aside."""
+        skill = self.skill
+        said = [skill.id, skill.title, skill.description, skill.tags, skill.category, skill.status,
+                skill.source, skill.origin_task_id, skill.extra]  # fmt: skip
+        found = hashlib.blake2b(json.dumps(said, sort_keys=True, default=str).encode(
+            "utf-8", "surrogatepass"), digest_size=8)  # fmt: skip
+        for path in sorted(self.files):
+            if path != NAME:
+                found.update(f"{path}\0{version(self.files[path])}\0".encode())
+        return found.hexdigest()
+
+
+class EntryStore(FileStore):
+    """The folder of the entries."""
+
+    LOCK = "entries"
+    WAIT = 600.0
+
+    # ---- reading
+
+    def looks(self, told: Callable[[str, str], None] = lambda slug, why: None) -> dict[str, Look]:
+        """How the folders of all entries are, by slug.
+
+        Args:
+            told: Told of what is passed over, and why.
+        """
+        found: dict[str, Look] = {}
+        for item in self.list():
+            name = item.path
+            if not item.is_folder:
+                if name.lower() != "readme.md":
+                    told(name, "is a file; an entry is a folder")
+            elif why := slug_fault(name):
+                told(name, f"the name {why}")
+            elif (look := self.look(name)) is not None:
+                found[name] = look
+        return found
+
+    def look(self, slug: str) -> Look | None:
+        """How the files of an entry are; ``None`` where it has none."""
+        state = hashlib.blake2b(digest_size=8)
+        changed = 0
+        for item in self.walk(slug):
+            about = item.about
+            if not item.is_folder:
+                times = about.st_mtime_ns, about.st_ctime_ns
+                state.update(f"{item.path}\0{about.st_size}\0{times}\n".encode())
+                changed = max(changed, *times)
+        return Look(state.hexdigest(), changed) if changed else None
+
+    def read_entry(self, slug: str) -> StoredEntry:
+        """All of an entry.
+
+        Raises:
+            MissingPathError: There is none.
+            EntryFormatError: Its ``skill.yaml`` cannot be read, or it is too large.
+        """
+        try:
+            return self._read_entry(slug)
+        except MissingPathError:
+            with self.locked():  # another may just put a folder in its place
+                return self._read_entry(slug)
+
+    def read_skill(self, slug: str) -> SkillFile:
+        """What the ``skill.yaml`` of an entry says.
+
+        Raises:
+            MissingPathError: There is no such entry.
+            EntryFormatError: It cannot be read.
+        """
+        check_slug(slug)
+        try:
+            data = self.read(f"{slug}/{NAME}").data
+        except MissingPathError:
+            if self.look(slug) is None:
+                raise _no_entry(slug) from None
+            raise EntryFormatError(_NO_SKILL.format(slug)) from None
+        return _skill(slug, data)
+
+    def _read_entry(self, slug: str) -> StoredEntry:
+        check_slug(slug)
+        look = self.look(slug)
+        if look is None:
+            raise _no_entry(slug)
+        files: dict[str, Stored] = {}
+        size = 0
+        for item in self.walk(slug):
+            if item.is_folder:
+                continue
+            stored = self.read(item.path)
+            files[item.path.removeprefix(f"{slug}/")] = stored
+            size += len(stored.data)
+            if len(files) > MOST_FILES or size > MOST_BYTES:
+                raise EntryFormatError(
+                    f"{slug}: has more than {MOST_FILES:,} files or {MOST_BYTES / 1e6:g} MB"
+                )
+        if NAME not in files:
+            raise EntryFormatError(_NO_SKILL.format(slug))
+        skill = _skill(slug, files[NAME].data)
+        times = [stored.about.st_mtime_ns for stored in files.values()]
+        data = {path: stored.data for path, stored in files.items()}
+        return StoredEntry(slug, skill, data, look, min(times), max(times))
+
+    # ---- writing
+
+    @contextmanager
+    def locked(self, *, wait: float | None = None) -> Iterator[None]:
+        """As of all files; what was whole when a process was killed takes its place first."""
+        held = getattr(self._held, "now", False)
+        with super().locked(wait=wait):
+            if not held and self.root.exists():
+                with self._root() as root:
+                    for name in root.names():
+                        if name.startswith(_NEXT):
+                            self._take_place(root, name)
+            yield
+
+    def place(self, slug: str, files: Mapping[str, bytes], *, replace: bool = False) -> None:
+        """Write a whole entry, which is there at once or not at all.
+
+        Args:
+            slug: Its folder.
+            files: What is to be in it, by path.
+            replace: Whether one that is there goes to the trash.
+
+        Raises:
+            PathExistsError: It is there already.
+            FilesError: It cannot be written, or a path may not be one.
+        """
+        check_slug(slug)
+        paths = {parts_of(path): data for path, data in files.items()}
+        size = sum(map(len, paths.values()))
+        if len(paths) > MOST_FILES or size > MOST_BYTES:
+            raise EntryFormatError(
+                f"{slug}: has more than {MOST_FILES:,} files or {MOST_BYTES / 1e6:g} MB"
+            )
+        with self.locked(), self._root(make=True) as root:
+            if root.stat(_ATTRIBUTES) is None:
+                root.write(_ATTRIBUTES, _UNION, new=False, shown=_ATTRIBUTES)
+            if not replace and root.stat(slug) is not None:
+                raise PathExistsError(f"{slug}: is there already; choose another slug")
+            part = f"{PART}{secrets.token_hex(8)}"
+            root.make(part)
+            try:
+                with root.child(part, slug) as folder:
+                    for parts, data in paths.items():
+                        _put(folder, parts, data, f"{slug}/{joined(parts)}")
+                # whole from here on, whatever is killed
+                root.move(part, root, f"{_NEXT}{slug}", slug)
+            except BaseException:
+                root.remove(part)
+                raise
+            self._take_place(root, f"{_NEXT}{slug}")
+
+    def _take_place(self, root: Directory, name: str) -> None:
+        """Give a folder that is whole the place of an entry, which goes to the trash."""
+        slug = name.removeprefix(_NEXT)
+        if slug_fault(slug):
+            return  # nothing that this module put here
+        if root.stat(slug) is not None:
+            with self._trash(root, make=True) as trash:
+                trash.put(root, slug, slug, FileKind.FOLDER, {})
+        root.move(name, root, slug, slug)
+
+    def remove_file(self, path: str) -> None:
+        """Remove a file of an entry for good, and the folders that hold nothing any more.
+
+        Raises:
+            MissingPathError: It is not there.
+        """
+        parts = self._writable(path)
+        with self.locked():
+            with self._folder(parts[:-1]) as folder:
+                folder.remove(self._name(folder, parts))
+            for end in range(len(parts) - 1, 1, -1):
+                with self._folder(parts[: end - 1]) as folder:
+                    name = self._name(folder, parts[:end])
+                    with folder.child(name, joined(parts[:end])) as inner:
+                        if inner.names():
+                            return
+                    folder.remove(name)
+
+
+def _put(folder: Directory, parts: tuple[str, ...], data: bytes, shown: str) -> None:
+    """Write a file below a folder that nobody else knows yet."""
+    name, *rest = parts
+    if not rest:
+        folder.write(name, data, new=True, shown=shown)
+        return
+    folder.make(name)
+    with folder.child(name, shown) as child:
+        _put(child, tuple(rest), data, shown)
+
+
+def _skill(slug: str, data: bytes) -> SkillFile:
+    try:
+        return read_skill(data)
+    except EntryFormatError as error:
+        raise EntryFormatError(f"{slug}/{error}", error.line, error.column) from None
+
+
+def _no_entry(slug: str) -> MissingPathError:
+    return MissingPathError(f"{slug}: there is no such entry; `kbkit entries list` lists them")
+
+
+def files_error(slug: str, error: FilesError) -> str:
+    """What is wrong with an entry, for a report that names it already."""
+    return str(error).removeprefix(f"{slug}/").removeprefix(f"{slug}: ")

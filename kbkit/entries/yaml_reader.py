@@ -1,0 +1,183 @@
+"""YAML of people and agents -> plain values, and where they stand; hostile texts are refused.
+
+A mapping at the root, no tags, no aliases (which let a small text become a huge one), bounded in
+size, depth and number. Nothing is guessed: a key that stands twice is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from kbkit.errors import EntryFormatError
+from kbkit.sources.json_yaml import scalar_value
+
+MOST_BYTES = 4_000_000
+"""Of a text: that are some 40,000 votes."""
+_DEEPEST = 30
+_MOST = 500_000
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stands: from 1, and its end as index of a character."""
+
+    line: int
+    column: int
+    start: int
+    end: int
+
+
+class DuplicateKeyError(EntryFormatError):
+    """A key stands twice in a mapping.
+
+    Attributes:
+        path: Of the key.
+    """
+
+    def __init__(self, message: str, line: int, column: int, path: Path) -> None:
+        self.path = path
+        super().__init__(message, line, column)
+
+
+@dataclass(slots=True)
+class YamlMapping:
+    """A text's values.
+
+    Attributes:
+        values: What it says.
+        keys: Where each key stands, by path.
+        places: Where each value stands, by path.
+        flow: The paths of mappings and lists that are written in brackets.
+    """
+
+    values: dict[str, Any]
+    keys: dict[Path, Place] = field(default_factory=dict)
+    places: dict[Path, Place] = field(default_factory=dict)
+    flow: set[Path] = field(default_factory=set)
+
+    def fault(self, path: Path, reason: str) -> EntryFormatError:
+        """An error that says where something stands."""
+        place = self.places.get(path) or self.keys.get(path)
+        name = ".".join(map(str, path))
+        if place is None:
+            return EntryFormatError(f"{name}: {reason}")
+        where = f"line {place.line}, column {place.column}"
+        return EntryFormatError(f"{where}: {name}: {reason}", place.line, place.column)
+
+
+def read_yaml(text: str) -> YamlMapping:
+    """Read a mapping.
+
+    Args:
+        text: All of it, without a byte order mark.
+
+    Raises:
+        DuplicateKeyError: A key stands twice.
+        EntryFormatError: It is no such mapping, or a hostile one; names line and column.
+    """
+    if len(text) > MOST_BYTES:
+        raise EntryFormatError(f"has more than {MOST_BYTES / 1e6:g} MB")
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return _Reader(iter(yaml.parse(text, Loader=loader))).read()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        reason = error.problem or error.context or "not YAML"
+        raise EntryFormatError(f"line {line}, column {column}: {reason}", line, column) from None
+    except yaml.reader.ReaderError as error:
+        before = text[: max(0, int(error.position))]
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        raise EntryFormatError(
+            f"line {line}, column {column}: a character that YAML does not allow", line, column
+        ) from None
+
+
+class _Reader:
+    """Builds values of events, so that what is refused is refused before it is built."""
+
+    def __init__(self, events: Iterator[Any]) -> None:
+        self._events = events
+        self._count = 0
+        self.found = YamlMapping({})
+
+    def read(self) -> YamlMapping:
+        root: Any = None
+        documents = 0
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                documents += 1
+                if documents > 1:
+                    raise _fault(event, "a second document ('---'); there is to be one")
+                if event.version or event.tags:
+                    raise _fault(event, "directives ('%') are not taken")
+            elif isinstance(event, yaml.NodeEvent):
+                if not isinstance(event, yaml.MappingStartEvent):
+                    raise _fault(event, "is no mapping; write lines such as 'title: Parse logs'")
+                root = self._value(event, ())
+        if root is None:
+            raise EntryFormatError("line 1, column 1: is empty; write 'title: ...'", 1, 1)
+        self.found.values = root
+        return self.found
+
+    def _value(self, event: Any, path: Path) -> Any:
+        self._count += 1
+        if self._count > _MOST:
+            raise _fault(event, f"more than {_MOST:,} values")
+        if len(path) > _DEEPEST:
+            raise _fault(event, f"nested more than {_DEEPEST} deep")
+        if isinstance(event, yaml.AliasEvent) or event.anchor:
+            raise _fault(event, "anchors and aliases ('&', '*') are not taken; write it out")
+        if event.tag is not None and not event.tag.startswith("tag:yaml.org,2002:str"):
+            raise _fault(event, f"tags ({event.tag[:60]}) are not taken; leave it out")
+        if isinstance(event, yaml.ScalarEvent):
+            value, end = scalar_value(event), event
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value, end = self._list(path)
+        else:
+            value, end = self._mapping(path)
+        if getattr(event, "flow_style", False):
+            self.found.flow.add(path)
+        self.found.places[path] = _place(event, end)
+        return value
+
+    def _list(self, path: Path) -> tuple[list[Any], Any]:
+        found: list[Any] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            found.append(self._value(event, (*path, len(found))))
+        return found, event
+
+    def _mapping(self, path: Path) -> tuple[dict[str, Any], Any]:
+        found: dict[str, Any] = {}
+        twice: DuplicateKeyError | None = None
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            if not isinstance(event, yaml.ScalarEvent) or event.anchor:
+                raise _fault(event, "a key that is no text")
+            key, at = event.value, (*path, event.value)
+            if key in found:
+                place = _place(event, event)
+                twice = twice or DuplicateKeyError(
+                    f"line {place.line}, column {place.column}: {key!r} stands here a second time",
+                    place.line, place.column, at,
+                )  # fmt: skip
+            self.found.keys[at] = _place(event, event)
+            found[key] = self._value(next(self._events), at)
+        if twice is not None:
+            raise twice
+        return found, event
+
+
+def _place(start: Any, end: Any) -> Place:
+    mark = start.start_mark
+    return Place(mark.line + 1, mark.column + 1, mark.index, end.end_mark.index)
+
+
+def _fault(event: Any, reason: str) -> EntryFormatError:
+    line, column = event.start_mark.line + 1, event.start_mark.column + 1
+    return EntryFormatError(f"line {line}, column {column}: {reason}", line, column)

@@ -1,0 +1,181 @@
+"""Entries: reusable solutions that lie in folders of their own, and what people think of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from kbkit.models.files import SyncReport
+from kbkit.models.values import Value
+
+MOST_STARS = 5
+"""The best score."""
+
+
+class EntryStatus(StrEnum):
+    """Whether an entry is to be used."""
+
+    ACTIVE = "active"
+    DRAFT = "draft"
+    DEPRECATED = "deprecated"
+
+
+class EntrySource(StrEnum):
+    """Who wrote an entry: an agent that finished a task, or a person."""
+
+    AUTO = "auto"
+    MANUAL = "manual"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Vote(Value):
+    """What somebody thinks of an entry; what all three say identifies it.
+
+    Attributes:
+        timestamp: When it was given.
+        rater: Who gave it.
+        score: 1 (useless) to 5 (exactly right).
+    """
+
+    timestamp: datetime
+    rater: str
+    score: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRating(Value):
+    """What all votes for an entry come to.
+
+    Attributes:
+        average: Of their scores, to two places; 0 without votes.
+        count: How many there are.
+        votes: All of them, oldest first; only where one entry is read.
+    """
+
+    average: float = 0.0
+    count: int = 0
+    votes: tuple[Vote, ...] = ()
+
+    @classmethod
+    def of(cls, votes: tuple[Vote, ...]) -> EntryRating:
+        """What some votes come to."""
+        if not votes:
+            return cls()
+        mean = sum(vote.score for vote in votes) / len(votes)
+        return cls(round(mean, 2), len(votes), votes)
+
+    @property
+    def stars(self) -> str:
+        """The average as five stars, full or not; ``""`` without votes."""
+        full = int(self.average + 0.5)
+        return "★" * full + "☆" * (MOST_STARS - full) if self.count else ""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFile(Value):
+    """A file of an entry.
+
+    Attributes:
+        path: Within the entry, such as ``code/run.py``.
+        size: In bytes.
+    """
+
+    path: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class EntryInfo(Value):
+    """What an entry is, without its text.
+
+    Attributes:
+        slug: Name of its folder.
+        id: What it is called when its folder is called otherwise.
+        title: One line.
+        description: What it is good for.
+        tags: Free labels.
+        category: What it belongs to, or ``""``.
+        status: Whether it is to be used.
+        rating: What votes come to.
+        source: Who wrote it.
+        origin_task_id: The task that it was learned from, or ``""``.
+        created_at: When it was made.
+        updated_at: When anything but its votes was last changed.
+        version: Identifies what it says, votes aside; hand it back as ``if_match``.
+        problem: Why its ``skill.yaml`` cannot be read, with line and column; all else is then as it
+            was when it could.
+    """
+
+    slug: str
+    id: str
+    title: str
+    description: str
+    tags: tuple[str, ...]
+    category: str
+    status: EntryStatus
+    rating: EntryRating
+    source: EntrySource
+    origin_task_id: str
+    created_at: datetime
+    updated_at: datetime
+    version: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(EntryInfo):
+    """An entry with its text.
+
+    Attributes:
+        prompt: What tells an agent how to do it (``prompt.md``).
+        readme: What tells people about it (``README.md``).
+        files: All other files.
+    """
+
+    prompt: str = ""
+    readme: str = ""
+    files: tuple[EntryFile, ...] = ()
+
+    @property
+    def code(self) -> tuple[EntryFile, ...]:
+        """The files in ``code/``."""
+        return tuple(file for file in self.files if file.path.startswith("code/"))
+
+    @property
+    def artifacts(self) -> tuple[EntryFile, ...]:
+        """The files in ``artifacts/``."""
+        return tuple(file for file in self.files if file.path.startswith("artifacts/"))
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPage(Value):
+    """Some of the entries that were asked for, in order.
+
+    Attributes:
+        entries: Those.
+        total: How many there are in all.
+        offset: How many stand before these.
+    """
+
+    entries: tuple[EntryInfo, ...]
+    total: int
+    offset: int = 0
+
+    def __iter__(self) -> Iterator[EntryInfo]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class EntrySyncReport(SyncReport):
+    """What became of edits of entries that were made outside kbkit, by their slugs.
+
+    Attributes:
+        synced: How many entries are now known as their folders have them.
+    """
+
+    synced: int = 0

@@ -1,0 +1,202 @@
+"""What is known of entries: how their folders were when they were read, and their votes.
+
+Functions of the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from kbkit.models import Target, TargetKind, Vote
+from kbkit.stores.catalog import ratings as rating_log
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.entries_schema import entries, learned_folders
+from kbkit.stores.catalog.schema import documents, ratings
+
+PRIOR_VOTES, PRIOR_SCORE = 5, 3.0
+"""Votes that an entry is given beforehand, of the middle of the scale, so that few say little."""
+
+
+class EntryRecord(NamedTuple):
+    """An entry as it was when it was read; see `kbkit.models.EntryInfo` for what it says.
+
+    Attributes:
+        document_id: Of the document that is searched.
+        problem: What its ``skill.yaml`` is faulted for now.
+        stamp: Identifies names, sizes and times of its files.
+        changed: When the last of them was changed, in nanoseconds.
+        seen: When that was looked at.
+    """
+
+    slug: str
+    id: str
+    document_id: str
+    title: str
+    description: str
+    tags: Sequence[str]
+    category: str
+    status: str
+    average: float
+    votes: int
+    source: str
+    origin_task_id: str
+    created_at: datetime
+    updated_at: datetime
+    version: str
+    problem: str
+    stamp: str
+    changed: int
+    seen: int
+
+
+_COLUMNS = [entries.c[name] for name in EntryRecord._fields]
+
+
+def records(transaction: Transaction) -> dict[str, EntryRecord]:
+    """What is known of all entries, by slug."""
+    rows = transaction.execute(sa.select(*_COLUMNS)).all()
+    return {row[0]: EntryRecord(*row) for row in rows}
+
+
+def listed(
+    transaction: Transaction,
+    *,
+    status: str | None,
+    category: str | None,
+    tag: str | None,
+    text: str,
+    sort: str,
+) -> list[EntryRecord]:
+    """Entries of a kind, in order.
+
+    Args:
+        transaction: Reads.
+        status: Only of this status.
+        category: Only of this category, in capitals or not.
+        tag: Only with this tag, in capitals or not.
+        text: Only those that have it anywhere but in their files, in capitals or not.
+        sort: ``rating`` (of the Bayesian average, the best first), ``updated`` (the last first) or
+            ``title``.
+    """
+    mean = (entries.c.average * entries.c.votes + PRIOR_SCORE * PRIOR_VOTES) / (
+        entries.c.votes + PRIOR_VOTES
+    )
+    order = {
+        "rating": [mean.desc(), entries.c.votes.desc()],
+        "updated": [entries.c.updated_at.desc()],
+        "title": [],
+    }[sort]
+    query = sa.select(*_COLUMNS, documents.c.content).outerjoin(
+        documents, documents.c.id == entries.c.document_id
+    )
+    if status is not None:
+        query = query.where(entries.c.status == status)
+    rows = transaction.execute(
+        query.order_by(*order, sa.func.lower(entries.c.title), entries.c.slug)
+    ).all()
+    found = []
+    for *values, content in rows:
+        record = EntryRecord(*values)
+        names = {each.casefold() for each in record.tags}
+        if tag is not None and tag.casefold() not in names:
+            continue
+        if category is not None and record.category.casefold() != category.casefold():
+            continue
+        if text.casefold() in " ".join(
+            (record.slug, record.title, record.description, record.category, *names, content or "")
+        ).casefold():  # fmt: skip
+            found.append(record)
+    return found
+
+
+def note(transaction: Transaction, found: Sequence[EntryRecord]) -> None:
+    """Keep what is known of entries now, in place of what was."""
+    forget(transaction, [record.slug for record in found])
+    if found:
+        transaction.execute(entries.insert(), [record._asdict() for record in found])
+
+
+def forget(transaction: Transaction, slugs: Collection[str]) -> None:
+    """Forget entries that are gone; their ratings stay, as all do."""
+    for slug in slugs:
+        transaction.execute(entries.delete().where(entries.c.slug == slug))
+
+
+def rename_document(transaction: Transaction, kb_id: str, slug: str, to: str) -> None:
+    """Have the document of an entry follow its folder; its id, and its ratings, stay."""
+    transaction.execute(
+        documents.update().where(documents.c.kb_id == kb_id, documents.c.uri == slug).values(uri=to)
+    )
+
+
+def votes(transaction: Transaction, kb_id: str, entry_id: str) -> list[Vote]:
+    """The votes for an entry that the log of ratings has, in its order."""
+    query = (
+        sa.select(ratings.c.created_at, ratings.c.rater, ratings.c.score)
+        .where(
+            ratings.c.kb_id == kb_id,
+            ratings.c.target == entry_id,
+            ratings.c.target_type == TargetKind.ENTRY.value,
+        )
+        .order_by(ratings.c.id)
+    )
+    return [Vote(*row) for row in transaction.execute(query)]
+
+
+def put_votes(transaction: Transaction, kb_id: str, entry_id: str, now: Sequence[Vote]) -> None:
+    """Have the log of ratings say of an entry what its folder says.
+
+    New votes are appended. Where others are gone, or came in between since two people's were
+    merged, all are written anew, since the last of a rater is what counts in search.
+    """
+    known = votes(transaction, kb_id, entry_id)
+    if known == list(now):
+        return
+    if known != list(now[: len(known)]):
+        transaction.execute(
+            ratings.delete().where(
+                ratings.c.kb_id == kb_id,
+                ratings.c.target == entry_id,
+                ratings.c.target_type == TargetKind.ENTRY.value,
+            )
+        )
+        known = []
+    rating_log.add_votes(transaction, kb_id, Target(TargetKind.ENTRY, entry_id), now[len(known) :])
+
+
+def document_ratings(
+    transaction: Transaction, kb_id: str, document_ids: Iterable[str]
+) -> dict[str, list[tuple[int, Vote]]]:
+    """Ratings of entries that were given to their documents, by the document's id."""
+    wanted = set(document_ids)
+    query = sa.select(
+        ratings.c.id, ratings.c.target, ratings.c.created_at, ratings.c.rater, ratings.c.score
+    ).where(
+        ratings.c.kb_id == kb_id,
+        ratings.c.target_type == TargetKind.DOCUMENT.value,
+        ratings.c.query == "",
+    )
+    found: dict[str, list[tuple[int, Vote]]] = {}
+    for row in transaction.execute(query.order_by(ratings.c.id)):
+        if row.target in wanted:
+            vote = Vote(row.created_at, row.rater, row.score)
+            found.setdefault(row.target, []).append((row.id, vote))
+    return found
+
+
+def learned(transaction: Transaction) -> Mapping[str, Any]:
+    """What was learned of folders: rows with ``digest``, ``slug`` and ``problem``, by folder."""
+    return {row.folder: row for row in transaction.execute(sa.select(learned_folders))}
+
+
+def note_learned(
+    transaction: Transaction, folder: str, digest: str, slug: str, problem: str
+) -> None:
+    """Note that a folder was learned, or why it was not."""
+    transaction.execute(learned_folders.delete().where(learned_folders.c.folder == folder))
+    values = {"folder": folder, "digest": digest, "slug": slug, "problem": problem}
+    transaction.execute(learned_folders.insert().values(**values))
