@@ -27,7 +27,7 @@ class Embedders:
             ConfigError: It cannot be made; see `kbkit.embedding.open_embedder`.
             EmbedderError: Its files, its package or its model cannot be had.
         """
-        key = json.dumps(spec.model_dump(mode="json"), sort_keys=True)
+        key = json.dumps(spec.model_dump(mode="json", exclude={"text"}), sort_keys=True)
         if key not in self._opened:
             self._opened[key] = open_embedder(spec)
         return self._opened[key]

@@ -26,11 +26,19 @@ from kbkit.models import Chunk, ChunkSpan, Document, DocumentState, Labels, Sour
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.sources.base import SourceEvent
 from kbkit.sources.doctype import detect
-from kbkit.stores.catalog import knowledge_bases, pending_vectors, runs, trash, writing
+from kbkit.stores.catalog import (
+    chunk_writing,
+    knowledge_bases,
+    pending_vectors,
+    runs,
+    trash,
+    writing,
+)
 from kbkit.stores.catalog.chunk_writing import NewChunk
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.runs import Visited
+from kbkit.stores.catalog.statement_vectors import CHUNK
 from kbkit.stores.catalog.writing import NewDocument, StoredVersion, Touch
 from kbkit.stores.images import ImageStore
 from kbkit.stores.index_writer import IndexWriter
@@ -197,6 +205,7 @@ class DocumentWriter(Batch):
         texts: dict[str, str] = {}
         with self._counters.timed("chunk"):
             cut = [self._cut(document, origin, texts) for document, origin in new]
+        texts = self._to_embed(cut, texts)
         with self._counters.timed("embed"):
             vectors = vectors_of(database, kb_id, embedder, texts)
         self._counters.counts["chunks_embedded"] += vectors.new
@@ -227,6 +236,16 @@ class DocumentWriter(Batch):
         if self._follower is not None:
             self._follower.stored(changes.added)
         return True
+
+    def _to_embed(self, cut: list[NewDocument], texts: dict[str, str]) -> dict[str, str]:
+        """Texts whose vectors are wanted: not of chunks that stay, with vectors of statements."""
+        if self._destination.spec.embedding.text == CHUNK:
+            return texts  # the vectors of those that stay are found by their texts
+        new = [each for document in cut for each in document.chunks]
+        with self._destination.database.read() as transaction:
+            staying = chunk_writing.staying(transaction, new)
+        wanted = {each.embed_hash for each in new if each.chunk.id not in staying}
+        return {key: text for key, text in texts.items() if key in wanted}
 
     def _reopen(self, row: KnowledgeBaseRow) -> None:
         """Go on with the embedder that another process has changed to.

@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kbkit.embedding.base import batch_size
-from kbkit.ingest.chunking import embedded_text
 from kbkit.ingest.counters import RunCounters
 from kbkit.ingest.document_writer import Destination
-from kbkit.ingest.embedding import embed
+from kbkit.ingest.statement_vectors import embed_sums, texts_of_source
 from kbkit.models import IngestReport, Progress
 from kbkit.progress import OnProgress
-from kbkit.stores.catalog import knowledge_bases, pending_vectors, reading
+from kbkit.stores.catalog import knowledge_bases, pending_vectors, reading, statement_vectors
 from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.stores import Stores
 
@@ -77,15 +76,17 @@ def _embed(
     while not stop():
         with database.read() as transaction:
             rows = pending_vectors.without(transaction, kb_id, fingerprint, after=last, limit=size)
-            found = reading.get_chunks(transaction, [row.seq for row in rows])
+            seqs = [row.seq for row in rows]
+            found = reading.get_chunks(transaction, seqs)
+            sources = statement_vectors.sources(transaction, seqs)
         if not rows:
             return True
         texts = {}
         for row in rows:
             chunk, document = found[row.seq]
-            texts[row.embed_hash] = embedded_text(document.title, chunk.heading_path, chunk.text)
+            texts[row.embed_hash] = texts_of_source(sources[row.seq], document, chunk)
         with counters.timed("embed"):
-            made = embed(embedder, texts)
+            made = embed_sums(embedder, texts)
         with database.write() as transaction:
             knowledge_bases.get_by_id(transaction, kb_id)
             pending_vectors.add(transaction, kb_id, fingerprint, made)

@@ -15,12 +15,19 @@ from kbkit.ingest.chunking import embedded_text
 from kbkit.ingest.document_writer import Destination
 from kbkit.ingest.pipeline import Stop
 from kbkit.ingest.reembed import reembed
+from kbkit.ingest.statement_vectors import embed_statements
 from kbkit.knowledge_base.annotations import maker_of
 from kbkit.models import Improvement, IngestReport, Progress
 from kbkit.processes import start_module
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.recipes import AnyEmbedding, KnowledgeBaseSpec, LlmAnnotation
-from kbkit.stores.catalog import cards, knowledge_bases, pending_vectors, reading
+from kbkit.stores.catalog import (
+    cards,
+    knowledge_bases,
+    pending_vectors,
+    reading,
+    statement_vectors,
+)
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base.handle import Handle
@@ -79,7 +86,10 @@ class Improving:
         if left.annotations <= _AT_ONCE and self._handle.info().chunks <= _SMALL:
             with suppress(ConfigError, LanguageModelError):  # `improve` says it
                 self._annotate(on_progress, stop)
-            left = replace(left, annotations=self.left.annotations)
+            if self._handle.row().embedder.startswith("static:"):  # others may take long, or cost
+                self._embed_statements(on_progress, stop)
+            now = self.left
+            left = replace(left, annotations=now.annotations, chunks=now.chunks)
         if not left:
             return None
         mode = self._handle.resources.settings.improve
@@ -158,8 +168,11 @@ class Improving:
                 chunks = pending_vectors.count_without(*find)
                 rows = pending_vectors.without(*find, after=0, limit=chunks)
                 some = [each.seq for each in _some(rows)]
-                for chunk, document in reading.get_chunks(transaction, some).values():
-                    texts.append(embedded_text(document.title, chunk.heading_path, chunk.text))
+            else:
+                chunks = statement_vectors.count_lacking(transaction, row.id, spec.text)
+                some = _some(statement_vectors.lacking(transaction, row.id, spec.text, chunks))
+            for chunk, document in reading.get_chunks(transaction, some).values():
+                texts.append(embedded_text(document.title, chunk.heading_path, chunk.text))
         seconds = left * _seconds(model, _some(said)) + chunks * _seconds(embedder, texts)
         numbers = left * model.dimensions + chunks * embedder.dimensions
         running = self.left.running
@@ -211,7 +224,23 @@ class Improving:
             return
         maker.make(on_progress=on_progress, stop=stop)
 
+    def _embed_statements(self, on_progress: OnProgress | None, stop: Stop) -> None:
+        """Embed what annotations say, where the recipe wants it searched, by what embeds now."""
+        row = self._handle.row()
+        with self._stores.database.read() as transaction:
+            if not statement_vectors.count_lacking(transaction, row.id, row.embedded_text):
+                return
+
+        def tell(done: int, total: int) -> None:
+            if on_progress is not None:
+                on_progress(Progress("embed", done, total))
+
+        embedder = self._handle.embedder(row)
+        embed_statements(self._stores.database, row.id, embedder, tell=tell, stop=stop)
+        self._stores.vectors.apply(row.id)
+
     def _embed_chunks(self, on_progress: OnProgress | None, stop: Stop) -> None:
+        self._embed_statements(on_progress, stop)
         if not stop() and not self.reembed(self._handle.spec, on_progress, stop).interrupted:
             self.fit_encoder()
             self._stores.snapshots.save(self._handle.id)

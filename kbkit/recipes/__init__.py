@@ -23,6 +23,7 @@ from kbkit.recipes.loading import (
 from kbkit.recipes.schema import (
     AnyEmbedding,
     ChunkingSpec,
+    EmbeddedText,
     KnowledgeBaseSpec,
     LearningSpec,
     LlamaIndexEmbedding,
@@ -58,6 +59,7 @@ __all__ = [
     "AnySource",
     "ChunkingSpec",
     "CrawlSource",
+    "EmbeddedText",
     "ExpandSpec",
     "FetchSpec",
     "FilesSource",

@@ -9,12 +9,13 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import (
     Field,
     PrivateAttr,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from kbkit.models.licenses import TEXT_LENGTH
-from kbkit.recipes.annotation import AnyAnnotation, RulesAnnotation
+from kbkit.recipes.annotation import AnyAnnotation, NoAnnotation, RulesAnnotation
 from kbkit.recipes.base import HttpUrl, Spec, check_license
 from kbkit.recipes.language_models import ExpandSpec
 from kbkit.recipes.sources import AnySource
@@ -44,13 +45,24 @@ class ChunkingSpec(Spec):
         return self
 
 
-class StaticEmbedding(Spec):
+EmbeddedText = Literal["chunk", "normalized", "both"]
+"""What is embedded of a chunk."""
+
+
+class _Embedding(Spec):
+    text: EmbeddedText = "chunk"
+    """What is embedded of a chunk: its text, what its annotations say that it says (several
+    statements are added up), or `both` in one vector. A chunk is found by its text until it is
+    annotated. Queries are embedded as they are."""
+
+
+class StaticEmbedding(_Embedding):
     """The offline default: static word vectors, fast and small."""
 
     type: Literal["static"] = "static"
 
 
-class OnnxEmbedding(Spec):
+class OnnxEmbedding(_Embedding):
     """A sentence-transformer model in ONNX form."""
 
     type: Literal["onnx"] = "onnx"
@@ -80,13 +92,13 @@ class OnnxEmbedding(Spec):
         return self
 
 
-class MultilingualEmbedding(Spec):
+class MultilingualEmbedding(_Embedding):
     """A sentence encoder of 15 languages, for this machine (extra `multilingual`)."""
 
     type: Literal["multilingual"] = "multilingual"
 
 
-class LlamaIndexEmbedding(Spec):
+class LlamaIndexEmbedding(_Embedding):
     """Any llama-index embedding; its package must be installed, and it may use the network."""
 
     type: Literal["llama-index"] = "llama-index"
@@ -99,7 +111,7 @@ class LlamaIndexEmbedding(Spec):
     """Texts given to the model at once."""
 
 
-class PluginEmbedding(Spec):
+class PluginEmbedding(_Embedding):
     """An embedder that another installed package brings (entry point group `kbkit.embedders`)."""
 
     type: Literal["plugin"] = "plugin"
@@ -264,10 +276,32 @@ class KnowledgeBaseSpec(Spec):
     def embedded_by(self, embedding: AnyEmbedding) -> KnowledgeBaseSpec:
         """The same with another embedder, and with the weight of its vectors where none is told."""
         values = {name: getattr(self, name) for name in KnowledgeBaseSpec.model_fields}
+        if "text" not in embedding.model_fields_set:
+            embedding = embedding.model_copy(update={"text": self.embedding.text})
         if self.retrieval.dense_weight in (_MODEL_DENSE_WEIGHT, RetrievalSpec().dense_weight):
             told = self.retrieval.model_dump(exclude={"dense_weight"})
             values["retrieval"] = RetrievalSpec(**told)
         return KnowledgeBaseSpec(**{**values, "embedding": embedding})
+
+    @field_validator("card_embedding")
+    @classmethod
+    def _cards_as_they_are(cls, value: AnyEmbedding | None) -> AnyEmbedding | None:
+        if value is not None and value.text != "chunk":
+            raise ValueError("text: says what is embedded of chunks; leave it out of cards'")
+        return value
+
+    @field_validator("annotation")
+    @classmethod
+    def _annotate_what_is_embedded(
+        cls, value: AnyAnnotation, info: ValidationInfo
+    ) -> AnyAnnotation:
+        embedding = info.data.get("embedding")
+        if isinstance(value, NoAnnotation) and embedding is not None and embedding.text != "chunk":
+            raise ValueError(
+                f"none: leaves nothing that embedding.text {embedding.text} could embed; choose "
+                "rules, or text: chunk"
+            )
+        return value
 
     @model_validator(mode="after")
     def _weigh_vectors(self) -> Self:

@@ -15,7 +15,14 @@ from kbkit.embedding.static import StaticEmbedder
 from kbkit.embedding.term_vectors import term_vectors
 from kbkit.errors import ConfigError, EmbedderError
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores.catalog import corpus, knowledge_bases, packing, query_encoders, reading
+from kbkit.stores.catalog import (
+    corpus,
+    knowledge_bases,
+    packing,
+    query_encoders,
+    reading,
+    statement_vectors,
+)
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.query_encoders import EncoderTarget
@@ -38,8 +45,8 @@ def is_due(transaction: Transaction, row: KnowledgeBaseRow) -> bool:
     """Whether a knowledge base is to have an encoder, and has none that knows what it holds.
 
     It is to have one where its recipe says ``query_encoder: fitted``, or its embedder may use the
-    network. The encoder is fitted again after a fifth of the chunks came or went, and after an
-    update of kbkit that fits it better.
+    network. The encoder is fitted again after a fifth of the chunks came, went or got other
+    vectors, and after an update of kbkit that fits it better.
 
     Args:
         transaction: A reading transaction.
@@ -72,7 +79,10 @@ def is_outdated(
     last = int(state.report.get("last_seq", 0))
     came = corpus.count_chunks(transaction, row.id, after=last)
     went = state.chunks + came - now
-    return max(came, went) > _CHANGED * state.chunks
+    made_anew = 0
+    if target == "chunks":
+        made_anew = statement_vectors.count_changed(transaction, row.id, state.version)
+    return max(came, went, made_anew) > _CHANGED * state.chunks
 
 
 def fit_encoder(

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from kbkit.models import Annotation, Chunk, Document, Frame, SubjectKind
-from kbkit.stores.catalog import knowledge_schema, reading, subjects
+from kbkit.stores.catalog import knowledge_schema, reading, statement_vectors, subjects
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_schema import annotation_subjects
 from kbkit.stores.catalog.packing import in_parts
@@ -139,6 +139,7 @@ def remove(transaction: Transaction, seqs: Collection[int]) -> None:
     for part in in_parts(list(seqs)):
         for table in (annotation_subjects, _rows, knowledge_schema.related_chunks):
             transaction.execute(table.delete().where(table.c.chunk_seq.in_(part)))
+        statement_vectors.outdate(transaction, part)
 
 
 def remove_of_documents(transaction: Transaction, document_ids: Collection[str]) -> None:

@@ -49,6 +49,20 @@ class Difference:
     removed: int
 
 
+def staying(transaction: Transaction, new_chunks: Sequence[NewChunk]) -> set[str]:
+    """Ids of the chunks that are stored as they are, and keep the vectors that they have."""
+    same: set[str] = set()
+    by_id = {new.chunk.id: new for new in new_chunks}
+    for part in in_parts(list(by_id)):
+        for row in transaction.execute(
+            sa.select(chunks.c.id, chunks.c.terms, chunks.c.embed_hash).where(chunks.c.id.in_(part))
+        ):
+            new = by_id[row.id]
+            if (row.terms, row.embed_hash) == (new.terms, new.embed_hash):
+                same.add(row.id)
+    return same
+
+
 def difference(
     transaction: Transaction, kb_id: str, document_id: str, new_chunks: Sequence[NewChunk]
 ) -> Difference:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import DocumentState, KnowledgeBaseInfo
-from kbkit.stores.catalog import graph, knowledge_schema
+from kbkit.stores.catalog import graph, knowledge_schema, statement_vectors
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import (
     card_vectors,
@@ -62,6 +62,11 @@ class KnowledgeBaseRow:
     card_model: str
     cards_version: int
     deleted_at: datetime | None = None
+
+    @property
+    def embedded_text(self) -> str:
+        """What is to be embedded of its chunks, as a recipe calls it."""
+        return str(self.config.get("embedding", {}).get("text", statement_vectors.CHUNK))
 
     @property
     def waits(self) -> bool:
@@ -308,9 +313,9 @@ def _annotations_waiting(transaction: Transaction, row: KnowledgeBaseRow, count:
 
 
 def _chunks_waiting(transaction: Transaction, row: KnowledgeBaseRow, count: int) -> int:
-    """How many chunks a model has not embedded yet, where static vectors serve until it has."""
+    """How many chunks have not been embedded by the model, or as the text, that their spec says."""
     if not row.waits:
-        return 0
+        return statement_vectors.count_lacking(transaction, row.id, row.embedded_text)
     held = transaction.execute(
         sa.select(sa.func.count())
         .select_from(embedded)

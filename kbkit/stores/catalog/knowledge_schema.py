@@ -33,6 +33,7 @@ __all__ = [
     "related_chunks",
     "relation_evidence",
     "relations",
+    "statement_vectors",
     "subjects",
 ]
 
@@ -93,6 +94,21 @@ annotations = Table(
     # fingerprint of what made it
     Column("annotator", String, nullable=False),
     Index("annotations_by_frame", "kb_id", "frame", "chunk_seq"),
+)
+
+statement_vectors = Table(
+    "statement_vectors",
+    metadata,
+    # chunks whose vectors were made of what annotations say; the others' are of their text
+    _reference("chunk_seq", "chunks.seq", primary_key=True),
+    _reference("kb_id", "knowledge_bases.id"),
+    # what a recipe calls it; empty where the annotations have changed since
+    Column("text", String, nullable=False),
+    # of what was embedded, as `chunks.embed_hash` is where there is no row
+    Column("embed_hash", String, nullable=False),
+    # version of the knowledge base since which the chunk has its vector
+    Column("version", Integer, nullable=False),
+    Index("statement_vectors_by_kb", "kb_id", "text"),
 )
 
 annotator_answers = Table(

@@ -15,14 +15,19 @@ from kbkit.stores.catalog import knowledge_bases
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.schema import chunks, embedded, vectors
+from kbkit.stores.catalog.statement_vectors import EMBED_HASH
 
 
 def known(transaction: Transaction, kb_id: str, hashes: Collection[str]) -> dict[str, bytes]:
-    """Packed vectors of chunks, by ``embed_hash``."""
+    """Packed vectors of the texts of chunks, by ``embed_hash``."""
     rows = transaction.execute(
         sa.select(chunks.c.embed_hash, vectors.c.vector)
         .join(vectors, vectors.c.chunk_seq == chunks.c.seq)
-        .where(chunks.c.kb_id == kb_id, transaction.is_in(chunks.c.embed_hash, hashes))
+        .where(
+            chunks.c.kb_id == kb_id,
+            transaction.is_in(chunks.c.embed_hash, hashes),
+            chunks.c.embed_hash == EMBED_HASH,
+        )
     )
     return {row.embed_hash: row.vector for row in rows}
 
@@ -73,9 +78,9 @@ def without(
         limit: Most chunks.
 
     Returns:
-        Rows with ``seq`` and ``embed_hash``.
+        Rows with ``seq`` and ``embed_hash``, of what is embedded of them.
     """
-    query = sa.select(chunks.c.seq, chunks.c.embed_hash).where(
+    query = sa.select(chunks.c.seq, EMBED_HASH.label("embed_hash")).where(
         chunks.c.seq > after, *_lacking(kb_id, embedder)
     )
     return list(transaction.execute(query.order_by(chunks.c.seq).limit(limit)))
@@ -88,7 +93,7 @@ def count_without(transaction: Transaction, kb_id: str, embedder: str) -> int:
 
 
 def _lacking(kb_id: str, embedder: str) -> tuple[sa.ColumnElement[bool], ...]:
-    there = sa.exists().where(*_of(kb_id, embedder), embedded.c.embed_hash == chunks.c.embed_hash)
+    there = sa.exists().where(*_of(kb_id, embedder), embedded.c.embed_hash == EMBED_HASH)
     return chunks.c.kb_id == kb_id, ~there
 
 
@@ -101,8 +106,12 @@ def take_over(
     """
     vector = (
         sa.select(embedded.c.vector)
-        .join(chunks, chunks.c.embed_hash == embedded.c.embed_hash)
-        .where(*_of(row.id, embedder), chunks.c.seq == vectors.c.chunk_seq)
+        .select_from(embedded, chunks)
+        .where(
+            *_of(row.id, embedder),
+            embedded.c.embed_hash == EMBED_HASH,
+            chunks.c.seq == vectors.c.chunk_seq,
+        )
         .scalar_subquery()
     )
     own = sa.select(chunks.c.seq).where(chunks.c.kb_id == row.id)

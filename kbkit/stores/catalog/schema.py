@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0021"
+HEAD = "0022"
 """Revision of the newest migration."""
 
 

@@ -2,8 +2,9 @@
 
 The catalog is the truth and FTS5 and Chroma can answer by themselves; a snapshot answers in less
 time. It is never behind: it serves searches of the catalog's version that it was made of, and no
-other. Chunks keep their ``seq`` for life and what a snapshot holds of one never changes, so the
-snapshot of a version is made of the one before and of the chunks that came since. The newest one
+other. Chunks keep their ``seq`` for life and what a snapshot holds of one never changes, but for
+vectors of statements, so the snapshot of a version is made of the one before, and of the chunks and
+those vectors that came since. The newest one
 of each knowledge base lies on disk too, so that a fresh process need not read all chunks.
 """
 
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kbkit.recipes import KnowledgeBaseSpec
-from kbkit.stores.catalog import corpus, knowledge_bases
+from kbkit.stores.catalog import corpus, knowledge_bases, statement_vectors
 from kbkit.stores.catalog.database import Database, Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 from kbkit.stores.catalog.packing import unpack
@@ -206,7 +207,7 @@ def _make(transaction: Transaction, row: KnowledgeBaseRow, before: Snapshot | No
         owners=owners,
         lengths=lengths,
         headings=np.concatenate([before.headings[kept], new.headings]),
-        vectors=np.concatenate([before.vectors[kept], new.vectors]),
+        vectors=np.concatenate([_changed(transaction, row, before)[kept], new.vectors]),
         document_ids=tuple(ordinals),
         titles=titles,
         sizes=np.bincount(owners, minlength=len(titles)),
@@ -221,6 +222,19 @@ def _make(transaction: Transaction, row: KnowledgeBaseRow, before: Snapshot | No
         document_lengths=np.bincount(owners, lengths, len(titles)).astype(np.int64),
         **card_columns(transaction, row, ordinals),
     )
+
+
+def _changed(
+    transaction: Transaction, row: KnowledgeBaseRow, before: Snapshot
+) -> NDArray[np.float32]:
+    """The vectors of a snapshot, with those that are made of other texts since."""
+    changed = statement_vectors.changed_since(transaction, row.id, before.version)
+    places = {seq: place for place, seq in enumerate(before.seqs.tolist()) if seq in changed}
+    if not places:
+        return before.vectors
+    vectors = before.vectors.copy()
+    vectors[list(places.values())] = unpack([changed[seq] for seq in places], row.dimensions)
+    return vectors
 
 
 def _listed(texts: Sequence[str], language: str, numbers: Mapping[str, int]) -> Lists:

@@ -1,0 +1,155 @@
+"""Vectors of chunks that were made of what their annotations say.
+
+Functions of the caller's transaction. A chunk without a row has a vector of its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from kbkit.stores.catalog import knowledge_schema
+from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.knowledge_schema import statement_vectors as rows
+from kbkit.stores.catalog.packing import in_parts
+from kbkit.stores.catalog.schema import chunks, vectors
+
+_statements = knowledge_schema.annotations
+CHUNK = "chunk"
+"""What a recipe calls the text of a chunk, of which vectors are made without any annotation."""
+
+EMBED_HASH = sa.func.coalesce(
+    sa.select(rows.c.embed_hash)
+    .where(rows.c.chunk_seq == chunks.c.seq)
+    .correlate(chunks)
+    .scalar_subquery(),
+    chunks.c.embed_hash,
+)
+"""Hash of what the vector of a chunk was made of, for queries of chunks."""
+
+
+class Source(NamedTuple):
+    """What the vector of a chunk was made of, and may be made of.
+
+    Attributes:
+        id: Of the chunk.
+        text: What a recipe calls it; ``""`` where annotations have changed since.
+        embed_hash: Of what was embedded.
+        statements: What its annotations say now, in their order.
+    """
+
+    id: str
+    text: str
+    embed_hash: str
+    statements: tuple[str, ...]
+
+
+def count_lacking(transaction: Transaction, kb_id: str, text: str) -> int:
+    """How many vectors are of something else than a recipe wants."""
+    found = _lacking(kb_id, text).subquery()
+    return int(transaction.execute(sa.select(sa.func.count()).select_from(found)).scalar_one())
+
+
+def lacking(transaction: Transaction, kb_id: str, text: str, limit: int) -> list[int]:
+    """``seq`` of some chunks whose vectors are of something else than a recipe wants."""
+    return list(transaction.execute(_lacking(kb_id, text).limit(limit)).scalars())
+
+
+def sources(transaction: Transaction, seqs: Sequence[int]) -> dict[int, Source]:
+    """What the vectors of chunks that are there are made of, by ``seq``."""
+    found: dict[int, Source] = {}
+    for part in in_parts(seqs):
+        said: dict[int, list[str]] = {}
+        columns = _statements.c
+        for row in transaction.execute(
+            sa.select(columns.chunk_seq, columns.normalized_text)
+            .where(columns.chunk_seq.in_(part))
+            .order_by(columns.chunk_seq, columns.position)
+        ):
+            said.setdefault(row.chunk_seq, []).append(row.normalized_text)
+        query = (
+            sa.select(chunks.c.seq, chunks.c.id, rows.c.text, EMBED_HASH.label("made_of"))
+            .outerjoin(rows, rows.c.chunk_seq == chunks.c.seq)
+            .where(chunks.c.seq.in_(part))
+        )
+        for row in transaction.execute(query):
+            text = CHUNK if row.text is None else row.text
+            found[row.seq] = Source(row.id, text, row.made_of, tuple(said.get(row.seq, ())))
+    return found
+
+
+def put(
+    transaction: Transaction,
+    kb_id: str,
+    made: Mapping[int, str],
+    packed: Mapping[str, bytes],
+    *,
+    text: str,
+    version: int,
+) -> None:
+    """Give chunks other vectors.
+
+    Args:
+        transaction: A writing transaction.
+        kb_id: The knowledge base.
+        made: By ``chunks.seq``, the hash of what was embedded.
+        packed: By that hash, those vectors that are others than before.
+        text: What a recipe calls what was embedded.
+        version: Of the knowledge base, with these vectors.
+    """
+    held: dict[int, int] = {}
+    for part in in_parts(list(made)):
+        query = sa.select(rows.c.chunk_seq, rows.c.version).where(rows.c.chunk_seq.in_(part))
+        held.update((known.chunk_seq, known.version) for known in transaction.execute(query))
+        transaction.execute(rows.delete().where(rows.c.chunk_seq.in_(part)))
+    values: list[dict[str, Any]] = [
+        {
+            "chunk_seq": seq,
+            "kb_id": kb_id,
+            "text": text,
+            "embed_hash": key,
+            "version": version if key in packed else held.get(seq, 0),
+        }
+        for seq, key in made.items()
+    ]
+    if values:
+        transaction.execute(rows.insert(), values)
+    changed = [{"of_seq": s, "of_vector": packed[k]} for s, k in made.items() if k in packed]
+    if changed:
+        transaction.execute(
+            vectors.update()
+            .where(vectors.c.chunk_seq == sa.bindparam("of_seq"))
+            .values(vector=sa.bindparam("of_vector")),
+            changed,
+        )
+
+
+def outdate(transaction: Transaction, seqs: Collection[int]) -> None:
+    """Note that the annotations of some chunks are others than those that were embedded."""
+    transaction.execute(rows.update().where(rows.c.chunk_seq.in_(seqs)).values(text=""))
+
+
+def count_changed(transaction: Transaction, kb_id: str, version: int) -> int:
+    """How many vectors are others than in a version before."""
+    query = sa.select(sa.func.count()).where(rows.c.kb_id == kb_id, rows.c.version > version)
+    return int(transaction.execute(query).scalar_one())
+
+
+def changed_since(transaction: Transaction, kb_id: str, version: int) -> dict[int, bytes]:
+    """Packed vectors, by ``chunks.seq``, that are others than in a version before."""
+    query = (
+        sa.select(vectors.c.chunk_seq, vectors.c.vector)
+        .join(rows, rows.c.chunk_seq == vectors.c.chunk_seq)
+        .where(rows.c.kb_id == kb_id, rows.c.version > version)
+    )
+    return {row.chunk_seq: row.vector for row in transaction.execute(query)}
+
+
+def _lacking(kb_id: str, text: str) -> sa.Select[tuple[int]]:
+    if text == CHUNK:
+        return sa.select(rows.c.chunk_seq).where(rows.c.kb_id == kb_id, rows.c.text != text)
+    columns = _statements.c
+    held = sa.exists().where(rows.c.chunk_seq == columns.chunk_seq, rows.c.text == text)
+    return sa.select(columns.chunk_seq).where(columns.kb_id == kb_id, columns.position == 0, ~held)
