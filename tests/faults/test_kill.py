@@ -16,7 +16,7 @@ import kbkit
 from kbkit.recipes import load_recipe
 from kbkit.testing import serve_folder
 
-KILLS = 20
+KILLS = 20 if "KBKIT_EXAMPLES" in os.environ else 8  # all of them in `make soak`
 PAGES = 40
 DOCUMENTS = PAGES + 2
 """The pages, the start page and that of a folder; the copy is none."""
@@ -142,7 +142,7 @@ def contents(folder):
         )
 
 
-def test_a_build_killed_twenty_times_ends_as_one_that_was_not(recipe, builder, tmp_path):
+def test_a_build_killed_often_ends_as_one_that_was_not(recipe, builder, tmp_path):
     start = time.monotonic()
     builder.build(recipe, tmp_path / "whole")
     usual = time.monotonic() - start
