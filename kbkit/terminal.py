@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kbkit.models.plain import plain, plain_lines
+from kbkit.models.plain import plain, plain_lines, pluralize
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -135,7 +135,7 @@ def print_ingest(report: IngestReport, as_json: bool, name: str) -> None:
         return
     say(
         f"{report.new:,} new, {report.changed:,} changed, {report.same:,} same, "
-        f"{report.gone:,} gone; {report.chunks_embedded:,} chunks embedded"
+        f"{report.gone:,} gone; {pluralize(report.chunks_embedded, 'chunk')} embedded"
     )
     if report.improvement:
         say_improvement(report.improvement, name)
@@ -177,7 +177,7 @@ def print_evaluation(evaluation: Evaluation, verbose: bool) -> None:
             row += [f"{other_means[name]:.3f}", f"{found.mean:+.3f}", ends, f"{found.p_value:.4f}"]
         table.add_row(*row)
     print_table(table)
-    say(f"{len(evaluation.results):,} questions, by {evaluation.unit}")
+    say(f"{pluralize(len(evaluation.results), 'question')}, by {evaluation.unit}")
     if evaluation.left_out:
         say(f"left out: {len(evaluation.left_out):,} questions that nothing judged answers")
     for note in evaluation.notes:
@@ -247,7 +247,7 @@ def print_hits(hits: Hits) -> None:
         for shown in plain_lines(hit.snippet):
             terminal.print(Padding(Text(shown), (0, 0, 0, 4), expand=False))
     say_notes(hits.notes)
-    say(f"{len(hits)} hits in {hits.seconds * 1000:.0f} ms")
+    say(f"{pluralize(len(hits), 'hit')} in {hits.seconds * 1000:.0f} ms")
 
 
 def print_figures(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -323,7 +323,7 @@ def test_search_says_what_was_done_instead(here, tmp_path):
         workspace.create("drinks", spec=config).add("Tea", "# Tea\n\nGreen tea.")
     note = "drinks: its model embedded the query, since no query encoder is fitted yet"
     outcome = here("search", "tea")
-    assert f"note: {note}\n1 hits in" in outcome.err
+    assert f"note: {note}\n1 hit in" in outcome.err
     outcome = here("search", "tea", "--json")
     assert outcome.json[0]["notes"] == [note]
     assert outcome.err == f"note: {note}\n"

@@ -51,7 +51,7 @@ def test_search_gives_hits_that_can_be_kept(shell):
     assert len(kb(shell, "search tea lemonade")) == 2
     assert kb(shell, "search -m lexical -- --tea")[0].kb == "hot-drinks"
     assert "<script>" not in hits._repr_html_()
-    assert '1 hits for "what\'s tea"\n  1  ' in shell.display_formatter.formatters["text/plain"](
+    assert '1 hit for "what\'s tea"\n  1  ' in shell.display_formatter.formatters["text/plain"](
         hits
     )
     found = shell.run_cell_magic("kb", "search -n 1", "lemonade\nplease")

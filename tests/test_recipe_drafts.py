@@ -72,6 +72,14 @@ def test_a_sphinx_site_leaves_out_indexes_and_sources(tmp_path):
     assert draft.source["delay"] == 0.2
 
 
+def test_a_version_is_no_name(tmp_path):
+    start = page("3.11.2 Documentation")
+    named = start.replace("<h1>3.11.2 Doc", "<h1>Vats 3.11.2 doc")
+    assert named != start
+    draft = drafted(site(tmp_path, named, {}, sitemap=False))
+    assert (draft.title, draft.name) == ("Vats 3.11.2 documentation", "vats-3-11-2")
+
+
 def test_a_mkdocs_site_with_versions_translations_and_a_license(tmp_path):
     head = (
         '<meta name="generator" content="mkdocs-1.6.1, mkdocs-material-9.8">'
@@ -269,6 +277,7 @@ def dialogue(folder: Path, *arguments: str) -> Iterator[pexpect.spawn]:
 def test_a_dialogue_writes_a_recipe_and_asks_again_what_cannot_be(tmp_path):
     (tmp_path / "taken.yaml").write_text("name: taken\n")
     with dialogue(tmp_path) as child:
+        child.expect("Its sitemaps name 9 pages here")
         child.expect("Name of the knowledge base")
         child.sendline("Not A Slug!")
         child.expect("'Not A Slug!' is not a slug")
@@ -295,6 +304,7 @@ def test_a_dialogue_writes_a_recipe_and_asks_again_what_cannot_be(tmp_path):
         child.expect("A golden question")
         child.sendline("")
         child.expect(r"wrote vats\.yaml")
+        assert "Its sitemaps name" not in child.before  # it was said above the questions
         child.expect(pexpect.EOF)
         child.wait()
         assert child.exitstatus == 0

@@ -64,6 +64,16 @@ def test_a_problem_is_named_with_line_and_field(tmp_path, change, line, field, s
             ["1: sources[0].type: 'craw' is unknown; did you mean 'crawl'?"],
         ),
         ("sources: [{path: x}]", ["1: sources[0].type: is missing; give one of crawl, page, "]),
+        (
+            "sources: [{typ: crawl, url: http://x.org}]",
+            ["1: sources[0].type: is missing; give one of crawl, page, mirror, files, jsonl, "
+             "openapi, package, plugin; 'typ' is an unknown key"],
+        ),
+        (
+            "sources: [{type: crawl, ulr: http://x.org}]",
+            ["1: sources[0].ulr: unknown key; did you mean 'url'?"],
+        ),
+        ("sorces: [{type: page}]", ["1: sorces: unknown key; did you mean 'sources'?"]),
         ("sources: []", ["1: sources: is empty; give at least 1"]),
         ("# empty", ["2: sources: is missing"]),
         (

@@ -8,6 +8,7 @@ import typer
 
 from kbkit.cli.app import AsJson, Name, app, open_workspace
 from kbkit.cli.sources import takes_sources
+from kbkit.models.plain import pluralize
 from kbkit.terminal import print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -107,11 +108,11 @@ def remove(
         kept = workspace[name].sources
         found = kept[source]
         if keep_documents is None and found.documents:
-            question = f"Delete its {found.documents:,} documents too?"
+            question = f"Delete its {pluralize(found.documents)} too?"
             keep_documents = not typer.confirm(question, default=False, err=True)
         kept.remove(found.id, keep_documents=bool(keep_documents))
     done = "stay" if keep_documents else "were deleted"
-    say(f"removed {found.location}; its {found.documents:,} documents {done}")
+    say(f"removed {found.location}; its {pluralize(found.documents)} {done}")
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -19,7 +19,7 @@ from kbkit.cli.app import (
     workspace_folder,
 )
 from kbkit.cli.sources import takes_sources
-from kbkit.models.plain import plain
+from kbkit.models.plain import plain, pluralize
 from kbkit.terminal import (
     print_json,
     print_pairs,
@@ -231,7 +231,7 @@ def expand(
     with open_workspace(context) as workspace:
         documents_ = workspace[name].documents
         if remove:
-            say(f"forgot what models wrote of {documents_.unexpand():,} documents")
+            say(f"forgot what models wrote of {pluralize(documents_.unexpand())}")
             return
         report = documents_.expand(llm, questions=questions, estimate=True)
         if not as_json or not estimate:
@@ -242,7 +242,7 @@ def expand(
                 typer.confirm("Send them?", abort=True, err=True)
             with resumable(f"kbkit expand {name}"), progress() as on_progress:
                 report = documents_.expand(llm, questions=questions, on_progress=on_progress)
-            say(f"{report.model} wrote of {report.written:,} documents")
+            say(f"{report.model} wrote of {pluralize(report.written)}")
             for problem in report.failed:
                 say(f"failed: {problem.uri}: {problem.reason}")
     if as_json:
@@ -277,7 +277,7 @@ def annotate(
                 typer.confirm("Send them?", abort=True, err=True)
             with resumable(f"kbkit annotate {name}"), progress() as on_progress:
                 report = annotations.make(on_progress=on_progress)
-            say(f"annotated {report.annotated:,} chunks")
+            say(f"annotated {pluralize(report.annotated, 'chunk')}")
             if report.requests:
                 say(
                     f"{report.model}: {report.requests:,} requests, {report.used_input_tokens:,} "

@@ -17,6 +17,7 @@ from kbkit.cli.app import (
     open_workspace,
     resumable,
 )
+from kbkit.models.plain import pluralize
 from kbkit.terminal import (
     print_json,
     print_pairs,
@@ -228,7 +229,7 @@ def watch(
 
         def tell(report: ExportReport) -> None:
             place = report.site or report.folder
-            say(f"wrote {report.written:,} pages, removed {report.removed:,}: {place}")
+            say(f"wrote {pluralize(report.written, 'page')}, removed {report.removed:,}: {place}")
             if port is not None and report.site and not served:
                 served.append(stack.enter_context(serve(report.site, port)))
                 say(f"serving it at {served[0]}")

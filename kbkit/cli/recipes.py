@@ -12,10 +12,11 @@ import typer
 
 from kbkit.cli.app import EXIT_ERROR, AllowPrivate, AsJson, app
 from kbkit.errors import ConflictError
+from kbkit.models.plain import pluralize
 from kbkit.terminal import complain, print_json, print_table, progress, say
 
 if TYPE_CHECKING:
-    from kbkit.recipe_drafts import Draft
+    from kbkit.recipe_drafts import Draft, Exclusion
 
 recipes = typer.Typer(
     help="List and copy the recipes that come with kbkit, and check one of yours.",
@@ -81,10 +82,7 @@ def check(
             complain(str(finding))
         errors = sum(finding.severity == "error" for finding in found)
         warnings = len(found) - errors
-        say(
-            f"{recipe}: {errors} error{'s' * (errors != 1)}, "
-            f"{warnings} warning{'s' * (warnings != 1)}"
-        )
+        say(f"{recipe}: {pluralize(errors, 'error')}, {pluralize(warnings, 'warning')}")
     if any(finding.severity == "error" for finding in found):
         raise typer.Exit(EXIT_ERROR)
 
@@ -132,11 +130,11 @@ def init(
         license=license or draft.license,
         questions=tuple(_question(text) for text in question or ()),
     )
+    for line in draft.seen:
+        say(line)
     if not yes and sys.stdin.isatty():
         draft = _asked(draft, named=bool(name), free=force or output is not None)
     path = write_draft(draft, output, force=force)
-    for line in draft.seen:
-        say(line)
     say(
         f"wrote {path}; look through it, then `kbkit recipes check {path}` and `kbkit build {path}`"
     )
@@ -169,8 +167,6 @@ def _asked(draft: Draft, *, named: bool, free: bool) -> Draft:
             raise typer.BadParameter(str(error)) from None
         return name
 
-    for line in draft.seen:
-        say(line)
     changes: dict[str, object] = {}
     if not named:
         changes["name"] = typer.prompt(
@@ -188,19 +184,18 @@ def _asked(draft: Draft, *, named: bool, free: bool) -> Draft:
         changes["description"] = _prompt("What is it about, in a sentence? (Enter: say it later)")
     if not draft.license:
         changes["license"] = _prompt("Its license, such as CC-BY-4.0? (Enter: not known)")
-    kept = [
-        each
-        for each in draft.excluded
-        if not each.pages
-        or typer.confirm(f"Leave out {each.pattern} ({each.reason}, {each.pages:,} pages)?",
-                         default=True, err=True)
-    ]  # fmt: skip
+    kept = [each for each in draft.excluded if not each.pages or _left_out(each)]
     questions = list(draft.questions)
     while text := _prompt("A golden question, in a reader's words (Enter: no more)"):
         page = _prompt("  the end of the address of the page that answers it")
         if page:
             questions.append((text, page))
     return replace(draft, **changes, excluded=tuple(kept), questions=tuple(questions))  # type: ignore[arg-type]
+
+
+def _left_out(pages: Exclusion) -> bool:
+    asked = f"Leave out {pages.pattern} ({pages.reason}, {pluralize(pages.pages, 'page')})?"
+    return typer.confirm(asked, default=True, err=True)
 
 
 def _web_address(text: str) -> str:

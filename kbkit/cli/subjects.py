@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from kbkit.cli.app import AsJson, app, open_workspace
-from kbkit.models.plain import plain
+from kbkit.models.plain import plain, pluralize
 from kbkit.terminal import print_figures, print_json, say
 
 Within = Annotated[
@@ -69,7 +69,8 @@ def about(
         also = f", also {', '.join(map(plain, subject.aliases))}" if subject.aliases else ""
         typer.echo(
             f"{plain(subject.name)} ({plain(subject.type) or subject.kind}{also}): "
-            f"in {subject.chunks:,} passages of {subject.documents:,} documents"
+            f"in {pluralize(subject.chunks, 'passage')} of "
+            f"{pluralize(subject.documents)}"
         )
     typer.echo()
     print_figures(

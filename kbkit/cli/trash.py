@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from kbkit.cli.app import AsJson, Name, app, open_workspace
+from kbkit.models.plain import pluralize
 from kbkit.terminal import print_json, print_table, say
 
 Documents = Annotated[
@@ -38,7 +39,7 @@ def delete(
             return
         info = kb.info()
         if not yes:
-            typer.confirm(f"Delete {name} with its {info.documents:,} documents?", abort=True)
+            typer.confirm(f"Delete {name} with its {pluralize(info.documents)}?", abort=True)
         workspace.delete(name)
     say(f"deleted {name}; `kbkit restore {name}` brings it back until `kbkit compact`")
 
@@ -58,7 +59,7 @@ def restore(
     with open_workspace(context) as workspace:
         if not documents:
             kb = workspace.restore(name, to=to)
-            say(f"{kb.name} is back, with {kb.info().documents:,} documents")
+            say(f"{kb.name} is back, with {pluralize(kb.info().documents)}")
             return
         kb = workspace[name]
         for document in documents:
@@ -127,9 +128,11 @@ def compact(
         print_json(done.to_dict())
         return
     say(
-        f"emptied the trash: {done.documents:,} documents, {done.knowledge_bases:,} knowledge "
-        f"bases, {done.files:,} files and folders, {done.entries:,} entries, "
-        f"{done.images:,} pictures; the workspace is {done.bytes / 1e6:,.1f} MB smaller"
+        f"emptied the trash: {pluralize(done.documents)}, "
+        f"{pluralize(done.knowledge_bases, 'knowledge base')}, "
+        f"{pluralize(done.files, 'file')} or folders, {done.entries:,} entries, "
+        f"{pluralize(done.images, 'picture')}; "
+        f"the workspace is {done.bytes / 1e6:,.1f} MB smaller"
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kbkit.models.plain import pluralize
+
 MOST = 30
 """Folders, and knowledge bases, that are named."""
 
@@ -21,7 +23,10 @@ def prompt(folders: Mapping[str, int], knowledge_bases: Sequence[str]) -> str:
         "You have files that last from one conversation to the next. People read and write them "
         "too. Folders at the root:",
         "",
-        *(f"- `{name}/` ({_files(count)})" for name, count in list(folders.items())[:MOST]),
+        *(
+            f"- `{name}/` ({pluralize(count, 'file')})"
+            for name, count in list(folders.items())[:MOST]
+        ),
     ]
     if not folders:
         lines.append("- none yet")
@@ -48,7 +53,3 @@ def prompt(folders: Mapping[str, int], knowledge_bases: Sequence[str]) -> str:
         "`#tags`: both are searched.",
     ]
     return "\n".join(lines)
-
-
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count:,} files"

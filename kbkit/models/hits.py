@@ -14,7 +14,7 @@ from urllib.parse import quote
 from typing_extensions import TypedDict
 
 from kbkit.models.documents import Chunk, DocumentState, DocumentType
-from kbkit.models.plain import plain, plain_lines
+from kbkit.models.plain import plain, plain_lines, pluralize
 from kbkit.models.typed import TIME, typed_frame
 from kbkit.models.values import Value
 
@@ -284,7 +284,7 @@ class Hits(Sequence[Hit]):
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """What a terminal shows: a few lines a hit."""
-        lines = [f"{len(self)} hits for {self.query!r}", *self.notes]
+        lines = [f"{pluralize(len(self), 'hit')} for {self.query!r}", *self.notes]
         for rank, hit in enumerate(self.hits, 1):
             names = plain(" › ".join([hit.title or hit.uri, *hit.headings]))
             lines += [f"{rank:3}  {hit.score:.3f}  {names}", f"     {plain(hit.url)}"]
@@ -302,7 +302,7 @@ class Hits(Sequence[Hit]):
             "</tr>"
             for rank, hit in enumerate(self.hits, 1)
         )
-        found = f"{len(self)} hits" if len(self) != 1 else "1 hit"
+        found = pluralize(len(self), "hit")
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
         return (
             f"<p><b>{found}</b> for <q>{html.escape(self.query)}</q> "

@@ -1,4 +1,7 @@
-"""Text of others: on one line, where nothing in it steers what shows it, and quoted for models."""
+"""Text of others: on one line, where nothing in it steers what shows it, and quoted for models.
+
+Also how many of something there are, in words.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def plain(text: str) -> str:
     """One line without control characters, nor any that turn the text around or are not seen."""
     return " ".join(_CONTROL.sub(" ", _TURNING.sub("", text)).split())
+
+
+def pluralize(number: int, noun: str = "document") -> str:
+    """How many of something, such as ``1 page`` or ``1,200 pages``; its plural has an s."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def plain_lines(text: str, most: int = 8) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kbkit.errors import SourceError
 from kbkit.models import License
-from kbkit.models.plain import plain
+from kbkit.models.plain import plain, pluralize
 from kbkit.recipe_drafts.draft import Draft
 from kbkit.recipes.schema import SLUG
 from kbkit.sources.openapi.source import Description, version_problem
@@ -39,7 +39,7 @@ def draft_of_description(values: Any, place: dict[str, Any], name: str) -> Draft
         seen=(
             f"An OpenAPI description: {title} {plain(str(info.get('version') or ''))}".rstrip()
             + ".",
-            f"{len(documents):,} documents: an overview, operations and schemas.",
+            f"{pluralize(len(documents))}: an overview, operations and schemas.",
         ),
         license=license.name,
         title=title,

@@ -47,6 +47,10 @@ _SECTIONS = {
 _GENERIC = re.compile(
     r"introduction|overview|home(?: ?page)?|index|welcome|contents", re.IGNORECASE
 )
+_ABOUT_DOCUMENTS = re.compile(
+    r"\b(?:documentation|docs|welcome to|the|manual|home)\b", re.IGNORECASE
+)
+_WORD = re.compile(r"[^\W\d_]{2}")
 _IN_BRACKETS = re.compile(r"(?:overview|introduction|index) \((.+)\)", re.IGNORECASE)
 _LANGUAGES = {
     "ar": "arabic", "ca": "catalan", "da": "danish", "de": "german", "el": "greek", "es": "spanish",
@@ -122,6 +126,8 @@ def title_of(root: Element) -> str:
     own = parts[-1] if _GENERIC.fullmatch(parts[0]) else parts[0]
     if inner := _IN_BRACKETS.fullmatch(own):
         own = inner[1]
+    if not _WORD.search(_ABOUT_DOCUMENTS.sub(" ", own)):  # "3.11 documentation" is not its name
+        own = next((text for head in root.iter("h1") if (text := normalized_text(head))), own)
     return plain(own)[:80]
 
 
@@ -280,7 +286,7 @@ def _source(kind: str, url: str, allow_private: bool) -> dict[str, object]:
 
 
 def _name(title: str, start: str) -> str:
-    words = re.sub(r"\b(?:documentation|docs|welcome to|the|manual|home)\b", " ", title.casefold())
+    words = _ABOUT_DOCUMENTS.sub(" ", title.casefold())
     host = urlsplit(start).hostname or ""
     for text in (words, title.casefold(), "" if re.fullmatch(r"[\d.:]+", host) else host):
         found = re.sub(r"[^a-z0-9]+", "-", text.removeprefix("www.")).strip("-")[:40].strip("-")

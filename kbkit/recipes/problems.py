@@ -23,12 +23,14 @@ class Problem:
         field: Where, as a person writes it: ``sources[0].url``; ``""`` for the whole.
         message: What is wrong, and what may stand there.
         value: What stands there, where that is a short text.
+        meant: The key that a misspelt one was likely meant to be.
     """
 
     location: tuple[int | str, ...]
     field: str
     message: str
     value: str = ""
+    meant: str = ""
 
     def __str__(self) -> str:
         given = f" (given: {self.value})" if self.value else ""
@@ -44,10 +46,12 @@ def find_problems(error: ValidationError, kind: Any) -> list[Problem]:
     """
     items = error.errors()
     found = [_problem(item, kind) for item in items]
+    misspelt = {(problem.location[:-1], problem.meant) for problem in found if problem.meant}
     return [
         problem
         for problem, item in zip(found, items, strict=True)
         if not (item["type"] in _OF_THE_WHOLE and any(_is_inside(p, problem) for p in found))
+        and not (item["type"] == "missing" and (item["loc"][:-1], item["loc"][-1]) in misspelt)
     ]
 
 
@@ -63,12 +67,18 @@ def _problem(item: Any, kind: Any) -> Problem:
     message = item["msg"].removeprefix("Value error, ")
     message = message[:1].lower() + message[1:]
     value = given if isinstance(given, str) and len(given) <= 80 else ""
+    meant = ""
     if what == "extra_forbidden":
         keys = [name for model in models for name in model.model_fields]
         message, value = "unknown key" + _nearest(str(location[-1]), keys), ""
+        meant = _likeliest(str(location[-1]), keys)
     elif what == "union_tag_not_found":
         tags = [str(model.model_fields["type"].default) for model in models]
         message, value = f"is missing; give one of {', '.join(tags)}", ""
+        keys = [key for model in models for key in model.model_fields]
+        unknown = [key for key in given if key not in keys] if isinstance(given, dict) else []
+        if wrong := next((key for key in unknown if _likeliest(str(key), ["type"])), ""):
+            message += f"; {wrong!r} is an unknown key"
     elif what in ("union_tag_invalid", "literal_error", "enum"):
         context = item["ctx"]
         value = str(context.get("tag", given))
@@ -84,14 +94,17 @@ def _problem(item: Any, kind: Any) -> Problem:
         message = "not a web address; begin it with http:// or https://"
     elif what == "string_pattern_mismatch":
         message, value = f"{given!r} has characters that cannot stand here", ""
-    return Problem(location, field, message, "" if repr(value) in message else value)
+    return Problem(location, field, message, "" if repr(value) in message else value, meant)
+
+
+def _likeliest(word: str, known: list[str]) -> str:
+    return next(iter(difflib.get_close_matches(word.lower(), known, n=1)), "")
 
 
 def _nearest(word: str, known: list[str]) -> str:
     """Which words may stand where an unknown one stood: the likeliest, or all."""
-    close = difflib.get_close_matches(word.lower(), known, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
+    if close := _likeliest(word, known):
+        return f"; did you mean {close!r}?"
     return f"; there are {', '.join(known)}" if known else ""
 
 

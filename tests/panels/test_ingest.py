@@ -292,7 +292,7 @@ def test_sources_are_listed_switched_off_and_removed(scratch, tmp_path):
     kb = scratch["kept"]
     assert kb.spec.embedding.type == "static"
     labels = [label for label, _ in panel.kept.choice.options]
-    assert labels == ["Files: one (1 documents)", "Files: two (1 documents)"]
+    assert labels == ["Files: one (1 document)", "Files: two (1 document)"]
     panel.kept.choice.value = kb.sources["two"].id
     panel.kept.switch_button.click()
     assert not kb.sources["two"].enabled

@@ -11,11 +11,11 @@ from kbkit.export.pages.elements import (
     breadcrumbs,
     front_matter,
     license_link,
-    pluralize,
 )
 from kbkit.export.pages.outline import ABOUT, Outline
 from kbkit.markdown.disarming import escape
 from kbkit.models import KnowledgeBaseInfo, License
+from kbkit.models.plain import pluralize
 
 DOCUMENTS = "documents.json"
 FULL_TEXT = "llms-full.txt"

@@ -46,11 +46,6 @@ def _yaml(value: Any) -> str:
     return text.strip()
 
 
-def pluralize(number: int, noun: str = "document") -> str:
-    """``1 document`` or ``2 documents``."""
-    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def breadcrumbs(outline: Outline, above: Sequence[Section], here: str) -> str:
     """Links to what lies above a page, outermost first."""
     steps = [f"[{escape(outline.title)}]({relative(HOME, here)})"]

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from kbkit.export.pages.elements import breadcrumbs, front_matter, pluralize
+from kbkit.export.pages.elements import breadcrumbs, front_matter
 from kbkit.export.pages.links import relative
 from kbkit.export.pages.outline import ABOUT, BROWSE, FIGURES, Outline
 from kbkit.markdown.disarming import escape
 from kbkit.models import KnowledgeBaseInfo, telling_types
+from kbkit.models.plain import pluralize
 
 
 def figures_page(info: KnowledgeBaseInfo, outline: Outline, pictures: Sequence[str]) -> str:

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from kbkit.export.facts import GraphFacts, GraphPlace
-from kbkit.export.pages.elements import breadcrumbs, front_matter, pluralize
+from kbkit.export.pages.elements import breadcrumbs, front_matter
 from kbkit.export.pages.links import in_page, relative
 from kbkit.export.pages.outline import GRAPH, GRAPH_DATA, Outline
 from kbkit.markdown.disarming import escape
+from kbkit.models.plain import pluralize
 
 LISTED = 200
 """Most entities that the page lists."""

@@ -6,7 +6,7 @@ The plugin puts a field to search in between what the knowledge base is and what
 from __future__ import annotations
 
 from kbkit.export.pages.contents import introduces
-from kbkit.export.pages.elements import front_matter, html_title, pluralize
+from kbkit.export.pages.elements import front_matter, html_title
 from kbkit.export.pages.links import relative
 from kbkit.export.pages.list_pages import (
     document_line,
@@ -19,7 +19,7 @@ from kbkit.export.pages.revisions import latest_changes
 from kbkit.export.pages.sections import Section
 from kbkit.markdown.disarming import escape
 from kbkit.models import KnowledgeBaseInfo
-from kbkit.models.plain import plain
+from kbkit.models.plain import plain, pluralize
 
 QUESTIONS = 8
 """Most questions that the home page shows."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from kbkit.export.pages.elements import breadcrumbs, front_matter, html_title, pluralize
+from kbkit.export.pages.elements import breadcrumbs, front_matter, html_title
 from kbkit.export.pages.links import relative
 from kbkit.export.pages.outline import BROWSE, Outline
 from kbkit.export.pages.sections import Section
 from kbkit.markdown.disarming import escape
-from kbkit.models.plain import plain
+from kbkit.models.plain import plain, pluralize
 
 PAGE_SIZE = 500
 """Most documents that one page lists."""

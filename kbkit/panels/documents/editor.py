@@ -10,6 +10,7 @@ import ipywidgets as widgets
 from traitlets import Bunch
 
 from kbkit.models import Document, DocumentState, DocumentType, Rating
+from kbkit.models.plain import pluralize
 from kbkit.panels import render
 from kbkit.panels.controls import Muted, button, control, row, show, toggle
 from kbkit.panels.documents.rendering import (
@@ -266,7 +267,7 @@ class DocumentEditor(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no t
             return
         with self._panel.shown_errors():
             self._given.append(self._find().rate(self.document.id, score, rater=self._rater))
-            self._show_rating(f"Stored: {score} {'star' if score == 1 else 'stars'}")
+            self._show_rating(f"Stored: {pluralize(score, 'star')}")
 
     def _undo_rating(self, _content: Mapping[str, Any]) -> None:
         if not self._given:

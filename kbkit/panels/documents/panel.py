@@ -13,6 +13,7 @@ from kbkit.config import Settings
 from kbkit.knowledge_base import handle_of
 from kbkit.markdown.opening_words import passage_ends
 from kbkit.models import Document, Hit
+from kbkit.models.plain import pluralize
 from kbkit.panels.controls import button, control, row
 from kbkit.panels.documents.editor import DocumentEditor
 from kbkit.panels.documents.rendering import DocumentRenderer
@@ -185,7 +186,7 @@ class DocumentsPanel(Panel):
         self._tree = DocumentTree(documents)
         self._renderer = DocumentRenderer(documents)
         self._version += 1
-        count = f"{len(documents):,} {'document' if len(documents) == 1 else 'documents'}"
+        count = pluralize(len(documents))
         self.say(f"{name}: {count}" if name else "No knowledge base yet")
 
     def _current_revision(self) -> object:

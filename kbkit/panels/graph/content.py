@@ -18,6 +18,7 @@ from kbkit.models import (
     Target,
     TargetKind,
 )
+from kbkit.models.plain import pluralize
 from kbkit.panels import passages, render
 
 _NAME = 160
@@ -131,7 +132,8 @@ def _aliases(entity: Entity) -> list[str]:
 
 
 def _facts(entity: Entity) -> list[tuple[str, str]]:
-    told = [("Named in", f"{entity.chunks:,} passages of {entity.documents:,} documents")]
+    named = f"{pluralize(entity.chunks, 'passage')} of {pluralize(entity.documents)}"
+    told = [("Named in", named)]
     if entity.made_by and entity.updated_at:
         who = render.plain(entity.made_by, _NAME)
         told.append(("Changed", f"{entity.updated_at:%Y-%m-%d %H:%M} by {who}"))

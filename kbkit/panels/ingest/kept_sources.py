@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import ipywidgets as widgets
 
 from kbkit.models import SourceInfo
+from kbkit.models.plain import pluralize
 from kbkit.panels import render
 from kbkit.panels.controls import button, buttons, control, row, show
 from kbkit.panels.ingest.source_form import source_label
@@ -81,7 +82,7 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
             done = "stay" if keep else "are in the trash"
             self._panel.say(
                 f"Removed {render.plain(source.location, 80)}; "
-                f"its {source.documents:,} documents {done}"
+                f"its {pluralize(source.documents)} {done}"
             )
 
     def enable(self, enabled: bool) -> None:
@@ -98,4 +99,4 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
 def _label(source: SourceInfo) -> str:
     state = "" if source.enabled else ", disabled"
     place = render.plain(source.location, render.TITLE_LENGTH)
-    return f"{source_label(source.type)}: {place} ({source.documents:,} documents{state})"
+    return f"{source_label(source.type)}: {place} ({pluralize(source.documents)}{state})"

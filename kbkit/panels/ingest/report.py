@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from kbkit.models import IngestReport, Problem
+from kbkit.models.plain import pluralize
 from kbkit.panels.render import PATH_LENGTH, TITLE_LENGTH, plain
 
 MOST_PROBLEMS = 100
@@ -58,7 +59,7 @@ def problems(failed: Sequence[Problem], skipped: Sequence[Problem]) -> str:
     rest = f"<li>and {more:,} more: see the report</li>" if more > 0 else ""
     return (
         f'<div class="kbkit-problems" role="region" aria-label="Problems" tabindex="0">'
-        f"<b>{len(found):,} {'problem' if len(found) == 1 else 'problems'}</b>"
+        f"<b>{pluralize(len(found), 'problem')}</b>"
         f"<ul>{items}{rest}</ul></div>"
     )
 
@@ -66,7 +67,7 @@ def problems(failed: Sequence[Problem], skipped: Sequence[Problem]) -> str:
 def summary(report: IngestReport, seconds: float) -> str:
     """What an ingest did, in a sentence."""
     read = report.new + report.changed + report.same
-    documents = "1 document" if read == 1 else f"{read:,} documents"
+    documents = pluralize(read, "document")
     took = f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
     if report.interrupted:
         return f"Stopped after {took}: {documents} kept. Start again to go on."

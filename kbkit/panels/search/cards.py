@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kbkit.models import Chunk, DocumentState, DocumentType, Hit
+from kbkit.models.plain import pluralize
 from kbkit.panels import passages, render
 from kbkit.panels.search.highlighting import Highlighter
 from kbkit.panels.search.rating_summary import RatingSummary
@@ -148,7 +149,7 @@ def ago(then: datetime, now: datetime) -> str:
     for name, length in _SPANS:
         number = int(seconds // length)
         if number > 0:
-            return f"{number} {name}{'' if number == 1 else 's'} ago"
+            return f"{pluralize(number, name)} ago"
     return "just now"
 
 

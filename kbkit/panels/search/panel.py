@@ -12,6 +12,7 @@ from traitlets import Bunch, Unicode
 from kbkit.config import Settings
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Filters, Hit, Hits, Mode
+from kbkit.models.plain import pluralize
 from kbkit.panels import render
 from kbkit.panels.controls import Muted, control, mode_box, row
 from kbkit.panels.debounce import Debouncer
@@ -241,7 +242,7 @@ class SearchPanel(Panel):
         request = f"{word} “{render.plain(hits.query, 80)}”{filtered} in {milliseconds}"
         request = ". ".join([request, *hits.notes])
         if hits:
-            return f"{'1 hit' if len(hits) == 1 else f'{len(hits)} hits'} {request}", None
+            return f"{pluralize(len(hits), 'hit')} {request}", None
         advice = "Try other words, or search by meaning and words in all knowledge bases."
         if count:
             advice = "Try other words, or remove a filter."
@@ -255,7 +256,7 @@ class SearchPanel(Panel):
         documents = sum(info.documents for info in infos)
         chunks = sum(info.chunks for info in infos)
         name = infos[0].name if len(infos) == 1 else f"{len(infos)} knowledge bases"
-        return f"{name}: {documents:,} documents in {chunks:,} passages"
+        return f"{name}: {pluralize(documents)} in {pluralize(chunks, 'passage')}"
 
     # Similar passages, and back
 

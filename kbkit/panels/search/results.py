@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kbkit.errors import KbkitError, NotFoundError
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Hit, Hits, Rating
+from kbkit.models.plain import pluralize
 from kbkit.models.scores import fold_query
 from kbkit.panels import render
 from kbkit.panels.panel import Panel
@@ -250,7 +251,7 @@ class Results:
         kb = self._find(hit.kb)
         rating = kb.rate(hit.chunk.id, score, query=self.shown.query, rater=self._rater)
         self._given.setdefault((card_id(hit), fold_query(self.shown.query)), []).append(rating)
-        stars = "1 star" if rating.score == 1 else f"{rating.score} stars"
+        stars = pluralize(rating.score, "star")
         self._show_rating(f"Stored: {stars}, {GRADES[rating.score - 1]}, for “{hit.title}”")
 
     def _undo(self, content: Mapping[str, Any]) -> None:
