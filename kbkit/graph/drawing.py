@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from kbkit.graph.exporting import node_id
-from kbkit.graph.layout import positions
+from kbkit.graph.layout import Place, positions
 from kbkit.graph.walking import widened
 from kbkit.models import GraphLayout, LayoutEdge, LayoutNode, Target, TargetKind
 from kbkit.stores.catalog import relations
@@ -28,6 +28,7 @@ def drawing(
     names: Collection[str],
     kb_ids: Collection[str] | None,
     limit: int,
+    before: Mapping[Target, Place] | None = None,
 ) -> GraphLayout:
     """A part of the graph with places for its nodes.
 
@@ -39,6 +40,7 @@ def drawing(
         names: Of the relations; without, any.
         kb_ids: Only what is related in these knowledge bases; ``None`` for all.
         limit: Most nodes.
+        before: Where nodes were in the picture before.
     """
     documents = TargetKind.DOCUMENT in types
     kinds = {TargetKind.ENTITY} | ({TargetKind.DOCUMENT} if documents else set())
@@ -58,7 +60,10 @@ def drawing(
     edges = relations.edges(transaction, among=shown, names=names, kb_ids=kb_ids)
     total = len(there) if types else len(strengths)
     total = len(shown) if len(shown) < limit else total
-    return _laid_out(shown, _strongest(edges, len(shown)), strengths, labels, total)
+    return _laid_out(
+        shown, _strongest(edges, len(shown)), strengths, labels,
+        total=total, before=before or {},
+    )  # fmt: skip
 
 
 def _near(
@@ -103,7 +108,9 @@ def _laid_out(
     edges: Sequence[Edge],
     strengths: Mapping[Target, float],
     labels: Mapping[Target, tuple[str, str]],
+    *,
     total: int,
+    before: Mapping[Target, Place],
 ) -> GraphLayout:
     most = max((strengths[node] for node in nodes), default=0.0) or 1.0
     radii = {
@@ -113,6 +120,7 @@ def _laid_out(
     places = positions(
         {node_id(node): radius for node, radius in radii.items()},
         [(node_id(edge.source), node_id(edge.target), edge.weight) for edge in edges],
+        {node_id(node): place for node, place in before.items()},
     )
     order = sorted(nodes, key=lambda node: (-strengths[node], node_id(node)))
     numbers = {node: number for number, node in enumerate(order)}

@@ -17,6 +17,7 @@ from kbkit.graph.building import build_waiting
 from kbkit.graph.drawing import drawing
 from kbkit.graph.editing import Editing, Named
 from kbkit.graph.exporting import as_frame, as_graphml, as_json, as_networkx
+from kbkit.graph.layout import Place
 from kbkit.graph.suggestions import suggestions
 from kbkit.graph.walking import shortest_path, widened
 from kbkit.models import (
@@ -67,6 +68,7 @@ class Graph(Editing):
         self._stores = stores
         self._looked_at = -1
         self._layouts: dict[object, GraphLayout] = {}  # of the graph as it was looked at last
+        self._places: dict[object, dict[Target, Place]] = {}  # in those before
 
     def entities(
         self,
@@ -346,6 +348,9 @@ class Graph(Editing):
     ) -> GraphLayout:
         """The graph as a picture: what is drawn, how large, and where; the same every time.
 
+        What has changed meanwhile leaves other nodes where they were when this object was last
+        asked for the same picture, and what comes back is where it was.
+
         Args:
             around: What to show with what is near it, named as in `relate`; by default the entities
                 to which most is related.
@@ -370,8 +375,8 @@ class Graph(Editing):
             asked = (targets, depth, types, names, None if ids is None else tuple(ids), limit)
             if asked not in self._layouts:
                 self._layouts[asked] = drawing(
-                    transaction,
-                    around=targets, depth=depth, types=types, names=names, kb_ids=ids, limit=limit,
+                    transaction, around=targets, depth=depth, types=types, names=names, kb_ids=ids,
+                    limit=limit, before=self._places.get(asked),
                 )  # fmt: skip
             return self._layouts[asked]
 
@@ -435,9 +440,19 @@ class Graph(Editing):
         if changes != self._looked_at:
             build_waiting(self._stores)
             self._looked_at = changes
-            self._layouts.clear()
+            self._keep_places()
         with self._database.read() as transaction:
             yield transaction
+
+    def _keep_places(self) -> None:
+        """Forget the pictures, for the graph has changed, but not where what was in them."""
+        if self._layouts:
+            self._places = {
+                asked: self._places.get(asked, {})
+                | {node.target: (node.x, node.y) for node in layout.nodes}
+                for asked, layout in self._layouts.items()
+            }
+            self._layouts = {}
 
     def _kb_ids(self, transaction: Transaction, kbs: Sequence[str] | None) -> list[str] | None:
         if kbs is None:

@@ -17,6 +17,8 @@ from scipy.sparse import csgraph
 from scipy.spatial import cKDTree
 
 Floats = NDArray[np.float64]
+Place = tuple[float, float]
+"""x and y of the middle of a node."""
 
 LENGTH = 46.0
 """How far neighbours are from one another, about; as pixels at the scale 1."""
@@ -32,18 +34,22 @@ _ANGLE = np.pi * (3 - 5**0.5)
 
 
 def positions(
-    radii: Mapping[str, float], edges: Sequence[tuple[str, str, float]]
-) -> dict[str, tuple[float, float]]:
+    radii: Mapping[str, float],
+    edges: Sequence[tuple[str, str, float]],
+    before: Mapping[str, Place] | None = None,
+) -> dict[str, Place]:
     """The places of nodes: the same for the same graph, in whatever order it is given.
 
     Args:
         radii: How large each node is drawn, by id.
         edges: Two different nodes each, and how strong they are related, above 0 to 1. Which way
             an edge points does not matter; several between two nodes add up.
+        before: Where nodes were in a picture of much the same graph. If that says where most of
+            them were, these stay, and the others come near what they are related to.
 
     Returns:
-        x and y of the middle of each node, in the unit of the radii; the middle of the whole is
-        0, 0, and no two nodes overlap.
+        x and y of the middle of each node, in the unit of the radii; of a new picture the middle
+        is 0, 0, and no two nodes overlap in it.
     """
     ids = sorted(radii)
     if not ids:
@@ -51,6 +57,9 @@ def positions(
     place = {known: number for number, known in enumerate(ids)}
     sizes = np.array([radii[known] for known in ids], dtype=float)
     weights = _matrix(len(ids), [(place[a], place[b], weight) for a, b, weight in edges])
+    stayed = {place[known]: where for known, where in (before or {}).items() if known in place}
+    if 2 * len(stayed) > len(ids):
+        return dict(zip(ids, _completed(stayed, weights, sizes), strict=True))
     _, parts = csgraph.connected_components(weights, directed=False)
     drawn = [
         _component(weights[members][:, members], sizes[members])
@@ -65,6 +74,30 @@ def positions(
         known: (round(float(x), 1), round(float(y), 1))
         for known, (x, y) in zip(ids, spread, strict=True)
     }
+
+
+def _completed(
+    stayed: Mapping[int, Place], weights: sparse.csr_matrix, sizes: Floats
+) -> list[Place]:
+    """The places of nodes that stay, and free ones near their neighbours for the others."""
+    spread = np.full((len(sizes), 2), np.nan)
+    spread[list(stayed)] = list(stayed.values())
+    placed = np.isfinite(spread[:, 0])
+    reach = np.sqrt(np.arange(4 * len(sizes) + 16))[:, None]
+    angle = _ANGLE * np.arange(len(reach))
+    spiral = reach * np.column_stack([np.cos(angle), np.sin(angle)])
+    # what is related to most first, since others may be related to it
+    for number in sorted(np.flatnonzero(~placed), key=lambda each: (-weights[each].nnz, each)):
+        row = weights[number]
+        near = placed[row.indices]
+        beside, pull = spread[row.indices[near]], row.data[near]
+        middle = np.average(beside, axis=0, weights=pull) if near.any() else (0.0, 0.0)
+        spots = middle + (sizes[number] + GAP) * spiral
+        distance, owner = cKDTree(spread[placed]).query(spots, k=min(4, int(placed.sum())))
+        away = (distance - sizes[placed][owner]).reshape(len(spots), -1).min(axis=1) - sizes[number]
+        spread[number] = np.round(spots[np.argmax(away >= GAP / 2)], 1)
+        placed[number] = True
+    return [(float(x), float(y)) for x, y in spread]
 
 
 def _matrix(count: int, edges: Sequence[tuple[int, int, float]]) -> sparse.csr_matrix:

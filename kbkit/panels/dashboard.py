@@ -170,7 +170,7 @@ class PanelLauncher(Panel):
             self.say("")
 
     def _update(self, topic: Topic) -> None:
-        if topic != "ratings":
+        if topic not in ("ratings", "graph"):
             self._selector.offer()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-Topic = Literal["ratings", "documents", "knowledge_bases"]
+Topic = Literal["ratings", "documents", "knowledge_bases", "graph"]
 """What can change."""
 
 _subscribers: dict[Path, list[weakref.WeakMethod[Callable[[Topic], None]]]] = {}

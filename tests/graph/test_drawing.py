@@ -56,6 +56,18 @@ def test_a_change_is_drawn_and_what_did_not_change_is_not_made_anew(workspace):
     assert graph.layout("part 4", depth=1) == before
 
 
+def test_a_merge_moves_nothing_but_what_is_merged(workspace):
+    graph = workspace.graph
+    before = {node.name: (node.x, node.y) for node in graph.layout().nodes}
+    graph.merge("part 4", "part 29", by="ann")
+    graph.relate("part 0", "contains", graph.create("a new part"))
+    after = {node.name: (node.x, node.y) for node in graph.layout().nodes}
+    assert set(after) == set(before) - {"part 29"} | {"a new part"}
+    assert {name: after[name] for name in before if name in after} == {
+        name: place for name, place in before.items() if name != "part 29"
+    }
+
+
 def test_bad_arguments_are_refused(workspace):
     with pytest.raises(ConfigError, match="limit"):
         workspace.graph.layout(limit=2_001)

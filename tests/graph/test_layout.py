@@ -79,3 +79,28 @@ def test_nothing_and_little():
     assert positions({"a": 3}, []) == {"a": (0.0, 0.0)}
     (left, _), (right, _) = positions({"a": 30, "b": 30}, [("b", "a", 1.0)]).values()
     assert right - left > 60
+
+
+@pytest.mark.parametrize("name", ["hubs", "groups", "pieces"])
+def test_what_stays_is_where_it_was_and_what_is_new_stands_free_beside_its_neighbours(name):
+    radii, edges = given(GRAPHS[name])
+    whole = positions(radii, edges)
+    gone = sorted(radii)[3::9]
+    fewer = {node: radius for node, radius in radii.items() if node not in gone}
+    kept = [edge for edge in edges if edge[0] in fewer and edge[1] in fewer]
+    smaller = positions(fewer, kept, whole)
+    assert smaller == {node: whole[node] for node in fewer}
+    assert positions(radii, edges, whole) == whole, "what comes back is where it was"
+    found = positions(radii, edges, smaller)
+    assert {node: found[node] for node in fewer} == smaller
+    points = {node: np.array(place) for node, place in found.items()}
+    for node in gone:
+        others = [other for other in radii if other != node]
+        apart = [np.linalg.norm(points[node] - points[o]) - radii[node] - radii[o] for o in others]
+        assert min(apart) > 0
+    ends = [(a, b) for a, b, _ in edges if a in gone or b in gone]
+    near = [np.linalg.norm(points[a] - points[b]) for a, b in ends]
+    spread = np.array(list(points.values()))
+    across = np.median(np.linalg.norm(spread[:, None] - spread, axis=2))
+    assert np.median(near) < across
+    assert positions(radii, edges, {node: whole[node] for node in gone}) == whole, "too few"

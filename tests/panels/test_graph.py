@@ -70,6 +70,36 @@ def test_it_shows_what_is_related_and_what_is_missing(panel):
     assert picture(panel) == before
 
 
+def named(panel):
+    return {each["name"] for each in picture(panel)["nodes"]}
+
+
+def test_it_hears_of_what_another_panel_changed(panel, scratch):
+    other = opened(scratch)
+    there = {each["id"]: (each["x"], each["y"]) for each in picture(other)["nodes"]}
+    node_id = node(panel, "PoolError")["id"]
+    ask(panel, "relate", id=node_id, relation="handles", target="pool.size", weight="1")
+    ask(panel, "create", name="warden", type="component", aliases=[])
+    ask(panel, "relate", id=node_id, relation="related_to", target="warden", weight="1")
+    other._join(60)
+    assert "warden" in named(other)
+    assert "handles" in {each["name"] for each in picture(other)["edges"]}
+    now = {each["id"]: (each["x"], each["y"]) for each in picture(other)["nodes"]}
+    assert {known: now[known] for known in there} == there, "nothing jumps"
+    other.close()
+
+
+def test_it_sees_what_another_process_changed_when_it_is_looked_at(panel, scratch):
+    version = panel._view.state["version"]
+    ask(panel, "look")
+    assert panel._view.state["version"] == version, "nothing has changed"
+    with kbkit.open(scratch.path) as other:
+        other.graph.create("warden", type="component")
+        other.graph.relate("PoolError", "related_to", "warden", by="an agent")
+    ask(panel, "look")
+    assert "warden" in named(panel)
+
+
 def test_a_node_says_what_is_known_of_it(panel, scratch):
     answer = ask(panel, "details", id=node(panel, "pool.part0")["id"])["answer"]
     assert answer["item"]["name"].startswith("pool.part0")

@@ -90,12 +90,8 @@ class GraphCanvas extends Viewport {
    * @param {GraphEdge[]} edges
    */
   show(nodes, edges) {
-    const stays =
-      nodes.length === this.nodes.length &&
-      nodes.every(({ id, x, y }, number) => {
-        const before = this.nodes[number];
-        return id === before.id && x === before.x && y === before.y;
-      });
+    const before = new Map(this.nodes.map((node) => [node.id, node]));
+    const stayed = nodes.filter(({ id, x, y }) => before.get(id)?.x === x && before.get(id)?.y === y); // prettier-ignore
     this.nodes = nodes;
     this.edges = edges;
     this.near = nodes.map(() => new Set());
@@ -115,7 +111,7 @@ class GraphCanvas extends Viewport {
       marked: null,
       gaps: new Set(),
     });
-    if (!stays) {
+    if (2 * stayed.length <= Math.max(nodes.length, before.size)) {
       this.fitAll(false);
     }
   }

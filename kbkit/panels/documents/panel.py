@@ -170,7 +170,7 @@ class DocumentsPanel(Panel):
     def _update(self, topic: Topic) -> None:
         if topic == "ratings":
             self.editor.redraw()
-        else:
+        elif topic != "graph":
             self.refresh()
 
     # What is shown

@@ -100,12 +100,13 @@ class GraphPanel(JobPanel):
         self._hits: dict[str, Hit] = {}
         self._again = False
         self._version = 0
+        self._revisions: object = None
         self._answers: dict[str, Callable[[Mapping[str, Any]], Any]] = {
             "details": self._do_details, "around": self._do_around, "find": self._do_find,
             "suggestions": self._do_suggestions, "create": self._do_create,
             "update": self._do_update, "delete": self._do_delete, "relate": self._do_relate,
             "unrelate": self._do_unrelate, "merge": self._do_merge, "refuse": self._do_refuse,
-            "undo": self._do_undo,
+            "undo": self._do_undo, "look": self._do_look,
         }  # fmt: skip
         sizes = sorted({*_SIZES, limit})
         self.size_box = control(
@@ -145,9 +146,20 @@ class GraphPanel(JobPanel):
         self.refresh()
 
     def _update(self, topic: Topic) -> None:
-        if topic != "ratings":
+        if topic == "graph":
+            self._refresh_if_changed()
+        elif topic != "ratings":
             self._selector.offer()
             self.refresh()
+
+    def _refresh_if_changed(self) -> None:
+        if self._revisions != self._current_revisions():
+            self.refresh()
+
+    def _current_revisions(self) -> object:
+        """What tells whether anybody has changed the graph."""
+        revisions = {kb.id: handle_of(kb).site_revision() for kb in self._selector.chosen()}
+        return {kb: (numbers[0], numbers[-1]) for kb, numbers in revisions.items()}
 
     def _read(self) -> None:
         """Runs in the thread: the picture first, then what takes longer."""
@@ -156,6 +168,7 @@ class GraphPanel(JobPanel):
             self._read_once()
 
     def _read_once(self) -> None:
+        self._revisions = self._current_revisions()
         kbs = self._kbs()
         if kbs == []:
             self._show({"nodes": [], "edges": [], "total": 0}, _NO_KB)
@@ -228,6 +241,11 @@ class GraphPanel(JobPanel):
             known = _text(message, "id")
             now = content.fields(self._graph.entity(content.target_of(known).id))
         return {"text": text, "field": field, "now": now}
+
+    def _do_look(self, _message: Mapping[str, Any]) -> Answer:
+        """Somebody looks at the panel: perhaps another process changed something."""
+        self._refresh_if_changed()
+        return {}
 
     def _do_details(self, message: Mapping[str, Any]) -> Answer:
         return self._details(content.target_of(_text(message, "id")))
@@ -337,6 +355,7 @@ class GraphPanel(JobPanel):
         said = render.plain(said, 200)
         if redraw:
             self.refresh()
+            self.publish("graph")
         self.say(said)
         return {
             "said": said,

@@ -163,7 +163,7 @@ class JudgePanel(Panel):
         return type(place) is int and 0 <= place < len(self.judging.queries)
 
     def _update(self, topic: Topic) -> None:
-        if topic == "knowledge_bases":
+        if topic in ("knowledge_bases", "graph"):
             return
         with self.shown_errors():
             self.judging.refresh(documents=topic == "documents")

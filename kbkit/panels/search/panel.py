@@ -295,5 +295,5 @@ class SearchPanel(Panel):
     def _update(self, topic: Topic) -> None:
         if topic == "ratings":
             self._results.redraw()
-        elif not self._before:
+        elif topic != "graph" and not self._before:
             self.refresh()

@@ -13,6 +13,8 @@ import { View, widgetOf } from "./dom.js";
 
 const RELATIONS = ["contains", "depends_on", "requires", "extends", "replaces", "handles", "configures", "alias_of", "related_to"]; // prettier-ignore
 
+const LOOK = 4000; // milliseconds between looks at what others changed
+
 class GraphPanelView extends View {
   /**
    * @param {import("./dom.js").Model} model
@@ -52,6 +54,21 @@ class GraphPanelView extends View {
     this.ended.signal.addEventListener("abort", () => this.graph.close());
     this.on("msg:custom", (message) => this.receive(message));
     this.drawOn("state", () => this.draw(model.get("state")));
+    const { signal } = this.ended;
+    this.looking = false;
+    const timer = window.setInterval(() => this.look(), LOOK);
+    signal.addEventListener("abort", () => clearInterval(timer));
+    window.addEventListener("focus", () => this.look(), { signal });
+  }
+
+  /** Let Python see whether another panel or process has changed the graph. */
+  async look() {
+    const seen = document.visibilityState === "visible" && this.el.isConnected;
+    if (seen && !this.looking && this.el.offsetParent) {
+      this.looking = true; // a busy kernel is not asked twice
+      await this.ask("look", {});
+      this.looking = false;
+    }
   }
 
   /** @param {any} state */
