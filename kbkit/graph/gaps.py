@@ -8,7 +8,6 @@ left out.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import log1p
 
@@ -173,10 +172,10 @@ def unreached(documents: Sequence[NamelessDocument]) -> Iterator[Gap]:
             )
 
 
-def orphans(entities: Sequence[NamedEntity], degree: Counter[str]) -> Iterator[Gap]:
+def orphans(entities: Sequence[NamedEntity], reached: Collection[str]) -> Iterator[Gap]:
     """Entities that no relation reaches."""
     for entity in entities:
-        if degree[entity.id] or not (entity.by_hand or entity.chunks >= MIN_CHUNKS):
+        if entity.id in reached or not (entity.by_hand or entity.chunks >= MIN_CHUNKS):
             continue
         if entity.by_hand or _is_telling(entity):
             where = f"named in {entity.chunks} passages" if entity.chunks else "made by a person"

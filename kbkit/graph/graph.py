@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
 from kbkit.errors import ConfigError, NotFoundError, WorkspaceError
-from kbkit.graph import facts, gaps
+from kbkit.graph import facts
 from kbkit.graph.building import build_waiting
 from kbkit.graph.drawing import drawing
 from kbkit.graph.editing import Editing, Named
 from kbkit.graph.exporting import as_frame, as_graphml, as_json, as_networkx
+from kbkit.graph.gap_finding import find_gaps
 from kbkit.graph.layout import Place
 from kbkit.graph.suggestions import suggestions
 from kbkit.graph.walking import shortest_path, widened
 from kbkit.models import (
     Entity,
-    EntityType,
     Gap,
     GapKind,
     GraphLayout,
@@ -33,11 +31,9 @@ from kbkit.models import (
     Target,
     TargetKind,
 )
-from kbkit.stores.catalog import entities, files, knowledge_bases, merges, relations
-from kbkit.stores.catalog import gaps as gap_rows
-from kbkit.stores.catalog.built_in import FILES
+from kbkit.stores.catalog import entities, knowledge_bases, merges, relations
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.files import MissingNote
+from kbkit.stores.catalog.gaps import named_entities
 from kbkit.stores.stores import Stores
 from kbkit.validation import check_integer, check_text
 
@@ -45,15 +41,10 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-    from kbkit.stores.catalog.gaps import NamedEntity
     from kbkit.stores.catalog.relations import Edge
 
 MOST_DRAWN = 2_000
 """Nodes of a picture."""
-_CHUNKS = 3
-"""Chunks to start from that a gap names."""
-_BADLY = 2
-"""Best rating of a question that counts as answered badly."""
 
 
 @explained
@@ -261,63 +252,7 @@ class Graph(Editing):
             if ids is None:
                 ids = [knowledge_bases.get(transaction, name).id
                        for name in knowledge_bases.names(transaction)]  # fmt: skip
-            named = gap_rows.named_entities(transaction, ids)
-            found: list[Gap] = []
-            for each in kinds:
-                ranked = sorted(
-                    self._gaps_of(transaction, each, ids, named),
-                    key=lambda gap: (-gap.weight, gap.name),
-                )
-                for gap in ranked[:limit]:
-                    start = gap.start or tuple(
-                        gap_rows.first_chunks(transaction, gap.target.kind, gap.target.id, 3)
-                    )
-                    found.append(replace(gap, start=start))
-            return found
-
-    def _gaps_of(
-        self,
-        transaction: Transaction,
-        kind: GapKind,
-        kb_ids: Sequence[str],
-        named: Sequence[NamedEntity],
-    ) -> Iterator[Gap]:
-        """The gaps of a kind, in any order."""
-        aliases = entities.aliases_of(transaction)
-        if kind is GapKind.MISSING:
-            return gaps.missing(self._missing(transaction) if FILES in kb_ids else ())
-        if kind is GapKind.UNREACHED:
-            return gaps.unreached(gap_rows.nameless_documents(transaction, kb_ids))
-        if kind is GapKind.UNANSWERED:
-            by_id = {each.id: each for each in named}
-            by_id |= {name: by_id[own] for name, own in aliases.items() if own in by_id}
-            return gaps.unanswered(gap_rows.bad_queries(transaction, kb_ids, _BADLY), by_id)
-        if kind is GapKind.ORPHAN:
-            edges = relations.edges(transaction)
-            ends = (end.id for edge in edges for end in (edge.source, edge.target))
-            return gaps.orphans(named, Counter(ends))
-        defined: dict[str, set[str]] = {}
-        for known, documents in gap_rows.defining_documents(transaction).items():
-            defined.setdefault(aliases.get(known, known), set()).update(documents)
-        if kind is GapKind.UNDESCRIBED:
-            headings = gap_rows.headings(transaction, kb_ids)
-            return gaps.undescribed(named, defined, headings)
-        edges = relations.edges(transaction, names=["contains"])
-        terms = {each.id for each in named if each.type == EntityType.TERM}
-        contained = {edge.target.id for edge in edges if edge.source.id not in terms}
-        naming: dict[str, set[str]] = {}
-        for known, documents in gap_rows.naming_documents(transaction, kb_ids).items():
-            naming.setdefault(aliases.get(known, known), set()).update(documents)
-        return gaps.unlinked(named, defined, naming, contained)
-
-    def _missing(self, transaction: Transaction) -> Iterator[tuple[MissingNote, list[str]]]:
-        """Notes that are linked to and are not there, each with chunks that link to it."""
-        for note in files.missing(transaction):
-            name = note.target.rpartition("/")[2] if note.target[:1] == "/" else note.target
-            for text in (f"[[{name}", name, "]("):  # as it may be written
-                if chunks := files.chunks_with(transaction, FILES, note.sources, text, _CHUNKS):
-                    break
-            yield note, chunks
+            return find_gaps(transaction, ids, kinds, limit)
 
     def suggestions(self, *, limit: int = 20) -> list[MergeSuggestion]:
         """Pairs of entities that may be one, the surest first; `merge` or `refuse` them.
@@ -332,7 +267,7 @@ class Graph(Editing):
         with self._read() as transaction:
             ids = [knowledge_bases.get(transaction, name).id
                    for name in knowledge_bases.names(transaction)]  # fmt: skip
-            named = gap_rows.named_entities(transaction, ids)
+            named, _ = named_entities(transaction, ids)
             decided = merges.decided(transaction)
         return suggestions(named, decided)[:limit]
 

@@ -10,6 +10,7 @@ larger. No list is known here for Serbian and Yiddish, where rarity alone weighs
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -30,6 +31,7 @@ _SAME_LANGUAGE = {"porter": "english", "dutch_porter": "dutch"}
 _ELISION = re.compile(r"['’]$")
 
 
+@cache
 def stop_words(language: str) -> frozenset[str]:
     """The stop words of a language, as its lists write them; empty if no list is known.
 

@@ -87,6 +87,26 @@ def test_a_document_that_names_nothing_is_unreached(workspace, kb):
     assert gaps(workspace, "unreached") == {}
 
 
+def test_a_note_that_others_link_to_and_is_not_there_is_missing(workspace):
+    workspace.files.write("plans/pool.md", "See [[Pool sizes]] and [limits](limits.md).\n")
+    workspace.files.write("plans/shelf.md", "As [[pool sizes]] says.\n")
+    found = workspace.graph.gaps(kind="missing")
+    assert [(gap.target.kind, gap.name) for gap in found] == [
+        ("file", "Pool sizes"), ("file", "plans/limits.md")
+    ]  # fmt: skip
+    first, second = found
+    assert first.reason == "2 notes link to it, and it is not there"
+    assert second.reason == "plans/pool.md links to it, and it is not there"
+    texts = {chunk.id: chunk.text for chunk in workspace["files"].chunks}
+    assert len(first.start) == 2
+    assert all("ool sizes]]" in texts[each] for each in first.start)
+    assert ["limits.md" in texts[each] for each in second.start] == [True]
+    workspace.files.write("Pool sizes.md", "# Pool sizes\n\nTen.\n")
+    assert [gap.name for gap in workspace.graph.gaps(kind="missing")] == ["plans/limits.md"]
+    workspace.files.write("plans/limits.md", "Five.\n")
+    assert workspace.graph.gaps(kind="missing") == []
+
+
 def test_every_kind_of_gap_has_its_reason_and_where_to_start(workspace, kb):
     """Of one knowledge base that has all of them; those of entities by hand begin nowhere."""
     named_by(kb, "Set `pool.max_size` and `pool.timeout` first.")
@@ -97,8 +117,9 @@ def test_every_kind_of_gap_has_its_reason_and_where_to_start(workspace, kb):
     kb.add("rain", f"# rain\n\n{rain}", source="http://x.org/rain.html")
     kb.rate(next(iter(kb.chunks)).id, 1, query="what is pool.timeout?")
     workspace.graph.create("Ours")
+    workspace.files.write("a.md", "See [[Nothing yet]].\n")
     found = workspace.graph.gaps()
-    assert {gap.kind for gap in found} == set(GapKind) - {GapKind.MISSING}  # of folders of notes
+    assert {gap.kind for gap in found} == set(GapKind)
     assert all(gap.reason and gap.weight > 0 for gap in found)
     assert {gap.name for gap in found if not gap.start} == {"Ours"}
 

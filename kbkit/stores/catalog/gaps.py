@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -55,8 +55,14 @@ class BadQuery(NamedTuple):
     chunk: str
 
 
-def named_entities(transaction: Transaction, kb_ids: Collection[str]) -> list[NamedEntity]:
-    """The entities of some knowledge bases, and those that people made, with their counts."""
+def named_entities(
+    transaction: Transaction, kb_ids: Collection[str]
+) -> tuple[list[NamedEntity], Mapping[str, set[str]]]:
+    """The entities of some knowledge bases, and those that people made, with their counts.
+
+    Returns:
+        Them, and the documents, no lists of links, in which each of them stands, by its id.
+    """
     told = (
         sa.select(
             annotation_subjects.c.subject_id,
@@ -88,7 +94,7 @@ def named_entities(transaction: Transaction, kb_ids: Collection[str]) -> list[Na
             canonical = rows[known].alias_of or known
             in_chunks[canonical] += count
             in_documents.setdefault(canonical, set()).add(document_id)
-    return [
+    found = [
         NamedEntity(
             row.id, row.name, row.type or "", row.description or "", bool(row.by_hand),
             in_chunks[row.id], len(in_documents.get(row.id, ())),
@@ -98,6 +104,7 @@ def named_entities(transaction: Transaction, kb_ids: Collection[str]) -> list[Na
         and row.deleted_at is None
         and (row.by_hand or row.id in in_documents)
     ]  # fmt: skip
+    return found, in_documents
 
 
 def defining_documents(transaction: Transaction) -> dict[str, set[str]]:
@@ -106,20 +113,6 @@ def defining_documents(transaction: Transaction) -> dict[str, set[str]]:
         sa.select(relations.c.source_id, relations.c.target_id)
         .where(relations.c.name == "defined_in", relations.c.deleted_at.is_(None))
         .where(relations.c.weight > 0)
-    )
-    found: dict[str, set[str]] = {}
-    for known, document_id in transaction.execute(query):
-        found.setdefault(known, set()).add(document_id)
-    return found
-
-
-def naming_documents(transaction: Transaction, kb_ids: Collection[str]) -> dict[str, set[str]]:
-    """The documents, no lists of links, in which each entity stands; other names by themselves."""
-    query = (
-        sa.select(annotation_subjects.c.subject_id, chunks.c.document_id)
-        .join(chunks, chunks.c.seq == annotation_subjects.c.chunk_seq)
-        .where(chunks.c.kb_id.in_(list(kb_ids)), chunks.c.document_id.not_in(_lists(kb_ids)))
-        .distinct()
     )
     found: dict[str, set[str]] = {}
     for known, document_id in transaction.execute(query):

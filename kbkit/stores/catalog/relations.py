@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.models import DocumentState, Relation, Target, TargetKind
+from kbkit.models import DocumentState, Relation, SubjectKind, Target, TargetKind
 from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_schema import entities as entity_rows
@@ -262,6 +262,37 @@ def edges(
         if key not in best or best[key].weight < edge.weight:
             best[key] = edge
     return list(best.values())
+
+
+Pair = tuple[tuple[str, str], tuple[str, str]]
+"""Kind and id of what a relation begins at, and of what it leads to."""
+
+
+def pairs(transaction: Transaction, name: str = "") -> set[Pair]:
+    """What is related to what, as `edges` sees it, with nothing else of the relations.
+
+    Args:
+        transaction: Reads.
+        name: Only by relations of this name, by default by any.
+    """
+    aliases = entities.aliases_of(transaction)
+    columns = ("source_kind", "source_id", "target_kind", "target_id")
+    query = sa.select(*(relations.c[each] for each in columns)).distinct()
+    query = query.where(relations.c.deleted_at.is_(None))
+    if name:
+        query = query.where(relations.c.name == name)
+    found = {
+        ((kind, aliases.get(known, known)), (other, aliases.get(end, end)))
+        for kind, known, other, end in transaction.execute(query)
+    }
+    # all entities, since most are ends: asking for each of them by its id takes longer
+    named = sa.select(subjects.c.id).where(subjects.c.kind == SubjectKind.ENTITY.value)
+    living = set(transaction.execute(named).scalars()) - entities.deleted(transaction)
+    there = {(TargetKind.ENTITY.value, known) for known in living}
+    others = {end for pair in found for end in pair if end[0] != TargetKind.ENTITY.value}
+    asked = {Target(TargetKind(kind), known) for kind, known in others}
+    there |= {(each.kind.value, each.id) for each in present(transaction, asked)}
+    return {(a, b) for a, b in found if a != b and a in there and b in there}
 
 
 def strengths(
