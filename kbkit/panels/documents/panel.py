@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kbkit.workspace import Workspace
 
 
-class TreeView(View, module="tree.js"):
+class TreeView(View, module="tree_view.js"):
     """The tree; the lines of a folder are sent as a message when it is opened."""
 
 

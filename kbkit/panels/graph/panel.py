@@ -11,7 +11,7 @@ import traitlets
 from traitlets import Bunch
 
 from kbkit.config import Settings
-from kbkit.errors import ConfigError, ConflictError, KbkitError, NotFoundError
+from kbkit.errors import ConfigError, ConflictError, NotFoundError
 from kbkit.graph.graph import MOST_DRAWN, Graph
 from kbkit.knowledge_base import handle_of
 from kbkit.models import Entity, EntityType, Hit, Relation, Target, TargetKind
@@ -20,8 +20,8 @@ from kbkit.panels.controls import control, row
 from kbkit.panels.events import Topic
 from kbkit.panels.graph import content
 from kbkit.panels.panel import JobPanel
+from kbkit.panels.questions import Answer, Answers, AskingView, text_in, texts_in
 from kbkit.panels.selector import KnowledgeBaseSelector
-from kbkit.panels.view import View
 
 if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
@@ -38,10 +38,8 @@ _NOTHING = (
     "kb.annotations.make() or “kbkit annotate NAME”, or make an entity by hand."
 )
 
-Answer = dict[str, Any]
 
-
-class GraphView(View, module="graph_panel.js"):
+class GraphView(AskingView, module="graph_panel.js"):
     """The picture, the list beside it, and forms; what it asks is answered by messages."""
 
 
@@ -101,7 +99,7 @@ class GraphPanel(JobPanel):
         self._again = False
         self._version = 0
         self._revisions: object = None
-        self._answers: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+        answers: Answers = {
             "details": self._do_details, "around": self._do_around, "find": self._do_find,
             "suggestions": self._do_suggestions, "create": self._do_create,
             "update": self._do_update, "delete": self._do_delete, "relate": self._do_relate,
@@ -116,8 +114,8 @@ class GraphPanel(JobPanel):
         self.documents_box.add_class("kbkit-check")
         for box in (self.size_box, self.documents_box):
             box.observe(self._on_box, "value")
-        self._view = GraphView({"ask": self._receive_question, "open": self._open})
         super().__init__(self._selector.folder, "graph", "Stop reading the graph")
+        self._view = GraphView(self, answers, self._problem, {"open": self._open})
         self.fill(
             [row(self.kb_box, self.size_box, self.documents_box), self.status_line, self._view]
         )
@@ -210,20 +208,6 @@ class GraphPanel(JobPanel):
 
     # What the page asks
 
-    def _receive_question(self, message: Mapping[str, Any]) -> None:
-        """Answer a question of the page; what is wrong is said beside its field."""
-        number, what = message.get("number"), message.get("what")
-        action = self._answers.get(str(what))
-        if not isinstance(number, int) or action is None:
-            return
-        try:
-            answer = {"answer": action(message)}
-        except Exception as error:
-            if not isinstance(error, KbkitError):
-                self.fail(error)
-            answer = {"problem": self._problem(error, message)}
-        self._view.send({"number": number, **answer})
-
     def _problem(self, error: Exception, message: Mapping[str, Any]) -> Answer:
         """An error with the field that it is about, and how things are now if it is a conflict."""
         text = render.problem_line(error)
@@ -238,7 +222,7 @@ class GraphPanel(JobPanel):
             field = "name" if f"{named} names" in str(error) else "aliases"
         now = None
         if isinstance(error, ConflictError) and message.get("what") == "update" and not field:
-            known = _text(message, "id")
+            known = text_in(message, "id")
             now = content.fields(self._graph.entity(content.target_of(known).id))
         return {"text": text, "field": field, "now": now}
 
@@ -248,7 +232,7 @@ class GraphPanel(JobPanel):
         return {}
 
     def _do_details(self, message: Mapping[str, Any]) -> Answer:
-        return self._details(content.target_of(_text(message, "id")))
+        return self._details(content.target_of(text_in(message, "id")))
 
     def _details(self, target: Target) -> Answer:
         steps = self._graph.neighbors(target, limit=_NEIGHBORS)
@@ -269,12 +253,12 @@ class GraphPanel(JobPanel):
         return content.details(entity, title, steps, hits)
 
     def _do_around(self, message: Mapping[str, Any]) -> Answer:
-        target = content.target_of(_text(message, "id"))
+        target = content.target_of(text_in(message, "id"))
         limit = min(self.size_box.value, 250)
         return content.picture(self._graph.layout(target, kbs=self._kbs(), limit=limit))
 
     def _do_find(self, message: Mapping[str, Any]) -> list[dict[str, str]]:
-        found = self._graph.entities(_text(message, "text"), kbs=self._kbs(), limit=_FOUND)
+        found = self._graph.entities(text_in(message, "text"), kbs=self._kbs(), limit=_FOUND)
         return [content.entity_item(each) for each in found]
 
     def _do_suggestions(self, _message: Mapping[str, Any]) -> list[Answer]:
@@ -282,21 +266,21 @@ class GraphPanel(JobPanel):
 
     def _do_create(self, message: Mapping[str, Any]) -> Answer:
         made = self._graph.create(
-            _text(message, "name"), type=_text(message, "type") or "name",
-            description=_text(message, "description"), aliases=_texts(message, "aliases"),
+            text_in(message, "name"), type=text_in(message, "type") or "name",
+            description=text_in(message, "description"), aliases=texts_in(message, "aliases"),
             by=self.rater,
         )  # fmt: skip
         return self._changed(f"Made: {made.name}", made)
 
     def _do_update(self, message: Mapping[str, Any]) -> Answer:
-        known = content.target_of(_text(message, "id")).id
+        known = content.target_of(text_in(message, "id")).id
         seen = self._graph.entity(known) if message.get("over") else self._seen.get(known)
         if seen is None:
             raise NotFoundError("this entity was not looked at here; select it again")
         wanted = {
-            "name": _text(message, "name"), "type": _text(message, "type"),
-            "description": _text(message, "description"),
-            "aliases": tuple(_texts(message, "aliases")),
+            "name": text_in(message, "name"), "type": text_in(message, "type"),
+            "description": text_in(message, "description"),
+            "aliases": tuple(texts_in(message, "aliases")),
         }  # fmt: skip
         changes: dict[str, Any] = {
             field: value for field, value in wanted.items() if value != getattr(seen, field)
@@ -307,15 +291,15 @@ class GraphPanel(JobPanel):
         return self._changed(f"Stored: {changed.name}", changed)
 
     def _do_delete(self, message: Mapping[str, Any]) -> Answer:
-        known = content.target_of(_text(message, "id")).id
+        known = content.target_of(text_in(message, "id")).id
         entity = self._seen.get(known) or self._graph.entity(known)
         self._graph.delete(entity, by=self.rater)
         self.entity = None
         return self._changed(f"Deleted: {entity.name}", None)
 
     def _do_relate(self, message: Mapping[str, Any]) -> Answer:
-        here = content.target_of(_text(message, "id"))
-        there = self._graph.entity(_text(message, "target"))
+        here = content.target_of(text_in(message, "id"))
+        there = self._graph.entity(text_in(message, "target"))
         ends = (here, there) if message.get("forward", True) else (there, here)
         try:
             weight = float(str(message.get("weight") or 1))
@@ -324,8 +308,8 @@ class GraphPanel(JobPanel):
                 f"weight={message.get('weight')!r}: give a number above 0, at most 1"
             ) from None
         made = self._graph.relate(
-            ends[0], _text(message, "relation"), ends[1], weight=weight,
-            note=_text(message, "note"), by=self.rater,
+            ends[0], text_in(message, "relation"), ends[1], weight=weight,
+            note=text_in(message, "note"), by=self.rater,
         )  # fmt: skip
         return self._changed(f"Related by {made.name}", None)
 
@@ -337,12 +321,12 @@ class GraphPanel(JobPanel):
         return self._changed(f"Deleted: a relation {relation.name}", None)
 
     def _do_merge(self, message: Mapping[str, Any]) -> Answer:
-        pair = [content.target_of(_text(message, each)).id for each in ("keep", "merge")]
+        pair = [content.target_of(text_in(message, each)).id for each in ("keep", "merge")]
         kept = self._graph.merge(pair[0], pair[1], by=self.rater)
         return self._changed(f"Merged into {kept.name}", kept)
 
     def _do_refuse(self, message: Mapping[str, Any]) -> Answer:
-        pair = [content.target_of(_text(message, each)).id for each in ("keep", "merge")]
+        pair = [content.target_of(text_in(message, each)).id for each in ("keep", "merge")]
         self._graph.refuse(pair[0], pair[1], by=self.rater)
         return self._changed("Noted: they are not the same", None, redraw=False)
 
@@ -369,18 +353,3 @@ class GraphPanel(JobPanel):
             hit = self._hits.get(str(message.get("chunk")))
             if self._on_open is not None:
                 self._on_open(hit if hit is not None else str(message.get("document")))
-
-
-def _text(message: Mapping[str, Any], name: str) -> str:
-    """A text of a message; a page may send anything."""
-    value = message.get(name, "")
-    if not isinstance(value, str):
-        raise ConfigError(f"{name}={value!r}: give text")
-    return value
-
-
-def _texts(message: Mapping[str, Any], name: str) -> list[str]:
-    value = message.get(name, [])
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ConfigError(f"{name}={value!r}: give a list of texts")
-    return [each for each in value if each.strip()]

@@ -23,13 +23,13 @@ export function labelled(label, name, control, value, offered = []) {
   control.id = id;
   control.value = value;
   control.setAttribute("aria-describedby", `${id}-problem`);
-  const problem = make("span", { class: "kbkit-graph-problem", id: `${id}-problem`, role: "alert" }); // prettier-ignore
+  const problem = make("span", { class: "kbkit-field-problem", id: `${id}-problem`, role: "alert" }); // prettier-ignore
   const list = make("datalist", { id: `${id}-list` }, offered.map((each) => make("option", { value: each }))); // prettier-ignore
   if (offered.length) {
     control.setAttribute("list", list.id);
   }
   const parts = [make("label", { for: id }, label), control, problem, offered.length > 0 && list];
-  return { name, control, problem, element: make("div", { class: "kbkit-graph-field" }, parts) };
+  return { name, control, problem, element: make("div", { class: "kbkit-field" }, parts) };
 }
 
 export class Form {
@@ -46,11 +46,11 @@ export class Form {
     this.controls = controls;
     this.submit = submit;
     this.close = close;
-    this.problem = make("div", { class: "kbkit-graph-problem", role: "alert" });
+    this.problem = make("div", { class: "kbkit-field-problem", role: "alert" });
     this.element = make(
       "form",
       {
-        class: "kbkit-graph-form",
+        class: "kbkit-dialog",
         "aria-label": title,
         onsubmit: (/** @type {Event} */ event) => {
           // prettier-ignore
@@ -67,7 +67,7 @@ export class Form {
       },
       controls.map(({ element }) => element),
       this.problem,
-      make("button", { type: "submit", class: "kbkit-graph-primary" }, label),
+      make("button", { type: "submit", class: "kbkit-submit" }, label),
       " ",
       make("button", { type: "button", onclick: close }, "Cancel"),
     );
@@ -127,5 +127,5 @@ export class Form {
 export function confirmed(question, label, place, action) {
   const yes = make("button", { type: "button", onclick: () => action() }, label);
   const no = make("button", { type: "button", onclick: () => place.replaceChildren() }, "Keep it");
-  return make("div", { class: "kbkit-graph-form" }, make("p", {}, question), yes, " ", no);
+  return make("div", { class: "kbkit-dialog" }, make("p", {}, question), yes, " ", no);
 }

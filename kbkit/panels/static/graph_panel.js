@@ -3,11 +3,11 @@
 import { make, makeLink } from "../../export/assets/elements.js";
 import { GraphView } from "../../export/assets/graph.js";
 import { Form, confirmed, labelled } from "./forms.js";
-import { View, widgetOf } from "./dom.js";
+import { AskingView } from "./asking.js";
+import { widgetOf } from "./dom.js";
 
 /**
- * @typedef {{text: string, field: string, now: Record<string, any> | null}} Problem
- * @typedef {{answer?: any, problem?: Problem}} Reply
+ * @typedef {import("./asking.js").Reply} Reply
  * @typedef {import("../../export/assets/nodelist.js").Item} Item
  */
 
@@ -15,16 +15,13 @@ const RELATIONS = ["contains", "depends_on", "requires", "extends", "replaces", 
 
 const LOOK = 4000; // milliseconds between looks at what others changed
 
-class GraphPanelView extends View {
+class GraphPanelView extends AskingView {
   /**
    * @param {import("./dom.js").Model} model
    * @param {HTMLElement} el
    */
   constructor(model, el) {
     super(model, el);
-    /** @type {Map<number, (reply: Reply) => void>} */
-    this.waiting = new Map();
-    this.asked = 0;
     this.version = -1;
     /** @type {Item | null} */
     this.reselect = null;
@@ -34,7 +31,7 @@ class GraphPanelView extends View {
     this.undo.classList.add("kbkit-graph-undo");
     this.tools = make(
       "div",
-      { class: "kbkit-graph-tools" },
+      { class: "kbkit-tools" },
       button("New entity", () => this.create()),
       button("Merge suggestions", () => this.suggest()),
       this.undo,
@@ -52,7 +49,6 @@ class GraphPanelView extends View {
     });
     this.graph.root.prepend(this.tools, this.extra, this.said);
     this.ended.signal.addEventListener("abort", () => this.graph.close());
-    this.on("msg:custom", (message) => this.receive(message));
     this.drawOn("state", () => this.draw(model.get("state")));
     const { signal } = this.ended;
     this.looking = false;
@@ -68,6 +64,15 @@ class GraphPanelView extends View {
       this.looking = true; // a busy kernel is not asked twice
       await this.ask("look", {});
       this.looking = false;
+    }
+  }
+
+  /** @param {any} message */
+  receive(message) {
+    if (message.select) {
+      this.graph.go(message.select);
+    } else {
+      super.receive(message);
     }
   }
 
@@ -90,35 +95,6 @@ class GraphPanelView extends View {
   drawUndo(what) {
     this.undo.disabled = !what;
     this.undo.title = what ? `Take back: ${what}` : "Nothing was changed by you";
-  }
-
-  /**
-   * Ask Python.
-   *
-   * @param {string} what
-   * @param {Record<string, any>} values
-   * @returns {Promise<Reply>}
-   */
-  ask(what, values) {
-    const number = (this.asked += 1);
-    return new Promise((resolve) => {
-      this.waiting.set(number, resolve);
-      if (!this.send("ask", { ...values, what, number })) {
-        this.waiting.delete(number);
-        resolve({ problem: { text: "The kernel is gone.", field: "", now: null } });
-      }
-    });
-  }
-
-  /** @param {any} message */
-  receive(message) {
-    if (message.select) {
-      this.graph.go(message.select);
-      return;
-    }
-    const resolve = this.waiting.get(message.number);
-    this.waiting.delete(message.number);
-    resolve?.(message);
   }
 
   /**
@@ -150,7 +126,7 @@ class GraphPanelView extends View {
   link(thing) {
     const open = make(
       "button",
-      { type: "button", class: "kbkit-graph-open", onclick: () => this.send("open", thing) },
+      { type: "button", class: "kbkit-link", onclick: () => this.send("open", thing) },
       make("bdi", {}, thing.name),
     );
     return thing.link ? make("span", {}, open, " ", makeLink(thing.link, {}, "source")) : open;
@@ -186,7 +162,7 @@ class GraphPanelView extends View {
     place.append(
       make(
         "div",
-        { class: "kbkit-graph-tools" },
+        { class: "kbkit-tools" },
         entity && opener("Edit", () => this.edit(id, details.fields, forms)),
         opener("Relate", () => this.relate(id, forms)),
         details.neighbors.length > 0 && opener("Relations", () => this.unrelate(details, forms)),
@@ -280,7 +256,7 @@ class GraphPanelView extends View {
       return make("li", {}, make("bdi", {}, name), each.note && make("small", {}, ` ${each.note}`), " ", remove); // prettier-ignore
     });
     const close = make("button", { type: "button", onclick: () => place.replaceChildren() }, "Close"); // prettier-ignore
-    return make("div", { class: "kbkit-graph-form" }, make("ul", {}, rows), close);
+    return make("div", { class: "kbkit-dialog" }, make("ul", {}, rows), close);
   }
 
   // Merging
@@ -293,7 +269,7 @@ class GraphPanelView extends View {
     const title = make("h4", { tabindex: -1 }, "These may be one");
     const body = rows.length ? make("ul", {}, rows) : none;
     this.extra.replaceChildren(
-      make("section", { class: "kbkit-graph-form", "aria-label": "Merge suggestions" }, title, body, close), // prettier-ignore
+      make("section", { class: "kbkit-dialog", "aria-label": "Merge suggestions" }, title, body, close), // prettier-ignore
     );
     title.focus();
   }
@@ -308,7 +284,7 @@ class GraphPanelView extends View {
       }
     };
     const look = (/** @type {Item} */ item) =>
-      make("button", { type: "button", class: "kbkit-graph-open", onclick: () => this.graph.go(item) }, make("bdi", {}, item.name)); // prettier-ignore
+      make("button", { type: "button", class: "kbkit-link", onclick: () => this.graph.go(item) }, make("bdi", {}, item.name)); // prettier-ignore
     const row = make(
       "li",
       {},

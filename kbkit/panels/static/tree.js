@@ -1,27 +1,32 @@
-// The documents of a knowledge base as a tree: lines are asked for when their folder is opened, and
-// only those in sight are elements, so that thousands cost no more than a few.
+// A tree of folders and what is in them: lines are asked for when their folder is opened, and only
+// those in sight are elements, so that thousands cost no more than a few.
 import { make } from "../../export/assets/elements.js";
-import { View, widgetOf } from "./dom.js";
 
 /**
  * @typedef {object} Row  a line
  * @property {string} id
  * @property {string} name
- * @property {number} [count]  of a folder: the documents in it
+ * @property {number | null} [count]  of a folder: how many are in it, or null where nobody counts
  * @property {Row[]} [rows]  of a folder that is open from the start
- * @property {string} [about]  of a document: what it is
+ * @property {string} [about]  what it is
  * @property {string} [state]  of a document that is stale or gone
  * @typedef {{row: Row, level: number, place: number, size: number, above: number}} Line
  * @typedef {object} State
  * @property {string} label
  * @property {string} kb
- * @property {number} version  another one when the documents changed
+ * @property {number} version  another one when the lines changed
  * @property {Row[]} rows
  * @property {Row[] | null} found  what a filter found, in its place
  * @property {string} empty  what to say where there are no lines
- * @property {string} selected  id of a document, or ""
+ * @property {string} selected  id of what is open beside the tree, or ""
  * @property {string[]} ancestors  the folders that it lies in, outermost first
- * @property {number} reveals  another one when the selected document is to be brought in sight
+ * @property {number} reveals  another one when the selected line is to be brought in sight
+ * @typedef {object} Handlers
+ * @property {(folder: string) => void} children  asks for the lines of a folder; see `receive`
+ * @property {(id: string) => void} select  opens what is no folder
+ * @property {() => void} look  the reader comes back to the tree
+ * @property {(row: Row | undefined) => void} [activate]  another line is the one that keys are about
+ * @property {(key: string, row: Row) => boolean} [key]  a further key; whether it was one
  */
 
 const ROW_HEIGHT = 28;
@@ -30,13 +35,14 @@ const TYPING_PAUSE = 700;
 
 let trees = 0;
 
-class TreeView extends View {
+export class Tree {
   /**
-   * @param {import("./dom.js").Model} model
    * @param {HTMLElement} el
+   * @param {AbortSignal} ended
+   * @param {Handlers} handlers
    */
-  constructor(model, el) {
-    super(model, el);
+  constructor(el, ended, handlers) {
+    this.handlers = handlers;
     this.name = `kbkit-tree-${(trees += 1)}`;
     /** @type {State} */
     this.state = {
@@ -61,6 +67,7 @@ class TreeView extends View {
     /** @type {Map<string, HTMLElement>} */
     this.elements = new Map();
     this.active = "";
+    this.told = "";
     this.typed = "";
     this.typedAt = 0;
     /** Whether the selected document is still to be brought in sight. */
@@ -82,9 +89,7 @@ class TreeView extends View {
     el.replaceChildren(this.root, this.note);
     const sizes = new ResizeObserver(() => this.paint());
     sizes.observe(this.root);
-    this.ended.signal.addEventListener("abort", () => sizes.disconnect());
-    this.on("msg:custom", (message) => this.receive(message));
-    this.drawOn("state", () => this.draw(model.get("state")));
+    ended.addEventListener("abort", () => sizes.disconnect());
   }
 
   /** @param {State} state */
@@ -99,7 +104,7 @@ class TreeView extends View {
     if (state.version !== before.version) {
       this.addRows(state.rows);
       const known = [...this.open].filter((id) => this.known.has(id));
-      known.forEach((folder) => this.send("children", { folder }));
+      known.forEach((folder) => this.handlers.children(folder));
     }
     if (state.found !== before.found) {
       this.closed.clear();
@@ -162,7 +167,7 @@ class TreeView extends View {
     for (const folder of this.state.ancestors) {
       this.open.add(folder);
       if (!this.known.has(folder)) {
-        this.send("children", { folder });
+        this.handlers.children(folder);
       }
     }
   }
@@ -222,6 +227,10 @@ class TreeView extends View {
       this.root.setAttribute("aria-activedescendant", active.id);
     } else {
       this.root.removeAttribute("aria-activedescendant");
+    }
+    if (this.active !== this.told) {
+      this.told = this.active;
+      this.handlers.activate?.(this.lines.find((line) => line.row.id === this.active)?.row);
     }
   }
 
@@ -289,7 +298,7 @@ class TreeView extends View {
   }
 
   onFocus() {
-    this.send("look");
+    this.handlers.look();
     this.paint();
   }
 
@@ -309,7 +318,7 @@ class TreeView extends View {
     if (isFolder(row)) {
       this.setOpen(row, !this.isOpen(row));
     } else {
-      this.send("select", { document: row.id });
+      this.handlers.select(row.id);
     }
   }
 
@@ -323,7 +332,7 @@ class TreeView extends View {
     } else {
       this.open[open ? "add" : "delete"](row.id);
       if (open && !this.known.has(row.id)) {
-        this.send("children", { folder: row.id });
+        this.handlers.children(row.id);
       }
     }
     this.update();
@@ -352,6 +361,8 @@ class TreeView extends View {
     };
     if (event.key in moves) {
       moves[event.key]();
+    } else if (this.handlers.key?.(event.key, line.row)) {
+      // it was one of those who show the tree
     } else if (event.key.length === 1) {
       this.typeAhead(event.key, i);
     } else {
@@ -426,8 +437,7 @@ function parts(row, open) {
     return [name, about, ...(row.state ? [make("span", { class: "kbkit-badge" }, row.state)] : [])];
   }
   const twist = make("span", { class: "kbkit-twist", "aria-hidden": "true" }, open ? "▾" : "▸");
-  const count = make("span", { class: "kbkit-line-count" }, row.count.toLocaleString("en"));
-  return [twist, name, count];
+  const badge = row.state && make("span", { class: "kbkit-badge" }, row.state);
+  const count = make("span", { class: "kbkit-line-count" }, row.count?.toLocaleString("en"));
+  return [twist, name, badge || "", count];
 }
-
-export default widgetOf(TreeView);

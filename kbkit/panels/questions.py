@@ -1,0 +1,77 @@
+"""Views that ask: each question of a page is answered by its number, errors too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kbkit.errors import ConfigError, KbkitError
+from kbkit.panels.panel import Panel
+from kbkit.panels.view import Handler, View
+
+Answer = dict[str, Any]
+Message = Mapping[str, Any]
+Answers = Mapping[str, Callable[[Message], Any]]
+"""What answers each question, by its name."""
+
+
+class AskingView(View):
+    """A view whose questions are answered by messages; what is wrong is said beside its field."""
+
+    def __init__(
+        self,
+        panel: Panel,
+        answers: Answers,
+        problem: Callable[[Exception, Message], Answer],
+        handlers: Mapping[str, Handler] | None = None,
+    ) -> None:
+        """Make a view.
+
+        Args:
+            panel: Shows what nobody expected to go wrong.
+            answers: What answers each question; gives JSON values.
+            problem: Says of an error its ``text``, the ``field`` that it is about or ``""``, and
+                ``now``: how things are, where another change came between.
+            handlers: What to call with the messages of further events.
+        """
+        self._panel = panel
+        self._answers = answers
+        self._problem = problem
+        super().__init__({**(handlers or {}), "ask": self._answer})
+
+    def _answer(self, message: Message) -> None:
+        number, what = message.get("number"), message.get("what")
+        action = self._answers.get(str(what))
+        if not isinstance(number, int) or action is None:
+            return
+        try:
+            answer = {"answer": action(message)}
+        except Exception as error:
+            if not isinstance(error, KbkitError):
+                self._panel.fail(error)
+            answer = {"problem": self._problem(error, message)}
+        self.send({"number": number, **answer})
+
+
+def text_in(message: Message, name: str) -> str:
+    """A text of a message; a page may send anything.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    value = message.get(name, "")
+    if not isinstance(value, str):
+        raise ConfigError(f"{name}={value!r}: give text")
+    return value
+
+
+def texts_in(message: Message, name: str) -> list[str]:
+    """Texts of a message, without those that are blank.
+
+    Raises:
+        ConfigError: It is no list of texts.
+    """
+    value = message.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ConfigError(f"{name}={value!r}: give a list of texts")
+    return [each for each in value if each.strip()]

@@ -1,0 +1,22 @@
+// The documents of a knowledge base as a tree.
+import { View, widgetOf } from "./dom.js";
+import { Tree } from "./tree.js";
+
+class TreeView extends View {
+  /**
+   * @param {import("./dom.js").Model} model
+   * @param {HTMLElement} el
+   */
+  constructor(model, el) {
+    super(model, el);
+    const tree = new Tree(el, this.ended.signal, {
+      children: (folder) => this.send("children", { folder }),
+      select: (document) => this.send("select", { document }),
+      look: () => this.send("look"),
+    });
+    this.on("msg:custom", (message) => tree.receive(message));
+    this.drawOn("state", () => tree.draw(model.get("state")));
+  }
+}
+
+export default widgetOf(TreeView);
