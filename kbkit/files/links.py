@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from kbkit.files.paths import collision_key
 from kbkit.markdown.blocks import blocks
 from kbkit.markdown.links import WIKI_LINK, destinations
+from kbkit.markdown.wiki_links import CODE_SPAN
 from kbkit.stores.catalog.files import Link
 
 SUFFIXES = (".md", ".markdown", ".txt")
@@ -22,7 +23,6 @@ SUFFIXES = (".md", ".markdown", ".txt")
 
 _BRACKETS = re.compile(r"\[\[[^\[\]\n]{0,2000}\]\]")
 _TAG = re.compile(r"(?<![^\s(\[{,;:>\"'])#([\w][\w/-]{0,99})(?![\w#])")
-_CODE_SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _LONGEST_FILE = 2_000_000
 """Characters that are searched for links and tags."""
@@ -37,7 +37,7 @@ def prose(content: str) -> str:
             kept.append(text[at : block.start])
             at = block.end
     kept.append(text[at:])
-    return _CODE_SPAN.sub(" ", "".join(kept)) if "`" in text else "".join(kept)
+    return CODE_SPAN.sub(" ", "".join(kept)) if "`" in text else "".join(kept)
 
 
 def tags_of(text: str) -> list[str]:

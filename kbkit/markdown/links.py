@@ -13,9 +13,9 @@ DESTINATION = re.compile(
 """What follows a link's text: the address, in angle brackets (1) or bare (2)."""
 
 WIKI_LINK = re.compile(
-    r"\[\[([^\[\]\n|#^]{1,500})(?:[#^][^\[\]\n|]{0,500})?(?:\|[^\[\]\n]{0,500})?\]\]"
+    r"\[\[([^\[\]\n|#^]{1,500})(?:[#^]([^\[\]\n|]{0,500}))?(?:\|([^\[\]\n]{0,500}))?\]\]"
 )
-"""A link by name, as notes have it (``[[Name#Heading|text]]``); group 1 is the name."""
+"""A link by name, as notes have it (``[[Name#Heading|text]]``): name, heading and text."""
 
 _LINK = re.compile(
     r"!?\[((?:[^\[\]\n]|\[[^\[\]\n]{0,400}\]){0,400})\]"  # text, with one level of brackets in it

@@ -4,6 +4,7 @@ Each panel is a room of its own, which knows nothing of the others:
 
 - ``search``: searches as you type, shows cards, and stores stars;
 - ``documents``: the documents of a knowledge base as a tree, and each of them;
+- ``files``: the files of a workspace as a tree, and each of them, to read and to write;
 - ``graph``: the knowledge graph, its gaps, and changes by hand;
 - ``judging``: one passage at a time, judged blind, by the keyboard;
 - ``evaluation``: two ways to search, side by side;
@@ -11,8 +12,9 @@ Each panel is a room of its own, which knows nothing of the others:
 
 ``dashboard`` shows them all in tabs. What they share lies beside it: `Panel` and `JobPanel`
 (``panel``), ``controls`` and the ``selector`` of a knowledge base, the ``view`` that an ES module
-of ``static`` draws, ``passages`` and ``render`` for what is shown of documents, and ``events``, by
-which panels hear of each other.
+of ``static`` draws and the ``questions`` that it asks, ``passages`` and ``render`` for what is
+shown of documents, ``events``, by which panels hear of each other, and the ``watch`` for what
+other processes change.
 
 The names are loaded when they are used, so that importing this package does not import
 ipywidgets.
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from kbkit.panels.dashboard import Dashboard
     from kbkit.panels.documents.panel import DocumentsPanel
     from kbkit.panels.evaluation.panel import EvalPanel
+    from kbkit.panels.files.panel import FilesPanel
     from kbkit.panels.graph.panel import GraphPanel
     from kbkit.panels.ingest.panel import IngestPanel
     from kbkit.panels.judging.panel import JudgePanel
@@ -38,6 +41,7 @@ __all__ = [
     "Dashboard",
     "DocumentsPanel",
     "EvalPanel",
+    "FilesPanel",
     "GraphPanel",
     "IngestPanel",
     "JudgePanel",
@@ -48,6 +52,7 @@ _MODULES = {
     "Dashboard": "dashboard",
     "DocumentsPanel": "documents.panel",
     "EvalPanel": "evaluation.panel",
+    "FilesPanel": "files.panel",
     "GraphPanel": "graph.panel",
     "IngestPanel": "ingest.panel",
     "JudgePanel": "judging.panel",

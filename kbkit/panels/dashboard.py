@@ -25,7 +25,7 @@ Tab = tuple[str, Callable[[], Any]]
 
 
 class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """Search, documents, graph, ingest, judging and evaluation of a workspace, each in a tab.
+    """Search, documents, files, graph, ingest, judging, evaluation of a workspace, each in a tab.
 
     ::
 
@@ -187,6 +187,11 @@ def _tabs_of(
 
         return DocumentsPanel(workspace, rater=rater)
 
+    def files() -> Any:
+        from kbkit.panels import FilesPanel
+
+        return FilesPanel(workspace)
+
     def graph() -> Any:
         from kbkit.panels import GraphPanel
 
@@ -224,6 +229,7 @@ def _tabs_of(
     return [
         ("Search", search),
         ("Documents", documents),
+        ("Files", files),
         ("Graph", graph),
         ("Ingest", ingest),
         ("Judge", judge),

@@ -360,6 +360,9 @@ export class Tree {
       " ": () => (this.isTyping() ? this.typeAhead(" ", i) : this.choose(line.row)),
     };
     if (event.key in moves) {
+      if (event.key !== " ") {
+        this.typed = "";
+      }
       moves[event.key]();
     } else if (this.handlers.key?.(event.key, line.row)) {
       // it was one of those who show the tree

@@ -1,0 +1,424 @@
+"""A panel of the files of a workspace: look through them, read, write, and take it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import ipywidgets as widgets
+import traitlets
+from traitlets import Bunch
+
+from kbkit.errors import (
+    ConfigError,
+    FilesError,
+    KbkitError,
+    MissingPathError,
+    NotTextError,
+    PathExistsError,
+    VersionConflictError,
+)
+from kbkit.knowledge_base import handle_of
+from kbkit.models import Document, FileInfo
+from kbkit.panels import render
+from kbkit.panels.controls import control, row
+from kbkit.panels.debounce import Debouncer
+from kbkit.panels.documents.rendering import LONGEST
+from kbkit.panels.events import Topic
+from kbkit.panels.files.rendering import RenderedFile, is_rendered, render_file, render_text
+from kbkit.panels.files.rows import MOST_FOUND, ancestors, found_rows, rows
+from kbkit.panels.panel import Panel
+from kbkit.panels.questions import Answer, AskingView, Message, text_in
+from kbkit.panels.watch import Watch
+from kbkit.stores.catalog.files import FILES
+
+if TYPE_CHECKING:
+    from kbkit.workspace import Workspace
+
+_PAUSE = 0.25
+_CHOOSE = "Choose a file: what it says appears here. New file makes one."
+_NONE = "No files yet. New file makes one."
+
+
+class FilesView(AskingView, module="files.js"):
+    """The tree, the file beside it, and what writes; the tree's lines have a trait of their own."""
+
+    tree = traitlets.Dict(help="The tree, as JSON values.").tag(sync=True)
+
+
+class FilesPanel(Panel):
+    """Shows the files of a workspace as a tree and each of them, and lets them be changed.
+
+    ::
+
+        panel = FilesPanel(workspace)
+        panel                           # at the end of a cell: shows it
+        panel.file                      # in a later cell: the file that is open
+
+    What agents, other processes and other programs change appears within seconds. Where somebody
+    changed a file while it was edited here, both are shown and nothing is overwritten. What is
+    done here can be taken back, step by step. Knowledge bases are folders that can be read.
+
+    Attributes:
+        file: What is known of the file that is open (`FileInfo`), or ``None``.
+        error: What went wrong last, or ``None``.
+        find_box: Finds files by their paths, titles and what they say.
+    """
+
+    file = traitlets.Any(None, help="What is known of the file that is open.")
+
+    def __init__(self, workspace: Workspace) -> None:
+        """Make a panel.
+
+        Args:
+            workspace: Whose files it shows.
+        """
+        self._workspace = workspace
+        self._files = workspace.files
+        self._seen: object = None
+        self._on_disk: object = None
+        self._open_folders: set[str] = set()
+        self._documents: tuple[object, list[Document]] | None = None
+        self._rendered = RenderedFile("")
+        self._as_text = False
+        self._anchor = ""
+        self._serial = 0
+        self._version = 0
+        self._reveals = 0
+        self._history: list[str] = []
+        self._undo: list[tuple[str, Callable[[], str]]] = []
+        hint = "Words of names, or what files say"
+        self.find_box = control(widgets.Text, "Find", placeholder=hint)
+        self.find_box.add_class("kbkit-query").observe(self._on_find, "value")
+        self._finder = Debouncer(_PAUSE, self._find)
+        super().__init__(workspace.path, "files")
+        answers = {
+            "children": self._children, "edit": self._edit, "save": self._save,
+            "create": self._create, "move": self._move, "delete": self._delete,
+            "undo": self._take_back, "as_text": self._show_as_text,
+        }  # fmt: skip
+        self._view = FilesView(
+            self,
+            answers,
+            self._problem,
+            {
+                "select": lambda message: self.show(str(message.get("path"))),
+                "follow": lambda message: self._follow(str(message.get("href"))),
+                "back": lambda _message: self.back(),
+                "look": lambda _message: self._look(),
+            },
+        )
+        self.fill([row(self.find_box), self.status_line, self._view])
+        self.refresh()
+        self._watch = Watch(self._look)
+
+    def show(self, path: str, anchor: str = "") -> None:
+        """Open a file, or bring a folder in sight.
+
+        Args:
+            path: Where it is, from the root; also below ``kb/``.
+            anchor: The place in it to begin at.
+        """
+        with self.shown_errors():
+            info = self._files.info(path)
+            if self.file is not None and self.file.path != info.path:
+                self._history.append(self.file.path)
+            self._open(None if info.is_folder else info, anchor, reveal=info.path)
+
+    def back(self) -> None:
+        """Open the file that was open before."""
+        with self.shown_errors():
+            while self._history:
+                try:
+                    info = self._files.info(self._history.pop())
+                except MissingPathError:
+                    continue
+                self._open(info, reveal=info.path)
+                break
+
+    def undo(self) -> None:
+        """Take back what was done here last."""
+        with self.shown_errors():
+            self._take_back({})
+
+    def refresh(self) -> None:
+        """Take over what other programs changed, and show how things are."""
+        with self.shown_errors():
+            self._files.sync(on_progress=lambda _progress: None)
+            self._reread()
+            self.error = None
+
+    def close(self) -> None:
+        """Take the panel off the page."""
+        self._watch.stop()
+        super().close()
+
+    # What changes elsewhere
+
+    def _look(self) -> None:
+        """Show what an agent, another process or another program has changed by now."""
+        with self.shown_errors():
+            if self._seen != self._revision():
+                self._reread()
+                self.publish("documents")
+            elif self._on_disk != self._disk():
+                report = self._files.sync(on_progress=lambda _progress: None)
+                self._reread()
+                if report:
+                    self.publish("documents")
+
+    def _update(self, topic: Topic) -> None:
+        if topic != "ratings":
+            self._reread()
+
+    def _revision(self) -> object:
+        """What is another one when documents of files, or the knowledge bases, changed."""
+        names = tuple(self._workspace)
+        files = handle_of(self._workspace[FILES]).revision() if FILES in names else None
+        return names, files
+
+    def _disk(self) -> object:
+        """What the system says of the folders and the file that are open: other programs write."""
+        paths = {"", *self._open_folders, *([self.file.path] if self.file else [])}
+        found = []
+        for path in sorted(paths):
+            try:
+                about = (self._files.path / path).lstat()
+            except (OSError, ValueError):
+                found.append((path, 0, 0))
+            else:
+                found.append((path, about.st_mtime_ns, about.st_size))
+        return found
+
+    # What the page asks
+
+    def _children(self, message: Message) -> Answer:
+        folder = text_in(message, "folder")
+        self._open_folders.add(folder)
+        try:
+            return {"rows": rows(self._files.list(folder))}
+        except FilesError:  # it went meanwhile
+            self._open_folders.discard(folder)
+            return {"rows": []}
+
+    def _edit(self, message: Message) -> Answer:
+        path = text_in(message, "path")
+        version = self._files.info(path).version
+        return {"path": path, "text": self._files.read(path), "version": version}
+
+    def _save(self, message: Message) -> Answer:
+        path, text = text_in(message, "path"), text_in(message, "text")
+        version = text_in(message, "version")
+        before = ""
+        with suppress(FilesError):  # writing says what is wrong
+            before = self._files.read(path)
+        info = self._files.write(path, text, if_match=version)
+
+        def restore() -> str:
+            if version:
+                self._files.write(path, before, if_match=info.version)
+            else:
+                self._files.delete(path)
+            return f"Taken back: {path} as it was"
+
+        self._done(f"saving {path}", restore)
+        return {**self._changed(f"Saved: {path}", info.path), "version": info.version}
+
+    def _create(self, message: Message) -> Answer:
+        path = text_in(message, "path").strip()
+        if not path.strip("/"):
+            raise ConfigError("path: give a name, such as notes/today.md")
+        with suppress(MissingPathError):
+            raise PathExistsError(f"{self._files.info(path).path} is there already")
+        if message.get("kind") == "folder":
+            info = self._files.mkdir(path)
+        else:
+            info = self._files.write(path, "", if_match="")
+        self._done(f"making {info.path}", lambda: self._remove(info.path))
+        return self._changed(f"Made: {info.path}", info.path)
+
+    def _move(self, message: Message) -> Answer:
+        source, target = text_in(message, "path"), text_in(message, "target").strip()
+        if not target.strip("/"):
+            raise ConfigError("target: give the path that it is to have")
+        info = self._files.move(source, target)
+        follows = self.file is not None and f"{self.file.path}/".startswith(f"{source}/")
+        opened = info.path + self.file.path[len(source) :] if follows else ""
+
+        def restore() -> str:
+            self._files.move(info.path, source)
+            return f"Taken back: {source} is where it was"
+
+        self._done(f"moving {source}", restore)
+        return self._changed(f"Moved: {source} to {info.path}", opened, reveal=info.path)
+
+    def _delete(self, message: Message) -> Answer:
+        deleted = self._files.delete(text_in(message, "path"))
+
+        def restore() -> str:
+            self._files.restore(deleted.id)
+            return f"Brought back: {deleted.path}"
+
+        self._done(f"deleting {deleted.path}", restore)
+        return self._changed(f"Deleted: {deleted.path}. Undo brings it back")
+
+    def _take_back(self, _message: Message) -> Answer:
+        if not self._undo:
+            return {}
+        _, restore = self._undo.pop()
+        return self._changed(restore())
+
+    def _remove(self, path: str) -> str:
+        self._files.delete(path)
+        return f"Taken back: {path} is in the trash"
+
+    def _show_as_text(self, message: Message) -> Answer:
+        self._as_text = message.get("on") is True
+        self._open(self.file)
+        return {}
+
+    def _follow(self, href: str) -> None:
+        target = self._rendered.links.get(href)
+        if target is not None:
+            self.show(target.path, target.anchor)
+
+    def _problem(self, error: Exception, message: Message) -> Answer:
+        """An error beside its field; where another change came between, how the file is now."""
+        text = render.problem_line(error)
+        field = {"create": "path", "move": "target"}.get(str(message.get("what")), "")
+        now = None
+        if message.get("what") == "save" and isinstance(error, VersionConflictError):
+            now = {"text": "", "version": ""}
+            with suppress(FilesError):
+                now = self._edit(message)
+        return {"text": text.removeprefix(f"{field}: "), "field": field, "now": now}
+
+    # What is shown
+
+    def _done(self, what: str, restore: Callable[[], str]) -> None:
+        self._undo.append((what, restore))
+
+    def _changed(self, said: str, path: str = "", *, reveal: str = "") -> Answer:
+        """Files were changed here: show how they are, tell others, and say what was done."""
+        self._reread(path, reveal=reveal or path)
+        self.publish("documents")
+        self.error = None
+        self.say(said)
+        return {"said": said}
+
+    def _reread(self, path: str = "", *, reveal: str = "") -> None:
+        """Show files as they are now; the one of a path, or else the one that is open."""
+        self._seen = self._revision()
+        self._version += 1
+        path = path or (self.file.path if self.file is not None else "")
+        info = None
+        if path:
+            try:
+                info = self._files.info(path)
+            except FilesError:
+                self.say(f"{path} is gone")
+        self._open(None if info is None or info.is_folder else info, reveal=reveal)
+        self._on_disk = self._disk()
+
+    def _open(self, info: FileInfo | None, anchor: str = "", *, reveal: str = "") -> None:
+        other = (info and info.path) != (self.file and self.file.path)
+        if other or anchor:
+            self._serial += 1
+        self._anchor = anchor
+        self.file = info
+        self._view.state = self._state(info)
+        self._reveals += bool(reveal)
+        self._show_tree(reveal)
+        self._on_disk = self._disk()
+
+    def _state(self, info: FileInfo | None) -> dict[str, Any]:
+        shown = {
+            "title": "", "path": "", "html": "", "links": [], "anchor": self._anchor,
+            "passage": "", "serial": self._serial, "badge": "", "facts": [], "backlinks": [],
+            "version": "", "editable": False, "as_text": None, "back": bool(self._history),
+            "undo": self._undo[-1][0] if self._undo else "", "note": _CHOOSE,
+        }  # fmt: skip
+        self._rendered = RenderedFile("")
+        if info is None:
+            return shown
+        path, note, is_text = info.path, "", True
+        try:
+            text = self._files.read(path)
+        except NotTextError:
+            is_text = False
+            text = self._extracted(path)
+            note = "This file is no text: below is what search reads of it." if text else (
+                "This file is no text, and search does not read it."
+            )  # fmt: skip
+        rendered = is_rendered(path) or not is_text
+        own = not info.read_only
+        if rendered and not (self._as_text and is_text):
+            links = self._files.links(path) if own else []
+            self._rendered = render_file(path, text, links)
+        else:
+            self._rendered = render_text(path, text)
+        if self._rendered.cut:
+            note = (
+                f"{self._rendered.cut:,} characters at the end are left out: {LONGEST:,} are shown."
+            )
+        return shown | {
+            "title": render.plain(info.name, render.TITLE_LENGTH),
+            "path": path,
+            "html": self._rendered.html,
+            "links": sorted(self._rendered.links),
+            "badge": "" if own else "read only",
+            "facts": [_size(info.size), f"changed {info.changed_at.astimezone():%Y-%m-%d %H:%M}"],
+            "backlinks": self._files.backlinks(path) if own else [],
+            "version": info.version,
+            "editable": own and is_text,
+            "as_text": self._as_text if rendered and is_text else None,
+            "note": note,
+        }
+
+    def _extracted(self, path: str) -> str:
+        """What search reads of a file."""
+        try:
+            return self._workspace[FILES].documents[path].content
+        except KbkitError:
+            return ""
+
+    def _show_tree(self, reveal: str = "") -> None:
+        text = self.find_box.value.strip()
+        roots = rows(self._files.list())
+        selected = self.file.path if self.file else ""
+        self._view.tree = {
+            "label": "Files",
+            "kb": FILES,
+            "version": self._version,
+            "rows": roots,
+            "found": self._found(text) if text else None,
+            "empty": "Nothing is found." if text else _NONE,
+            "selected": reveal or selected,
+            "ancestors": ancestors(reveal or selected),
+            "reveals": self._reveals,
+        }
+
+    def _found(self, text: str) -> list[dict[str, Any]]:
+        if FILES not in self._workspace:
+            return []
+        kb = self._workspace[FILES]
+        if self._documents is None or self._documents[0] != self._seen:
+            self._documents = (self._seen, kb.documents.list())
+        found = found_rows(text, self._documents[1], list(kb.search(text, limit=50)))
+        few = f", the first {MOST_FOUND} are shown" if len(found) == MOST_FOUND else ""
+        self.say(f"{len(found):,} of {len(self._documents[1]):,} files{few}")
+        return found
+
+    def _on_find(self, _change: Bunch) -> None:
+        self._finder.later()
+
+    def _find(self) -> None:
+        with self.shown_errors():
+            self._show_tree()
+
+
+def _size(size: int) -> str:
+    if size < 1_000:
+        return f"{size} bytes"
+    return f"{size / 1_000:,.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:,.1f} MB"

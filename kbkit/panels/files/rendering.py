@@ -1,0 +1,114 @@
+"""A file as HTML that may stand in a page: rendered as documents are, or as coloured text."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from urllib.parse import quote, unquote, urlsplit
+
+from kbkit.markdown.disarming import prepare
+from kbkit.markdown.rendering import render
+from kbkit.markdown.structure import slug
+from kbkit.markdown.wiki_links import resolve_wiki_links
+from kbkit.models import FileLink
+from kbkit.panels.documents.rendering import LONGEST
+
+_FILE = "#file-"
+_MISSING = "#missing-"
+_WEB = ("http", "https", "mailto")
+_FRONT = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_MARKDOWN = (".md", ".markdown", ".txt")
+
+
+@dataclass(frozen=True, slots=True)
+class FileTarget:
+    """Where a link of a file leads.
+
+    Attributes:
+        path: Of the file, or what it would be called.
+        anchor: A place in it, or ``""``.
+        exists: Whether it is there.
+    """
+
+    path: str
+    anchor: str = ""
+    exists: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedFile:
+    """A file as a panel shows it.
+
+    Attributes:
+        html: Sanitised.
+        links: By address, those that lead to other files.
+        cut: How many characters at its end are left out.
+    """
+
+    html: str
+    links: dict[str, FileTarget] = field(default_factory=dict)
+    cut: int = 0
+
+
+def is_rendered(path: str) -> bool:
+    """Whether a file can be read better than as its text."""
+    return posixpath.splitext(path)[1].lower() in _MARKDOWN
+
+
+def render_file(path: str, text: str, links: Sequence[FileLink]) -> RenderedFile:
+    """Render Markdown.
+
+    Args:
+        path: Of the file.
+        text: What it holds.
+        links: What it links to among the files.
+    """
+    known = {link.target: link.path for link in links}
+    targets: dict[str, FileTarget] = {}
+
+    def address(target: FileTarget) -> str:
+        mark = _FILE if target.exists else _MISSING
+        href = f"{mark}{quote(target.path)}" + (f"#{quote(target.anchor)}" if target.anchor else "")
+        targets[href] = target
+        return href
+
+    def named(name: str, heading: str) -> str:
+        found = known.get(name.lstrip("/"), "")
+        return address(FileTarget(found or name, slug(heading) if heading else "", bool(found)))
+
+    def resolve(href: str) -> str | None:
+        if href.startswith("#"):
+            return href
+        try:
+            scheme = urlsplit(href).scheme
+        except ValueError:
+            return None
+        if scheme:
+            return href if scheme in _WEB else None
+        bare, _, anchor = href.partition("#")
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(bare)))
+        if target not in known:
+            return None
+        return address(FileTarget(known[target] or target, unquote(anchor), bool(known[target])))
+
+    shown = _FRONT.sub(lambda match: f"```yaml\n{match[1]}\n```\n\n", text[:LONGEST], count=1)
+    prepared = prepare(resolve_wiki_links(shown, named), title="", rewrite=resolve)
+    html = render(prepared.text, resolve).html
+    return RenderedFile(html, targets, max(0, len(text) - LONGEST))
+
+
+def render_text(path: str, text: str) -> RenderedFile:
+    """Show a file's text as it is, with the colours of its language.
+
+    Args:
+        path: Of the file; its suffix tells the language.
+        text: What it holds.
+    """
+    cut = text[:LONGEST]
+    marks = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", cut)), default=0))
+    language = posixpath.splitext(path)[1].lstrip(".").lower()
+    language = {"markdown": "md", "txt": "", "log": ""}.get(language, language)
+    html = render(f"{marks}{language}\n{cut}\n{marks}", lambda _href: None).html
+    return RenderedFile(html, {}, max(0, len(text) - LONGEST))

@@ -1,0 +1,211 @@
+// A file that is edited. Nothing that was typed is lost: whoever leaves is asked first, and where
+// somebody else changed the file meanwhile, both stand side by side.
+import { make } from "../../export/assets/elements.js";
+
+/**
+ * @typedef {{path: string, text: string, version: string}} File
+ * @typedef {object} Handlers
+ * @property {(file: File) => Promise<import("./asking.js").Reply>} save
+ * @property {() => void} close
+ */
+
+export class FileEditor {
+  /**
+   * @param {File} file
+   * @param {Handlers} handlers
+   */
+  constructor(file, { save, close }) {
+    this.file = file;
+    this.save = save;
+    this.close = close;
+    this.storing = false;
+    /** @type {HTMLElement | null} what somebody else wrote meanwhile */
+    this.theirs = null;
+    /** @type {HTMLElement | null} */
+    this.label = null;
+    const button = (/** @type {string} */ label, /** @type {() => void} */ action) =>
+      make("button", { type: "button", onclick: action }, label);
+    this.area = make("textarea", {
+      class: "kbkit-editor",
+      dir: "auto",
+      "aria-label": `Text of ${file.path}`,
+      onkeydown: (/** @type {KeyboardEvent} */ event) => this.onKeydown(event),
+    });
+    this.area.value = file.text;
+    this.saving = button("Save", () => this.store());
+    this.saving.classList.add("kbkit-submit");
+    this.saving.title = "Ctrl+S";
+    const cancel = button("Close", () => this.leave(close));
+    cancel.title = "Escape";
+    this.note = make("span", { class: "kbkit-editor-note", role: "status" });
+    const tools = make("div", { class: "kbkit-tools" }, this.saving, cancel, this.note);
+    this.question = make("div", { class: "kbkit-editor-question" });
+    const name = make("h3", { class: "kbkit-article-title" }, make("bdi", {}, file.path));
+    this.mine = make("div", { class: "kbkit-editor-side" }, this.area);
+    this.sides = make("div", { class: "kbkit-editor-sides" }, this.mine);
+    this.element = make(
+      "section",
+      { class: "kbkit-article kbkit-editing", "aria-label": `Edit ${file.path}` },
+      [name, tools, this.question, this.sides],
+    );
+  }
+
+  focus() {
+    this.area.focus();
+  }
+
+  get isChanged() {
+    return this.area.value !== this.file.text;
+  }
+
+  /**
+   * Python shows how a file is now.
+   *
+   * @param {string} path
+   * @param {string} version
+   */
+  noticed(path, version) {
+    const known = this.storing || this.theirs || version === this.file.version;
+    if (path === this.file.path && !known) {
+      this.note.textContent = "Somebody changed this file meanwhile. Save shows both.";
+    }
+  }
+
+  /** @param {KeyboardEvent} event */
+  onKeydown(event) {
+    event.stopPropagation(); // notebooks have keys of their own
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "s") {
+      event.preventDefault();
+      this.store();
+    } else if (event.key === "Escape") {
+      this.leave(this.close);
+    }
+  }
+
+  /**
+   * @param {() => void} [after]  what to do once it is stored
+   * @param {string} [path]  where to, if it is to be another file
+   */
+  async store(after, path) {
+    const text = this.area.value;
+    const { file } = this;
+    this.note.textContent = "Saving…";
+    const other = path !== undefined && path !== file.path;
+    const to = { path: path ?? file.path, text, version: other ? "" : file.version };
+    this.storing = true;
+    const { answer, problem } = await this.save(to);
+    this.storing = false;
+    if (problem?.now) {
+      this.note.textContent = "Not saved.";
+      this.showBoth(problem.now);
+      return;
+    }
+    if (problem) {
+      this.note.textContent = `Not saved: ${problem.text}`;
+      return;
+    }
+    if (other) {
+      this.close();
+      return;
+    }
+    this.file = { path: file.path, text, version: answer.version };
+    this.showMine();
+    this.note.textContent = "Saved.";
+    after?.();
+  }
+
+  /**
+   * Close, or ask first where something is not stored.
+   *
+   * @param {() => void} after
+   */
+  leave(after) {
+    if (!this.isChanged) {
+      after();
+      return;
+    }
+    const button = (/** @type {string} */ label, /** @type {() => void} */ action) =>
+      make("button", { type: "button", onclick: action }, label);
+    const stay = button("Go on writing", () => {
+      this.question.replaceChildren();
+      this.focus();
+    });
+    const keep = button("Save", () => this.store(after));
+    this.ask("What you wrote is not saved.", keep, button("Discard it", after), stay);
+    keep.focus();
+  }
+
+  /**
+   * @param {string} text
+   * @param {...HTMLElement} buttons
+   */
+  ask(text, ...buttons) {
+    const tools = make("div", { class: "kbkit-tools" }, buttons);
+    const box = make("div", { class: "kbkit-dialog", role: "group", "aria-label": text }, make("p", {}, text), tools); // prettier-ignore
+    this.question.replaceChildren(box);
+  }
+
+  /** Nobody else's text, and no question, is beside what is written here any more. */
+  showMine() {
+    this.question.replaceChildren();
+    if (this.theirs) {
+      this.theirs.parentElement?.remove();
+      this.label?.remove();
+      this.theirs = this.label = null;
+    }
+    this.focus();
+  }
+
+  /**
+   * Somebody else changed the file: both stand side by side until the reader has chosen.
+   *
+   * @param {Record<string, any>} now  how it is
+   */
+  showBoth(now) {
+    const { path } = this.file;
+    const theirs = make("textarea", { class: "kbkit-editor", dir: "auto", "aria-label": `${path} as it is now` }); // prettier-ignore
+    theirs.value = now.text;
+    theirs.readOnly = true;
+    this.showMine();
+    this.theirs = theirs;
+    const label = (/** @type {string} */ text) => make("p", { class: "kbkit-editor-label" }, text);
+    const gone = now.version === "" ? "It was deleted or moved meanwhile" : "As it is now";
+    this.label = label("What you wrote");
+    this.area.before(this.label);
+    this.sides.append(make("div", { class: "kbkit-editor-side" }, label(gone), theirs));
+    const button = (/** @type {string} */ text, /** @type {() => void} */ action) =>
+      make("button", { type: "button", onclick: action }, text);
+    const over = button("Save mine over it", () => {
+      this.file = { ...this.file, version: now.version };
+      this.store();
+    });
+    over.title = "Undo brings the other one back";
+    const beside = besideOf(path);
+    const both = button(`Keep both: save mine as ${beside}`, () => this.store(undefined, beside));
+    const take = button("Go on with theirs", () => {
+      this.file = { path, text: now.text, version: now.version };
+      this.focus();
+      this.area.select();
+      // so that Ctrl+Z brings back what was written here
+      if (!document.execCommand("insertText", false, now.text)) {
+        this.area.value = now.text;
+      }
+      this.showMine();
+      this.note.textContent = "Ctrl+Z brings back what you wrote.";
+    });
+    this.ask("Somebody changed this file meanwhile. Nothing is saved yet.", over, both, take);
+    over.focus();
+  }
+}
+
+/**
+ * A path for another version of a file, beside it.
+ *
+ * @param {string} path
+ */
+function besideOf(path) {
+  const dot = path.lastIndexOf(".");
+  const end = dot > path.lastIndexOf("/") + 1 ? dot : path.length;
+  const now = new Date().toISOString().slice(0, 19).replaceAll(":", "-");
+  return `${path.slice(0, end)} (mine ${now})${path.slice(end)}`;
+}

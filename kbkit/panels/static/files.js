@@ -1,0 +1,336 @@
+// The files of a workspace: the tree, the file beside it, and what writes.
+import { make } from "../../export/assets/elements.js";
+import { AskingView } from "./asking.js";
+import { widgetOf } from "./dom.js";
+import { FileEditor } from "./file_editor.js";
+import { Form, labelled } from "./forms.js";
+import { Reader } from "./reader.js";
+import { Tree } from "./tree.js";
+
+/**
+ * @typedef {import("./tree.js").Row} Row
+ * @typedef {import("./reader.js").Text & About} State
+ * @typedef {object} About
+ * @property {string} title  name of the file that is open, or ""
+ * @property {string} path
+ * @property {string} version
+ * @property {string} badge
+ * @property {string[]} facts
+ * @property {string[]} backlinks  paths of files that link here
+ * @property {boolean} editable
+ * @property {boolean | null} as_text  whether it is shown as text; null where there is no choice
+ * @property {boolean} back  whether another file was open before
+ * @property {string} undo  what would be taken back
+ * @property {string} note
+ */
+
+const MISSING = "#missing-";
+
+class FilesView extends AskingView {
+  /**
+   * @param {import("./dom.js").Model} model
+   * @param {HTMLElement} el
+   */
+  constructor(model, el) {
+    super(model, el);
+    /** @type {Row | undefined} */
+    this.row = undefined;
+    /** @type {FileEditor | null} */
+    this.editor = null;
+    /** @type {State} */
+    this.state = model.get("state");
+    const button = (/** @type {string} */ label, /** @type {() => void} */ action) =>
+      make("button", { type: "button", onclick: action }, label);
+    this.rename = button("Rename…", () => this.askMove());
+    this.remove = button("Delete", () => this.removeRow());
+    this.undo = button("Undo", () => this.change("undo", {}));
+    this.place = make("div", { class: "kbkit-files-form" });
+    const makers = [
+      button("New file…", () => this.askNew("file")),
+      button("New folder…", () => this.askNew("folder")),
+    ];
+    const tools = make(
+      "div",
+      { class: "kbkit-tools" },
+      makers,
+      this.rename,
+      this.remove,
+      this.undo,
+    );
+    this.said = make("p", { class: "kbkit-field-problem", role: "alert", hidden: true });
+    const lines = make("div", { class: "kbkit-tree-room" });
+    const left = make("div", { class: "kbkit-documents-left" }, lines);
+    this.back = button("Back", () => this.send("back"));
+    this.edit = button("Edit", () => this.startEditing());
+    this.asText = button("As text", () => this.ask("as_text", { on: !this.state.as_text }));
+    this.title = make("h3", { class: "kbkit-article-title", dir: "auto" });
+    this.facts = make("div", { class: "kbkit-where" });
+    this.note = make("p", { class: "kbkit-tree-note" });
+    this.reader = new Reader((href) => this.follow(href));
+    this.reader.text.addEventListener("click", (event) => this.onMissing(event));
+    this.backlinks = make("nav", { class: "kbkit-backlinks", "aria-label": "Backlinks" });
+    const acts = make("div", { class: "kbkit-tools" }, this.edit, this.asText, this.back);
+    this.header = make("header", {}, this.title, this.facts, acts);
+    this.article = make(
+      "article",
+      { class: "kbkit-article kbkit-cards" },
+      this.header,
+      this.note,
+      this.reader.page,
+      this.backlinks,
+    );
+    this.room = make("div", { class: "kbkit-files-room" });
+    const right = make("div", { class: "kbkit-documents-right" }, this.article, this.room);
+    const both = make("div", { class: "kbkit-documents-both" }, left, right);
+    const whole = make(
+      "div",
+      { "data-lm-suppress-shortcuts": "true" },
+      tools,
+      this.said,
+      this.place,
+    );
+    whole.append(both);
+    el.replaceChildren(whole);
+    this.tree = new Tree(lines, this.ended.signal, {
+      children: async (folder) => {
+        const { answer } = await this.ask("children", { folder });
+        this.tree.receive({ folder, rows: answer?.rows ?? [] });
+      },
+      select: (path) => this.leaveEditor(() => this.send("select", { path })),
+      look: () => this.send("look"),
+      activate: (row) => this.activate(row),
+      key: (key) => this.onTreeKey(key),
+    });
+    this.drawOn("tree", () => this.tree.draw(model.get("tree")));
+    this.drawOn("state", () => this.draw());
+  }
+
+  draw() {
+    this.state = this.model.get("state");
+    const { state } = this;
+    const there = state.title !== "";
+    this.header.hidden = !there;
+    this.reader.page.hidden = !there;
+    this.note.hidden = state.note === "";
+    this.note.textContent = state.note;
+    this.title.replaceChildren(make("bdi", {}, state.title));
+    const facts = state.facts.map((fact) => make("span", {}, fact));
+    const badge = state.badge && make("span", { class: "kbkit-badge" }, state.badge);
+    const place = make("bdi", { class: "kbkit-place", title: state.path }, state.path);
+    this.facts.replaceChildren(place, badge, ...facts);
+    this.edit.hidden = !state.editable;
+    this.asText.hidden = state.as_text === null;
+    this.asText.setAttribute("aria-pressed", String(state.as_text === true));
+    this.back.disabled = !state.back;
+    this.undo.disabled = state.undo === "";
+    this.undo.title = state.undo ? `Take back: ${state.undo}` : "Nothing was done here";
+    this.reader.show(state);
+    this.drawBacklinks();
+    this.editor?.noticed(state.path, state.version);
+  }
+
+  drawBacklinks() {
+    const { backlinks, title } = this.state;
+    const link = (/** @type {string} */ path) =>
+      make(
+        "button",
+        { type: "button", class: "kbkit-link", onclick: () => this.send("select", { path }) },
+        make("bdi", {}, path),
+      );
+    const items = backlinks.map((path) => make("li", {}, link(path)));
+    const none = make("span", {}, "nothing links here");
+    this.backlinks.hidden = title === "" || this.state.badge !== "";
+    const label = make("b", {}, "Linked from");
+    this.backlinks.replaceChildren(label, " ", items.length ? make("ul", {}, items) : none);
+  }
+
+  // What writes
+
+  /**
+   * Ask Python to change something; what is wrong and has no field is said above.
+   *
+   * @param {string} what
+   * @param {Record<string, any>} values
+   */
+  async change(what, values) {
+    const reply = await this.ask(what, values);
+    const { problem } = reply;
+    const here = problem && !problem.field && !problem.now ? problem.text : "";
+    this.said.hidden = here === "";
+    this.said.textContent = here;
+    return reply;
+  }
+
+  /** @param {Row | undefined} row */
+  activate(row) {
+    this.row = row;
+    const fixed = !row || isShown(row);
+    this.rename.disabled = fixed;
+    this.remove.disabled = fixed;
+    this.rename.title = row ? `Rename or move ${row.id}, or press F2` : "";
+    this.remove.title = row ? `Put ${row.id} into the trash, or press Delete` : "";
+  }
+
+  /** @param {string} key */
+  onTreeKey(key) {
+    if (key === "F2") {
+      this.askMove();
+    } else if (key === "Delete") {
+      this.removeRow();
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  /** The folder that new things go to, with a slash behind it: that of the line that keys are about. */
+  folder() {
+    if (!this.row || isShown(this.row)) {
+      return "";
+    }
+    const { id } = this.row;
+    const folder =
+      this.row.count !== undefined ? id : id.slice(0, Math.max(0, id.lastIndexOf("/")));
+    return folder && `${folder}/`;
+  }
+
+  /**
+   * @param {string} title
+   * @param {string} label
+   * @param {import("./forms.js").Field} field
+   * @param {(values: Record<string, string>) => Promise<any>} submit
+   */
+  showForm(title, label, field, submit) {
+    const form = new Form(title, label, [field], {
+      submit,
+      close: () => {
+        this.place.replaceChildren();
+        this.tree.root.focus();
+      },
+    });
+    this.place.replaceChildren(form.element);
+    field.control.focus();
+    const input = /** @type {HTMLInputElement} */ (field.control);
+    const end = input.value.length;
+    const dot = input.value.lastIndexOf(".");
+    const name = input.value.lastIndexOf("/") + 1;
+    input.setSelectionRange(name, dot > name ? dot : end);
+  }
+
+  /**
+   * @param {"file" | "folder"} kind
+   * @param {string} [path]  to begin with
+   */
+  askNew(kind, path) {
+    const begin = path ?? this.folder();
+    const field = labelled(
+      `Path of the new ${kind}`,
+      "path",
+      make("input", { type: "text" }),
+      begin,
+    );
+    this.showForm(`New ${kind}`, "Make it", field, async (values) => {
+      const written = values.path.trim();
+      const bare = kind === "file" && written && !/\.[^/.]+$/.test(written) ? ".md" : "";
+      const reply = await this.change("create", { path: written + bare, kind });
+      if (reply.answer && kind === "file") {
+        setTimeout(() => this.startEditing()); // behind the form, which gives the tree the focus
+      }
+      return reply;
+    });
+  }
+
+  askMove() {
+    if (!this.row || isShown(this.row)) {
+      return;
+    }
+    const path = this.row.id;
+    const field = labelled("New path", "target", make("input", { type: "text" }), path);
+    this.showForm(`Rename or move ${path}`, "Move it", field, async ({ target }) =>
+      target.trim() === path ? {} : this.change("move", { path, target }),
+    );
+  }
+
+  removeRow() {
+    if (this.row && !isShown(this.row)) {
+      this.change("delete", { path: this.row.id });
+    }
+  }
+
+  async startEditing() {
+    const { path, editable } = this.state;
+    if (!editable || this.editor) {
+      this.editor?.focus();
+      return;
+    }
+    const { answer } = await this.change("edit", { path });
+    if (answer && !this.editor) {
+      this.editor = new FileEditor(answer, {
+        save: (file) => this.change("save", file),
+        close: () => this.stopEditing(),
+      });
+      this.room.replaceChildren(this.editor.element);
+      this.article.hidden = true;
+      this.editor.focus();
+    }
+  }
+
+  stopEditing() {
+    this.editor = null;
+    this.room.replaceChildren();
+    this.article.hidden = false;
+    this.edit.focus();
+  }
+
+  /**
+   * Do something that shows another file, once nothing that was written can be lost.
+   *
+   * @param {() => void} action
+   */
+  leaveEditor(action) {
+    if (!this.editor) {
+      action();
+      return;
+    }
+    this.editor.leave(() => {
+      this.stopEditing();
+      action();
+    });
+  }
+
+  // Links
+
+  /** @param {string} href */
+  follow(href) {
+    if (!href.startsWith(MISSING)) {
+      this.send("follow", { href });
+    }
+  }
+
+  /**
+   * A link to a note that is not there yet makes it.
+   *
+   * @param {MouseEvent} event
+   */
+  onMissing(event) {
+    const link = event.target instanceof Element && event.target.closest("a[href]");
+    const href = (link && link.getAttribute("href")) || "";
+    if (href.startsWith(MISSING)) {
+      const name = decodeURIComponent(href.slice(MISSING.length).split("#")[0]);
+      const { path } = this.state;
+      const beside = name.includes("/") ? "" : path.slice(0, path.lastIndexOf("/") + 1);
+      this.askNew("file", beside + name + (/\.[^/.]+$/.test(name) ? "" : ".md"));
+    }
+  }
+}
+
+/**
+ * Whether a line shows a knowledge base, which is read only.
+ *
+ * @param {Row} row
+ */
+function isShown(row) {
+  return row.id === "kb" || row.id.startsWith("kb/");
+}
+
+export default widgetOf(FilesView);

@@ -1,0 +1,302 @@
+"""The files panel in a real JupyterLab: by keys, with agents that write meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import kbkit
+from kbkit.files.files import Files
+from tests.browser.accessibility import violations
+from tests.browser.layout import resize, wait_until_fits
+from tests.browser.notebook import Notebook
+
+sync_api = pytest.importorskip("playwright.sync_api")
+
+pytestmark = pytest.mark.browser
+
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+MAKE_WORKSPACE = """\
+import kbkit
+
+ws = kbkit.open("kb")
+manual = ws.create("manual")
+manual.add("Kilns", "# Kilns\\n\\nFire to 1000 degrees.", source="https://docs.example.org/kilns.html")
+manual.add("Glazes", "# Glazes\\n\\nSilica.", source="https://docs.example.org/glazes.html")
+files = ws.files
+files.write("plans/tea.md", "---\\ntags: [drinks]\\n---\\n# Green tea\\n\\nSteep it. "
+    "See [[Milk]] and [[Lemon]].\\n\\n```python\\ndef steep(): return 'done'\\n```\\n\\n"
+    "| a | b |\\n| --- | --- |\\n| 1 | 2 |\\n")
+files.write("milk.md", "# Milk\\n\\nGoes with [[Green tea]]. A quokka likes it.\\n")
+files.write("run.py", "def run():\\n    return 1\\n")
+files.write("hostile.md", "# <script>window.pwned = 1</script>\\n\\n<img src=x "
+    "onerror='window.pwned = 2'> ![x](https://evil.example/x.png) [click](javascript:alert(4)) "
+    "<svg onload=alert(5)></svg> [[<img src=x onerror=alert(6)>]]\\n")
+for number in range(3_000):
+    path = files.path / "many" / f"note {number}.md"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"# Note {number}\\n")"""
+SHOW_PANEL = """\
+from kbkit.panels import FilesPanel
+
+panel = FilesPanel(ws)
+panel"""
+
+
+class Lab(Notebook):
+    @property
+    def panel(self) -> sync_api.Locator:
+        return self.page.locator(".kbkit-files")
+
+    @property
+    def tree(self) -> sync_api.Locator:
+        return self.panel.get_by_role("tree")
+
+    @property
+    def text(self) -> sync_api.Locator:
+        return self.panel.locator(".kbkit-page > div")
+
+    @property
+    def editor(self) -> sync_api.Locator:
+        return self.panel.get_by_role("textbox", name="Text of")
+
+    def item(self, name: str) -> sync_api.Locator:
+        return self.tree.get_by_role("treeitem", name=name)
+
+    def button(self, name: str) -> sync_api.Locator:
+        return self.panel.get_by_role("button", name=name, exact=True)
+
+    def active(self) -> str:
+        """The name in the line of the tree that keys are about."""
+        return self.tree.evaluate(
+            """tree => {
+                const line = document.getElementById(tree.getAttribute("aria-activedescendant"))
+                return line.querySelector(".kbkit-line-name").innerText
+            }"""
+        )
+
+    def opened(self, name: str) -> None:
+        self.panel.get_by_role("heading", name=name, exact=True).wait_for()
+
+    def says(self, text: str) -> None:
+        self.panel.get_by_text(text, exact=True).wait_for()
+
+
+@pytest.fixture(scope="module")
+def lab(jupyterlab) -> Iterator[Lab]:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    with jupyterlab(MAKE_WORKSPACE, SHOW_PANEL) as (page, folder, events):
+        lab = Lab(page, folder, events)
+        lab.run_all()
+        lab.item("many").wait_for(timeout=120_000)  # its notes are stored before
+        yield lab
+
+
+@pytest.fixture(scope="module")
+def agent(lab: Lab) -> Iterator[Files]:
+    """Somebody in another process."""
+    with kbkit.open(lab.workspace) as workspace:
+        yield workspace.files
+
+
+def test_the_tree_is_walked_and_a_file_is_read_by_keys(lab: Lab):
+    lab.tree.focus()
+    lab.keys("Home")
+    assert lab.active() == "kb"
+    lab.keys("ArrowRight")
+    lab.item("manual").wait_for()
+    lab.keys("ArrowRight", "ArrowRight")
+    lab.item("glazes.md").wait_for()
+    lab.keys("ArrowRight", "Enter")
+    lab.opened("glazes.md")
+    lab.text.get_by_text("Silica.").wait_for()
+    assert lab.button("Edit").count() == 0  # read only
+    assert lab.button("Delete").is_disabled()
+    lab.keys("Home", "ArrowLeft")
+    lab.item("manual").wait_for(state="detached")
+    lab.page.keyboard.type("plans")
+    lab.keys("ArrowRight")
+    lab.item("tea.md").wait_for()
+    lab.keys("ArrowRight")
+    line = lab.item("tea.md")
+    assert [line.get_attribute(f"aria-{name}") for name in ("level", "posinset", "setsize")] == [
+        "2", "1", "1"
+    ]  # fmt: skip
+    lab.keys("Enter")
+    lab.opened("tea.md")
+    lab.text.get_by_role("heading", name="Green tea").wait_for()
+    assert lab.text.locator(".k").first.inner_text() == "def"
+    lab.text.get_by_role("link", name="Milk").click()
+    lab.opened("milk.md")
+    lab.panel.get_by_role("navigation", name="Backlinks").get_by_role("button").click()
+    lab.opened("tea.md")
+    lab.button("As text").click()
+    lab.text.get_by_text("[[Lemon]]").wait_for()
+    lab.button("As text").click()
+    lab.text.get_by_role("link", name="Lemon").wait_for()
+    lab.button("Back").click()
+    lab.opened("milk.md")
+
+
+def test_thousands_of_files_are_lines_when_they_are_in_sight(lab: Lab):
+    lab.tree.focus()
+    lab.keys("Home")
+    lab.page.keyboard.type("many")
+    lab.keys("ArrowRight")
+    lab.item("note 0.md").wait_for()
+    assert lab.tree.locator(".kbkit-line").count() < 60
+    lab.page.keyboard.type("note 2999")
+    assert lab.active() == "note 2999.md"
+    lab.keys("Enter")
+    lab.opened("note 2999.md")
+    lab.keys("ArrowLeft", "ArrowLeft")
+    lab.item("note").first.wait_for(state="detached")
+
+
+def test_a_file_is_made_edited_moved_deleted_and_all_of_it_taken_back(lab: Lab, agent: Files):
+    lab.tree.focus()
+    lab.keys("Home")
+    lab.page.keyboard.type("plans")
+    lab.button("New file…").press("Enter")
+    box = lab.panel.get_by_role("textbox", name="Path of the new file")
+    assert box.input_value() == "plans/"
+    box.fill("plans/tea.md")
+    box.press("Enter")
+    lab.panel.get_by_text("plans/tea.md is there already").wait_for()
+    assert box.get_attribute("aria-invalid") == "true"
+    box.fill("plans/today")
+    box.press("Enter")
+    lab.editor.wait_for()
+    sync_api.expect(lab.editor).to_be_focused()
+    lab.page.keyboard.type("# Today\n\nWalk the dog. 0 0 d d x")
+    lab.keys("Control+s")
+    lab.says("Saved.")
+    assert agent.read("plans/today.md") == "# Today\n\nWalk the dog. 0 0 d d x"
+    assert lab.page.locator(".jp-Notebook .jp-Cell").count() == 2
+    lab.page.keyboard.type(" More.")
+    lab.keys("Escape")
+    lab.says("What you wrote is not saved.")
+    lab.button("Go on writing").click()
+    lab.keys("Control+s", "Escape")
+    lab.opened("today.md")
+    lab.text.get_by_text("d d x More.").wait_for()
+
+    lab.tree.focus()
+    assert lab.active() == "today.md"
+    lab.keys("F2")
+    target = lab.panel.get_by_role("textbox", name="New path")
+    assert target.input_value() == "plans/today.md"
+    assert (
+        target.evaluate("box => box.value.slice(box.selectionStart, box.selectionEnd)") == "today"
+    )
+    target.fill("days/monday.md")
+    target.press("Enter")
+    lab.opened("monday.md")
+    sync_api.expect(lab.tree).to_be_focused()
+    assert lab.active() == "monday.md"
+    lab.keys("Delete")
+    lab.says("Deleted: days/monday.md. Undo brings it back")
+    assert [info.path for info in agent.list("days")] == []
+    undo = lab.button("Undo")
+    undo.click()
+    lab.says("Brought back: days/monday.md")
+    undo.click()
+    lab.says("Taken back: plans/today.md is where it was")
+    undo.click()
+    lab.says("Taken back: plans/today.md as it was")
+    assert agent.read("plans/today.md") == "# Today\n\nWalk the dog. 0 0 d d x"
+
+
+def test_what_an_agent_writes_appears_and_neither_side_loses_a_word(lab: Lab, agent: Files):
+    lab.item("milk.md").click()
+    lab.opened("milk.md")
+    agent.append("milk.md", "An agent was here.")
+    lab.text.get_by_text("An agent was here.").wait_for()
+    memory = agent.memory_tool()
+    memory.handle({"command": "create", "path": "/memories/agent.md", "file_text": "I am new.\n"})
+    lab.item("agent.md").wait_for()
+    (agent.path / "editor.md").write_text("Any editor may write.\n")  # and tells nobody
+    lab.item("editor.md").wait_for()
+
+    lab.button("Edit").click()
+    lab.editor.fill("# Milk\n\nMine.\n")
+    agent.write("milk.md", "# Milk\n\nTheirs.\n")
+    lab.says("Somebody changed this file meanwhile. Save shows both.")
+    lab.editor.press("Control+s")
+    theirs = lab.panel.get_by_role("textbox", name="milk.md as it is now")
+    assert theirs.input_value() == "# Milk\n\nTheirs.\n"
+    assert lab.editor.input_value() == "# Milk\n\nMine.\n"
+    assert agent.read("milk.md") == "# Milk\n\nTheirs.\n"
+    for theme in ("Dark", "Light"):
+        lab.theme(f"JupyterLab {theme}")
+        lab.page.screenshot(path=SCREENSHOTS / f"files-conflict-{theme.lower()}.png")
+    assert violations(lab.page, ".kbkit-files") == []
+    lab.button("Go on with theirs").click()
+    assert lab.editor.input_value() == "# Milk\n\nTheirs.\n"
+    lab.keys("Control+z")
+    assert lab.editor.input_value() == "# Milk\n\nMine.\n"
+    agent.write("milk.md", "# Milk\n\nTheirs again.\n")
+    lab.editor.press("Control+s")
+    lab.panel.get_by_role("button", name="Keep both").click()
+    lab.panel.get_by_role("heading", name="milk (mine").wait_for()
+    (mine,) = [info.path for info in agent.list() if info.path.startswith("milk (mine")]
+    assert agent.read(mine) == "# Milk\n\nMine.\n"
+    assert agent.read("milk.md") == "# Milk\n\nTheirs again.\n"
+
+    lab.item("milk.md").click()
+    lab.opened("milk.md")
+    lab.button("Edit").click()
+    lab.editor.fill("Mine at last.")
+    lab.item("run.py").click()  # whoever leaves is asked
+    lab.says("What you wrote is not saved.")
+    lab.button("Save").last.click()
+    lab.opened("run.py")
+    assert agent.read("milk.md") == "Mine at last."
+
+
+def test_files_are_found_and_a_note_that_is_missing_is_made(lab: Lab, agent: Files):
+    find = lab.panel.get_by_label("Find")
+    find.fill("note 29 9")
+    lab.item("note 2999.md").wait_for()
+    find.fill("steep")
+    lab.item("tea.md").click()
+    lab.opened("tea.md")
+    find.fill("")
+    lab.item("run.py").wait_for()
+    lab.text.get_by_role("link", name="Lemon").click()
+    box = lab.panel.get_by_role("textbox", name="Path of the new file")
+    assert box.input_value() == "plans/Lemon.md"
+    box.press("Enter")
+    lab.editor.wait_for()
+    lab.button("Close").click()
+    assert agent.info("plans/Lemon.md").size == 0
+    assert [link.path for link in agent.links("plans/tea.md")] == ["milk.md", "plans/Lemon.md"]
+
+
+def test_hostile_files_are_shown_harmlessly(lab: Lab):
+    lab.item("hostile.md").click()
+    lab.opened("hostile.md")
+    assert "<img src=x" in lab.text.inner_text()
+    assert lab.text.locator("script, img, svg, style, [onerror]").count() == 0
+    assert lab.page.evaluate("window.pwned") is None
+    assert lab.events == []
+
+
+def test_it_fits_and_everybody_can_use_it(lab: Lab):
+    lab.item("plans").click()
+    lab.item("tea.md").click()
+    lab.opened("tea.md")
+    for theme in ("Dark", "Light"):
+        lab.theme(f"JupyterLab {theme}")
+        for width in (1440, 768, 390):
+            resize(lab.page, width, 1000)
+            lab.panel.scroll_into_view_if_needed()
+            lab.page.screenshot(path=SCREENSHOTS / f"files-{theme.lower()}-{width}.png")
+            wait_until_fits(lab.panel)
+        lab.page.set_viewport_size({"width": 1200, "height": 900})
+        assert violations(lab.page, ".kbkit-files") == []
+    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=error]").count() == 0
+    assert lab.page.locator(".jp-OutputArea-output[data-mime-type*=stderr]").count() == 0
+    assert lab.events == []
