@@ -258,7 +258,7 @@ def test_what_an_agent_writes_appears_and_neither_side_loses_a_word(lab: Lab, ag
 
 def test_files_are_found_and_a_note_that_is_missing_is_made(lab: Lab, agent: Files):
     find = lab.panel.get_by_label("Find")
-    find.fill("note 29 9")
+    find.fill("2999 note")
     lab.item("note 2999.md").wait_for()
     find.fill("steep")
     lab.item("tea.md").click()
@@ -272,7 +272,7 @@ def test_files_are_found_and_a_note_that_is_missing_is_made(lab: Lab, agent: Fil
     lab.editor.wait_for()
     lab.button("Close").click()
     assert agent.info("plans/Lemon.md").size == 0
-    assert [link.path for link in agent.links("plans/tea.md")] == ["milk.md", "plans/Lemon.md"]
+    assert {link.path for link in agent.links("plans/tea.md")} == {"milk.md", "plans/Lemon.md"}
 
 
 def test_hostile_files_are_shown_harmlessly(lab: Lab):
@@ -285,8 +285,7 @@ def test_hostile_files_are_shown_harmlessly(lab: Lab):
 
 
 def test_it_fits_and_everybody_can_use_it(lab: Lab):
-    lab.item("plans").click()
-    lab.item("tea.md").click()
+    lab.execute("panel.show('plans/tea.md')")
     lab.opened("tea.md")
     for theme in ("Dark", "Light"):
         lab.theme(f"JupyterLab {theme}")

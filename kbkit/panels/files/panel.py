@@ -169,7 +169,7 @@ class FilesPanel(Panel):
                     self.publish("documents")
 
     def _update(self, topic: Topic) -> None:
-        if topic != "ratings":
+        if topic in ("documents", "knowledge_bases"):
             self._reread()
 
     def _revision(self) -> object:
@@ -362,6 +362,8 @@ class FilesPanel(Panel):
             note = (
                 f"{self._rendered.cut:,} characters at the end are left out: {LONGEST:,} are shown."
             )
+        if is_text and not text.strip():
+            note = "This file is empty."
         return shown | {
             "title": render.plain(info.name, render.TITLE_LENGTH),
             "path": path,

@@ -18,7 +18,8 @@ export class FileEditor {
     this.file = file;
     this.save = save;
     this.close = close;
-    this.storing = false;
+    /** @type {Promise<import("./asking.js").Reply> | null} */
+    this.storing = null;
     /** @type {HTMLElement | null} what somebody else wrote meanwhile */
     this.theirs = null;
     /** @type {HTMLElement | null} */
@@ -92,9 +93,9 @@ export class FileEditor {
     this.note.textContent = "Saving…";
     const other = path !== undefined && path !== file.path;
     const to = { path: path ?? file.path, text, version: other ? "" : file.version };
-    this.storing = true;
-    const { answer, problem } = await this.save(to);
-    this.storing = false;
+    this.storing = this.save(to);
+    const { answer, problem } = await this.storing;
+    this.storing = null;
     if (problem?.now) {
       this.note.textContent = "Not saved.";
       this.showBoth(problem.now);
@@ -119,7 +120,11 @@ export class FileEditor {
    *
    * @param {() => void} after
    */
-  leave(after) {
+  async leave(after) {
+    if (this.storing) {
+      await this.storing;
+      await null; // `store` goes on first
+    }
     if (!this.isChanged) {
       after();
       return;
