@@ -9,8 +9,8 @@ import pytest
 from kbkit.errors import KbkitError
 from kbkit.markdown.plain_text import plain_text
 from kbkit.panels import DocumentsPanel
-from kbkit.panels.documents.rendering import LONGEST
 from kbkit.panels.documents.tree import MOST_FOUND, DocumentTree
+from kbkit.panels.text_rendering import LONGEST
 
 SITE = "https://docs.example.org/en/latest"
 MANY = (

@@ -8,7 +8,7 @@ import pytest
 
 import kbkit
 from kbkit.panels import Dashboard, DocumentsPanel, FilesPanel
-from kbkit.panels.files.rendering import render_file, render_text
+from kbkit.panels.text_rendering import render_file, render_text
 from tests.panels.test_documents import status, text_of
 
 NOTE = "# Green tea\n\nSteep #hot water. See [[Milk]], [log](log.md#day) and [[Lemon|a lemon]].\n"

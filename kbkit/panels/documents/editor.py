@@ -14,13 +14,13 @@ from kbkit.models.plain import pluralize
 from kbkit.panels import render
 from kbkit.panels.controls import Muted, button, control, row, show, toggle
 from kbkit.panels.documents.rendering import (
-    LONGEST,
     DocumentLink,
     DocumentRenderer,
     RenderedDocument,
 )
 from kbkit.panels.events import Topic
 from kbkit.panels.panel import Panel
+from kbkit.panels.text_rendering import LONGEST
 from kbkit.panels.view import View
 
 if TYPE_CHECKING:

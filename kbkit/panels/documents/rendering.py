@@ -17,9 +17,7 @@ from kbkit.markdown.disarming import prepare
 from kbkit.markdown.rendering import render as render_markdown
 from kbkit.models import Chunk, Document
 from kbkit.panels.render import PATH_LENGTH, plain
-
-LONGEST = 200_000
-"""Characters of a document that are shown; rendering more would keep the reader waiting."""
+from kbkit.panels.text_rendering import LONGEST
 
 _HREF = re.compile(r'<a href="([^"]+)"')
 _DOCUMENT = "#document-"

@@ -24,12 +24,17 @@ from kbkit.models import Document, FileInfo
 from kbkit.panels import render
 from kbkit.panels.controls import control, row
 from kbkit.panels.debounce import Debouncer
-from kbkit.panels.documents.rendering import LONGEST
 from kbkit.panels.events import Topic
-from kbkit.panels.files.rendering import RenderedFile, is_rendered, render_file, render_text
 from kbkit.panels.files.rows import MOST_FOUND, ancestors, found_rows, rows
 from kbkit.panels.panel import Panel
 from kbkit.panels.questions import Answer, AskingView, Message, text_in
+from kbkit.panels.text_rendering import (
+    LONGEST,
+    RenderedFile,
+    is_rendered,
+    render_file,
+    render_text,
+)
 from kbkit.panels.watch import Watch
 from kbkit.stores.catalog.files import FILES
 

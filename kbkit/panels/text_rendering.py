@@ -13,7 +13,9 @@ from kbkit.markdown.rendering import render
 from kbkit.markdown.structure import slug
 from kbkit.markdown.wiki_links import resolve_wiki_links
 from kbkit.models import FileLink
-from kbkit.panels.documents.rendering import LONGEST
+
+LONGEST = 200_000
+"""Characters that are shown; rendering more would keep the reader waiting."""
 
 _FILE = "#file-"
 _MISSING = "#missing-"
