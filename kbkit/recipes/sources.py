@@ -52,7 +52,8 @@ class WebSpec(FetchSpec):
     browser (`pip install "kbkit[firecrawl]"`). By default the setting `KBKIT_CRAWL_PROVIDER`."""
     images: bool = False
     """Keep the pictures of its pages for its site: fetched as the pages are, PNG, JPEG, GIF, WebP
-    and SVG (without scripts), up to 5 MB each and 200 a page."""
+    and SVG (without scripts, also that which stands in the page itself), up to 5 MB each and 200 a
+    page."""
 
 
 class CrawlSource(WebSpec):

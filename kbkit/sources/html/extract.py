@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kbkit.markdown.writing import escape
@@ -22,6 +22,7 @@ from kbkit.sources.html.anchors import anchor, self_links
 from kbkit.sources.html.applications import NEEDS_BROWSER, is_shell
 from kbkit.sources.html.cleaning import clean
 from kbkit.sources.html.dom import Element, joined, links, normalized_text, parse, to_html
+from kbkit.sources.html.drawings import take_drawings
 from kbkit.sources.html.generators import generated_type
 from kbkit.sources.html.licenses import page_license
 from kbkit.sources.html.navigation import page_navigation
@@ -87,6 +88,7 @@ class ExtractedPage:
         fidelity: Kept and wanted things by kind, where that was measured.
         survey: Keys of its texts, where that was measured, for `html.fidelity.recurring`.
         note: What somebody should know of how it was read, or ``""``.
+        drawings: SVG that stood in the page, by the addresses of pictures in the content.
     """
 
     title: str = ""
@@ -107,6 +109,7 @@ class ExtractedPage:
     fidelity: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     survey: frozenset[int] = frozenset()
     note: str = ""
+    drawings: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -122,6 +125,7 @@ def extract(
     *,
     common: frozenset[int] = frozenset(),
     alone: bool = True,
+    drawings: bool = False,
 ) -> ExtractedPage:
     """Read a page.
 
@@ -132,6 +136,7 @@ def extract(
             which the one found holds suspiciously little, is decided by trafilatura.
         common: Keys of texts that most pages of the site have, as `SiteTemplate.common`.
         alone: No other pages of its site are known, so it may be an article that does not say so.
+        drawings: Keep SVG that stands in the page as pictures.
 
     Returns:
         What the page says; ``reason`` tells why there is no content, or that the page asks
@@ -144,7 +149,11 @@ def extract(
     try:
         if not _BODY.search(html):
             html = to_html(root)
-        return _read(root, html, url, regions, common, alone=alone)
+        body = root.find("body")
+        drawn = take_drawings(body, url) if drawings and body is not None else {}
+        page = _read(root, html, url, regions, common, alone=alone)
+        shown = {address: data for address, data in drawn.items() if address in page.content}
+        return replace(page, drawings=shown) if shown else page
     except RecursionError:
         return ExtractedPage(reason=_DEEP, failed=True)
 

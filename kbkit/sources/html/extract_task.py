@@ -27,6 +27,7 @@ class ExtractTask:
         common: Keys of texts that most pages of the site have.
         alone: No other pages of its site are known.
         template: Texts of the site's template, as `html.fidelity.recurring` finds them.
+        drawings: Keep SVG that stands in the page as pictures.
     """
 
     url: str
@@ -37,6 +38,7 @@ class ExtractTask:
     template: frozenset[int] = frozenset()
     common: frozenset[int] = frozenset()
     alone: bool = True
+    drawings: bool = False
 
     @property
     def seconds(self) -> float:
@@ -64,7 +66,14 @@ def extract_page(task: ExtractTask) -> ExtractedPage:
         return ExtractedPage(reason=f"{kind}, though it is served as a page")
     found = decoded(task.body, task.charset)
     html = found.text
-    page = extract(html, task.url, task.regions, common=task.common, alone=task.alone)
+    page = extract(
+        html,
+        task.url,
+        task.regions,
+        common=task.common,
+        alone=task.alone,
+        drawings=task.drawings,
+    )
     page = replace(page, note=found.note) if found.note else page
     if task.measure and page.content and len(html) < _MEASURABLE:
         page = _measured(page, html, task)

@@ -58,9 +58,13 @@ class SiteExtractor:
         processes: Most worker processes; by default one for each processor. With 0 or 1 all
             is read in this process.
         expected: Pages that are known to come, where that is known.
+        drawings: Keep SVG that stands in pages as pictures.
     """
 
-    def __init__(self, *, processes: int | None = None, expected: int = 0) -> None:
+    def __init__(
+        self, *, processes: int | None = None, expected: int = 0, drawings: bool = False
+    ) -> None:
+        self._drawings = drawings
         self._template = SiteTemplate()
         self._surveys: list[frozenset[int]] = []
         self._common: frozenset[int] = frozenset()
@@ -173,6 +177,7 @@ class SiteExtractor:
             self._common,
             self._template.common,
             alone=False,
+            drawings=self._drawings,
         )
 
     def _compare(self, item: _Page, page: ExtractedPage) -> None:

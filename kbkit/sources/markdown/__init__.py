@@ -7,7 +7,8 @@ same. Dialects are turned into it where they are read:
 * `containers`: what spans lines. Admonitions, tabs, details and directives of MkDocs, GitHub,
   MyST, Docusaurus and VitePress, footnotes, definition lists, abbreviations;
 * `components`, `formulas`, `listings`: MDX, formulas on lines of their own, tables of MyST;
-* `inline`: what stands in lines, and raw HTML. Emoji codes, roles, attribute lists, tasks, tags.
+* `inline`: what stands in lines, and raw HTML. Emoji codes, roles, attribute lists, tasks, tags;
+* `html_tables`: Markdown in cells of HTML.
 
 Code is never touched.
 """
@@ -15,7 +16,7 @@ Code is never touched.
 from __future__ import annotations
 
 from kbkit.sources.markdown.containers import labels, unfold
-from kbkit.sources.markdown.inline import plain_markup
+from kbkit.sources.markdown.inline import heading_titles, plain_markup
 
 
 def commonmark(text: str, *, components: bool = False) -> str:
@@ -27,4 +28,6 @@ def commonmark(text: str, *, components: bool = False) -> str:
             ``export`` are code.
     """
     unfolded = unfold(text, components=components)
-    return plain_markup(unfolded, notes=frozenset(labels(text)), components=components)
+    targets = heading_titles(unfolded) if "ref}`" in unfolded else {}
+    notes = frozenset(labels(text))
+    return plain_markup(unfolded, notes=notes, components=components, targets=targets)

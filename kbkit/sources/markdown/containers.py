@@ -67,7 +67,6 @@ _VERSIONS = {
 _CODE = frozenset(
     {"code-block", "code", "sourcecode", "code-cell", "ipython", "prompt", "parsed-literal"}
 )
-_LANGUAGES = {"mermaid": "mermaid", "eval-rst": "rst"}
 _PICTURES = frozenset({"image", "figure", "figure-md"})
 _NOTHING = frozenset(
     {"contents", "index", "raw", "meta", "comment", "tableofcontents", "highlight", "currentmodule"}
@@ -306,8 +305,12 @@ def _verbatim(kind: str, title: str, options: dict[str, str], body: list[str]) -
         language = "" if kind == "parsed-literal" else title.split(" ", maxsplit=1)[0]
         code = fence("\n".join(body), language).split("\n")
         return [*caption(options.get("caption", "")), *code]
-    if kind in _LANGUAGES:
-        return fence("\n".join(body), _LANGUAGES[kind]).split("\n")
+    if kind == "mermaid":
+        return fence("\n".join(body), kind).split("\n")
+    if kind == "eval-rst":
+        from kbkit.sources.restructured_text import markdown_of_rst  # few texts need docutils
+
+        return markdown_of_rst("\n".join(body)).split("\n")
     if kind == "math":
         return formula_lines([title, *body])
     if kind == "toctree":

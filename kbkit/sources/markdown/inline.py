@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from html import unescape
+from typing import NamedTuple
 
 from kbkit.markdown.blocks import Block, Kind, blocks, text_anchor
 from kbkit.markdown.footnotes import note_anchor
 from kbkit.markdown.structure import PAGE_MARK, split_anchor
 from kbkit.markdown.writing import code_span, safe_url
+from kbkit.sources.markdown.html_tables import rendered, says_markdown, table_end
 
 _ACTIVE = re.compile(r"[\\`<:{=+\[$~^]")
 _SPAN = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
@@ -84,12 +86,17 @@ _CODE_ROLES = re.compile(
     r"(?:(?:py|c|cpp|js|rst|std|sh)(?::\w+)*:)?(?:code|func|class|mod|meth|attr|data|exc|obj|const"
     r"|literal|file|command|program|envvar|option|samp|confval|token|type|kbd|regexp|mimetype)(?:-\w+)?"
 )
+_REFERENCES = frozenset({"ref", "numref", "std:ref", "std:numref"})
 _DEEPEST = 6
 _REACH = 4_000  # characters up to the end of an element
 
 
 def plain_markup(
-    text: str, *, notes: frozenset[str] = frozenset(), components: bool = False
+    text: str,
+    *,
+    notes: frozenset[str] = frozenset(),
+    components: bool = False,
+    targets: Mapping[str, str] | None = None,
 ) -> str:
     """Markdown whose blocks are CommonMark's, without any markup that is not.
 
@@ -97,15 +104,22 @@ def plain_markup(
         text: The Markdown.
         notes: Labels of its footnotes.
         components: Tags that begin with a capital are components, not text.
+        targets: Titles of what references name, by their anchors.
     """
-    writer = _LineWriter(notes, components)
+    writer = _LineWriter(notes, components, targets or {})
     out: list[str] = []
     at = 0
-    for block in blocks(text):
+    found = list(blocks(text))
+    for number, block in enumerate(found):
+        if block.start < at:
+            continue  # in a table of HTML
         gap, piece = text[at : block.start], text[block.start : block.end]
         out.append(gap)
         at = block.end
-        if block.kind is Kind.HTML and not PAGE_MARK.match(piece):
+        if block.kind is Kind.HTML and (last := table_end(found, number, text)) > number:
+            at = found[last].end
+            out.append(writer.mixed(text[block.start : at]) + "\n")
+        elif block.kind is Kind.HTML and not PAGE_MARK.match(piece):
             apart = "\n" if text[at : at + 2].strip("\n") else ""
             out.append(writer.html(block, piece) + apart)
         elif block.kind is Kind.HEADING:
@@ -122,16 +136,31 @@ def plain_markup(
     return "".join([*out, text[at:]])
 
 
+def heading_titles(text: str) -> dict[str, str]:
+    """The titles of the headings of a text that name their anchors, by these."""
+    headings = (block for block in blocks(text) if block.kind is Kind.HEADING)
+    split = (split_anchor(block.title) for block in headings)
+    return {anchor: re.sub(r"[\[\]]", "", title) for title, anchor in split if anchor}
+
+
+class _Names(NamedTuple):
+    """What a document can refer to: labels of its footnotes, titles by their anchors."""
+
+    notes: frozenset[str]
+    targets: Mapping[str, str]
+
+
 class _LineWriter:
     """Writes the lines of one document.
 
     Args:
         notes: Labels of its footnotes.
         components: Tags that begin with a capital are components, not text.
+        targets: Titles of what references name, by their anchors.
     """
 
-    def __init__(self, notes: frozenset[str], components: bool) -> None:
-        self._notes = notes
+    def __init__(self, notes: frozenset[str], components: bool, targets: Mapping[str, str]) -> None:
+        self._names = _Names(notes, targets)
         self._components = components
 
     def heading(self, block: Block, piece: str) -> str:
@@ -151,9 +180,18 @@ class _LineWriter:
             return "\n".join(kept)
         if re.match(r"[ \t]*<[A-Za-z]+[^<>]*\bmarkdown\b", piece):
             return self.text("\n".join(line.strip() for line in piece.split("\n")))
+        if says_markdown(piece):
+            return self.mixed(piece)
         from kbkit.sources.html.fragments import markdown_of  # most texts need none
 
         return markdown_of(piece, relative=True)
+
+    def mixed(self, piece: str) -> str:
+        """HTML around Markdown as Markdown."""
+        from kbkit.sources.html.fragments import markdown_of
+
+        written = markdown_of(rendered(piece), relative=True)
+        return plain_markup(written, notes=self._names.notes, components=self._components)
 
     def text(self, text: str, *, in_line: bool = False, depth: int = 0) -> str:
         """A stretch of text; code stays as it is.
@@ -196,7 +234,7 @@ class _LineWriter:
             return address
         for mark, pattern, write in _MARKS:
             if char == mark and (found := pattern.match(text, at)):
-                written = write(found, self._notes)
+                written = write(found, self._names)
                 if written is not None:
                     return written, found.end()
         if char == "{" and self._components and (found := _EXPRESSION.match(text, at)):
@@ -286,13 +324,16 @@ def _emoji() -> dict[str, str]:
     }
 
 
-def _emoji_text(found: re.Match[str], _: frozenset[str]) -> str | None:
+def _emoji_text(found: re.Match[str], _: _Names) -> str | None:
     return _emoji().get(found["name"])
 
 
-def _role(found: re.Match[str], _: frozenset[str]) -> str:
+def _role(found: re.Match[str], names: _Names) -> str:
     role, text = found["role"], " ".join(found["text"].split())
     titled = _TITLED.fullmatch(text)
+    goal = titled["goal"] if titled else text
+    if role in _REFERENCES and goal in names.targets:
+        return f"[{titled['title'] if titled else names.targets[goal]}](#{goal})"
     if role == "math":
         return f"${text}$"
     if role == "doc" and titled:
@@ -307,14 +348,14 @@ def _role(found: re.Match[str], _: frozenset[str]) -> str:
     return said
 
 
-def _keys(found: re.Match[str], _: frozenset[str]) -> str:
+def _keys(found: re.Match[str], _: _Names) -> str:
     keys = [key.strip('"') for key in found[1].split("+")]
     return code_span("+".join(key if len(key) == 1 else key.capitalize() for key in keys))
 
 
-def _reference(found: re.Match[str], notes: frozenset[str]) -> str | None:
+def _reference(found: re.Match[str], names: _Names) -> str | None:
     label = found[1]
-    return f"[\\[{label}\\]](#{note_anchor(label)})" if label in notes else None
+    return f"[\\[{label}\\]](#{note_anchor(label)})" if label in names.notes else None
 
 
 def _address(text: str, at: int, out: list[str]) -> tuple[str, int] | None:
@@ -330,7 +371,7 @@ def _address(text: str, at: int, out: list[str]) -> tuple[str, int] | None:
     return f"<{scheme[1]}{bare}>", at + len(bare)
 
 
-_Write = Callable[[re.Match[str], frozenset[str]], str | None]
+_Write = Callable[[re.Match[str], _Names], str | None]
 _MARKS: tuple[tuple[str, re.Pattern[str], _Write], ...] = (
     (":", _ICON_MARK, lambda _found, _: ""),
     (":", _EMOJI, _emoji_text),

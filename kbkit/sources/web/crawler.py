@@ -63,7 +63,7 @@ class CrawlRun:
         )  # fmt: skip
         self._refusals = Refusals()
         self._alike = Refusals()  # pages that were met, of which there may be as many
-        self._reader = SiteExtractor()
+        self._reader = SiteExtractor(drawings=spec.images)
         self._frontier: deque[PageRequest] = deque()
         self._seen: set[str] = set()
         self._linked: set[str] = set()  # pages whose links have been taken

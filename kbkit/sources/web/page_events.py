@@ -18,6 +18,7 @@ from kbkit.recipes import CrawlSource, PageSource
 from kbkit.sources.base import Outcome, SourceContext, SourceEvent
 from kbkit.sources.doctype import detect
 from kbkit.sources.html.extract import ExtractedPage
+from kbkit.sources.images import kept_image
 from kbkit.sources.web.downloads import PageRequest
 from kbkit.sources.web.fetch import Fetcher, Response
 from kbkit.sources.web.robots import Robots
@@ -42,7 +43,7 @@ class Validators:
         if isinstance(spec, CrawlSource):
             shaping += [spec.include, spec.exclude]
         if spec.images:
-            shaping.append("images")
+            shaping.append("images and drawings")
         self._options = _hash(json.dumps(shaping).encode())
 
     def make(self, response: Response) -> str:
@@ -137,6 +138,8 @@ def page_document(
     kind = spec.document_type or detect(uri, title, page.content, page.template)
     if response is not None:
         page = replace(page, license=page.license.or_else(response.license))
+    drawn = ((address, kept_image(data)) for address, data in page.drawings.items())
     return SourceDocument(
-        uri, title, page.content, kind, spec.tags, page.metadata, page.fidelity, page.note
-    )
+        uri, title, page.content, kind, spec.tags, page.metadata, page.fidelity, page.note,
+        {address: image for address, image in drawn if image is not None},
+    )  # fmt: skip

@@ -40,12 +40,11 @@ def illustrated(
             if event.document is None:
                 yield event
                 continue
-            found = {
-                address: image
-                for address in image_addresses(event.document.content)
-                if (image := pictures.get(address)) is not None
-            }
-            yield replace(event, document=replace(event.document, images=found))
+            known = dict(event.document.images)  # drawn in the page itself
+            for address in image_addresses(event.document.content):
+                if address not in known and (image := pictures.get(address)) is not None:
+                    known[address] = image
+            yield replace(event, document=replace(event.document, images=known))
 
 
 class _Pictures:

@@ -169,7 +169,7 @@ class LocalCrawler:
         record = page_events.page_record(task, response, validators.make(response))
         if refused := page_events.body_refusal(response, PAGES | _TEXTS):
             return SourceEvent(uri, Outcome.SKIPPED, reason=refused, record=record)
-        page = _read(response, uri)
+        page = _read(response, uri, drawings=self._spec.images)
         reason = page.reason
         if directives(response.robots, robots.token) & {"noindex", "none"}:
             reason = "noindex: its X-Robots-Tag asks not to index it"
@@ -182,7 +182,7 @@ class LocalCrawler:
         return SourceEvent(uri, Outcome.FETCHED, document, record=replace(record, document_uri=uri))
 
 
-def _read(response: Response, uri: str) -> ExtractedPage:
+def _read(response: Response, uri: str, *, drawings: bool) -> ExtractedPage:
     if response.media_type in _TEXTS:
         found = decoded(response.body, response.charset, markup=False)
         named = urlsplit(uri).path.lower().endswith((".md", ".markdown", ".mdx"))
@@ -194,6 +194,6 @@ def _read(response: Response, uri: str) -> ExtractedPage:
     from kbkit.sources.html.extract_task import ExtractTask, extract_page
 
     page: ExtractedPage = extract_page(
-        ExtractTask(uri, response.body, response.charset, (), measure=True)
+        ExtractTask(uri, response.body, response.charset, (), measure=True, drawings=drawings)
     )
     return page

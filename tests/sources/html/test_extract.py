@@ -8,7 +8,7 @@ import re
 import tarfile
 from collections import Counter
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -20,6 +20,7 @@ from kbkit.sources.html.fidelity import KINDS, Fidelity, recurring, survey
 from kbkit.sources.html.regions import SiteTemplate
 from kbkit.sources.html.site_extractor import SiteExtractor
 from kbkit.sources.html.tables import grid
+from kbkit.sources.images import kept_image
 
 URL = "https://docs.example/guide/page.html"
 
@@ -673,3 +674,42 @@ def test_anchors_of_paragraphs_items_and_definitions_are_kept() -> None:
     assert text.count("{#") == 7  # none in the table, none for a list
     assert "Bad. {#not%20one}\n" in text
     assert "Literal \\{#nothing}" in text
+
+
+DRAWN = """<html><head><title>Trains</title></head><body><main><h1>Trains
+  <svg viewBox="0 0 9 9"><text>icon</text></svg></h1><p>How wagons follow each other in a train.</p>
+  <a href="#x"><svg viewBox="0 0 9 9"><text>link</text></svg></a>
+  <svg aria-hidden="true" viewBox="0 0 9 9"><text>hidden</text></svg>
+  <svg viewBox="0 0 16 16"><path d="M1 1L9 9"/></svg>
+  <div><svg class="d" viewBox="0 0 120 40" onload="alert(1)"><script>alert(2)</script>
+  <linearGradient id="g"><stop offset="1"/></linearGradient><a xlink:href="javascript:x()">
+  <text x="1">engine</text></a><text>wagon</text><text>wagon</text></svg></div>
+  <p>They end with a lamp.</p><div style="display:none"><svg><text>folded</text></svg></div>
+  </main></body></html>"""
+
+
+def test_drawings_become_pictures_where_they_are_wanted():
+    url = "https://x.example/trains"
+    page = extract(DRAWN, url, drawings=True)
+    (address,) = page.drawings
+    assert f"![Diagram: engine, wagon]({address})" in page.content
+    assert urlsplit(address).fragment == "drawing-1.svg"
+    image = kept_image(page.drawings[address])
+    assert image is not None
+    kept = image.data.decode()
+    assert 'viewBox="0 0 120 40"' in kept
+    assert 'width="120" height="40"' in kept
+    assert "linearGradient" in kept
+    assert kept.count("<text") == 3
+    assert not {"script", "javascript", "onload", "alert"} & set(re.findall(r"\w+", kept))
+    unwanted = extract(DRAWN, url)
+    assert not unwanted.drawings
+    for word in ("engine", "wagon", "Diagram", "icon", "hidden"):
+        assert word not in unwanted.content.replace("wagons", "")
+
+
+def test_a_drawing_is_called_what_it_says_it_is():
+    html = DRAWN.replace('class="d"', 'aria-label="A [train] of three"')
+    assert (
+        "![A \\[train\\] of three](" in extract(html, "https://x.example/", drawings=True).content
+    )

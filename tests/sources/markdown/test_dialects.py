@@ -159,7 +159,25 @@ CASES = {
         "(top)=\n# T\n\n% no\n\n+++ {\"x\": 1}\n\n50 % yes",
         "# T {#top}\n\n50 % yes",
     ),
-    "rst in MyST": ("```{eval-rst}\n.. note:: x\n```", "```rst\n.. note:: x\n```"),
+    "rst in MyST": (
+        "```{eval-rst}\n.. note:: x\n\n.. py:function:: fill(vat)\n\n   Fills ``it``.\n```\n\nB",
+        "> **Note**\n>\n> x\n\n## fill(vat)\n\nFills `it`.\n\nB",
+    ),
+    "references in MyST": (
+        "(vat)=\n## The *vat* [1]\n\nSee {ref}`vat`, {ref}`it <vat>`, {ref}`there <no>`, `{ref}x`.",
+        "## The *vat* [1] {#vat}\n\nSee [The *vat* 1](#vat), [it](#vat), there, `{ref}x`.",
+    ),
+    "markdown in cells": (
+        "<table>\n<tr><th>A</th><th>B</th></tr>\n<tr>\n<td>\n\n**bold** `x` :rocket:\n\n</td>\n"
+        "<td>\n\n- [one](a.md)\n- two\n\n</td>\n</tr>\n</table>\n\nAfter.",
+        "| A | B |\n| --- | --- |\n| **bold** `x` 🚀 | • [one](a.md) • two |\n\nAfter.",
+    ),
+    "cells that say markdown": (
+        '<table><tr><th>A</th></tr><tr><td markdown="span">**bold** `x`</td></tr>'
+        "<tr><td markdown>\n  - one\n  - two\n</td></tr></table>",
+        "| A |\n| --- |\n| **bold** `x` |\n| • one • two |",
+    ),
+    "a table that never ends": ("<table><tr><td>\n\n**a**\n\nb", "**a**\n\nb"),
     "page marks": ("<!-- page 2 -->\n\nText <!-- no -->", "<!-- page 2 -->\n\nText "),
 }  # fmt: skip
 
