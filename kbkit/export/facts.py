@@ -115,6 +115,25 @@ class GraphEdge:
 
 
 @dataclass(frozen=True, slots=True)
+class UndrawnNode:
+    """An entity that only its neighbourhood shows, not the picture of all. Texts are plain.
+
+    Attributes:
+        name: What it is called.
+        type: What it is.
+        chunks: How many passages name it.
+        documents: How many documents do.
+        places: Documents that define it, then those that name it most.
+    """
+
+    name: str
+    type: str
+    chunks: int = 0
+    documents: int = 0
+    places: Sequence[GraphPlace] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class GraphGap:
     """Something that the documentation lacks.
 
@@ -140,6 +159,9 @@ class GraphFacts:
         edges: Those first that are drawn, the strongest first.
         gaps: What matters most first, of each kind in turn.
         total: How many entities are related in all.
+        undrawn: What else is related, by name.
+        further: Relations of what is not drawn, the strongest first; the numbers of `undrawn`
+            follow on those of `nodes`.
         state: Stands for all of it, so that what was made of it can be told from what was not.
         pages: What was made of that state before, by path; nothing else is told then.
     """
@@ -148,6 +170,8 @@ class GraphFacts:
     edges: Sequence[GraphEdge] = ()
     gaps: Sequence[GraphGap] = ()
     total: int = 0
+    undrawn: Sequence[UndrawnNode] = ()
+    further: Sequence[GraphEdge] = ()
     state: str = ""
     pages: Mapping[str, str] = field(default_factory=dict)
 

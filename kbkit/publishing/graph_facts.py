@@ -7,17 +7,25 @@ what, notes of relations, and questions that people asked are left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kbkit.export.facts import GraphEdge, GraphFacts, GraphGap, GraphNode, GraphPlace
+from kbkit.export.facts import (
+    GraphEdge,
+    GraphFacts,
+    GraphGap,
+    GraphNode,
+    GraphPlace,
+    UndrawnNode,
+)
 from kbkit.graph.building import first_sentence
 from kbkit.graph.graph import MOST_DRAWN, Graph
-from kbkit.models import Entity, Gap, GapKind, GraphLayout, LayoutNode, TargetKind
+from kbkit.models import Entity, Gap, GapKind, GraphLayout, LayoutNode, Target, TargetKind
 from kbkit.models.plain import plain
 from kbkit.publishing.entity_mentions import EntityMentions
 from kbkit.stores.catalog import entities, graph, reading, relations
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.relations import Edge
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.stores.stores import Stores
@@ -29,10 +37,13 @@ PLACES = 4
 ALIASES = 8
 """Most other names of one."""
 EDGES = 10_000
-"""Most relations, the strongest."""
+"""Most relations in the picture, the strongest."""
+FURTHER = 100_000
+"""Most relations beyond it."""
 _LONGEST = 200
 """Characters of a property's value."""
 
+_Triple = tuple[Target, str, Target]
 _Defined = Mapping[str, Sequence[tuple[str, str]]]
 """Documents, by id, and anchors in them that say what an entity is, by its id."""
 
@@ -88,8 +99,10 @@ def graph_facts(
         transaction, [node.target.id for node in drawn], counted=False
     )}  # fmt: skip
     lacking = [gap.target.id for gap in view.gaps if gap.target.kind is TargetKind.ENTITY]
-    defined = _defined(transaction, kb_id, {*known, *lacking})
-    descriptions = _descriptions(transaction, kb_id, defined)
+    defined = _defined(transaction, kb_id, {*mentions.names, *lacking})
+    descriptions = _descriptions(
+        transaction, kb_id, {each: defined[each] for each in known if each in defined}
+    )
     places = _Places(transaction, snapshot, mentions, defined)
     nodes = [
         _node(node, known.get(node.target.id), mentions, places, descriptions) for node in drawn
@@ -98,22 +111,51 @@ def graph_facts(
         (view.layout.nodes[edge.source].target, edge.name, view.layout.nodes[edge.target].target)
         for edge in view.layout.edges
     }
-    found = relations.edges(transaction, among=list(numbers), kb_ids=[kb_id])
+    found = [
+        edge
+        for edge in relations.edges(transaction, kb_ids=[kb_id])
+        if edge.source.id in mentions.names and edge.target.id in mentions.names
+    ]
     found.sort(key=lambda e: ((e.source, e.name, e.target) not in pictured, -e.weight, e.id))
-    edges = [
-        GraphEdge(
-            numbers[edge.source], numbers[edge.target], plain(edge.name), round(edge.weight, 2),
-            drawn=(edge.source, edge.name, edge.target) in pictured,
-        )
-        for edge in found[:EDGES]
-    ]  # fmt: skip
+    shown = [edge for edge in found if edge.source in numbers and edge.target in numbers]
+    others = [edge for edge in found if not (edge.source in numbers and edge.target in numbers)]
+    undrawn = _undrawn(transaction, others[:FURTHER], numbers, mentions)
+    numbers |= {target: len(numbers) + place for place, target in enumerate(undrawn)}
     return GraphFacts(
         tuple(nodes),
-        tuple(edges),
+        tuple(_edge(edge, numbers, pictured) for edge in shown[:EDGES]),
         tuple(_gaps(view.gaps, mentions, places)),
         max(view.layout.total, len(nodes)),
+        tuple(
+            UndrawnNode(
+                mentions.names[target.id], type_, int(mentions.documents[target.id][1].sum()),
+                len(mentions.documents[target.id][1]), places.of_entity(target.id),
+            )
+            for target, type_ in undrawn.items()
+        ),
+        tuple(_edge(edge, numbers, ()) for edge in others[:FURTHER]),
         view.state,
-    )
+    )  # fmt: skip
+
+
+def _undrawn(
+    transaction: Transaction,
+    edges: Sequence[Edge],
+    drawn: Collection[Target],
+    mentions: EntityMentions,
+) -> dict[Target, str]:
+    """What is not drawn of the ends of relations, by name, and its type."""
+    ends = {end for edge in edges for end in (edge.source, edge.target)} - set(drawn)
+    labels = relations.labels(transaction, list(ends))
+    order = sorted(labels, key=lambda each: (mentions.names[each.id], each.id))
+    return {target: plain(labels[target][1]) for target in order}
+
+
+def _edge(edge: Edge, numbers: Mapping[Target, int], pictured: Collection[_Triple]) -> GraphEdge:
+    return GraphEdge(
+        numbers[edge.source], numbers[edge.target], plain(edge.name), round(edge.weight, 2),
+        drawn=(edge.source, edge.name, edge.target) in pictured,
+    )  # fmt: skip
 
 
 def _node(

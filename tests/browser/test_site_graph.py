@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+import kbkit
+from kbkit.publishing import graph_facts
 from tests.browser.accessibility import violations
 from tests.browser.published import Tab
 
@@ -133,6 +136,40 @@ def test_fingers_drag_pinch_and_tap(chrome, kitchen_address):
     there = middle[0] + 2 * (x - middle[0]), middle[1] + 2 * (y - middle[1])
     assert tapped(*there).startswith(name), "all is twice as large about the middle of the fingers"
     assert page.evaluate("scrollY") == scrolled, "the page stays where it is"
+    context.close()
+
+
+def test_what_is_not_drawn_is_found_and_its_neighbourhood_drawn(
+    chrome, tmp_path, monkeypatch, kitchen
+):
+    monkeypatch.setattr(graph_facts, "MOST_DRAWN", 30)
+    with kbkit.open(kitchen / "kb") as workspace:
+        site = workspace["guides"].export(folder=tmp_path / "large").site
+    context = chrome.new_context(reduced_motion="reduce")
+    tab = Tab(context.new_page(), f"{site.resolve().as_uri()}/")  # and without a server
+    page = opened(tab, "graph.html").page
+    canvas, title = page.locator("#kb-graph canvas"), page.locator(TITLE)
+    assert canvas.get_attribute("aria-label").startswith("Picture of 30 nodes")
+    parts = [url for url in tab.asked if re.search(r"/graphs/\w+/\d+\.js", url)]
+    assert parts == [], "nothing of it is read before it is wanted"
+    page.get_by_label("Find").fill("llama-index")
+    page.locator(f"{LIST} [role=option]", has_text="llama-index").first.click()
+    sync_api.expect(title).to_contain_text("llama-index")
+    sync_api.expect(canvas).not_to_have_attribute("aria-label", re.compile("Picture of 30 nodes"))
+    neighbours = page.locator(f"{LIST} [role=option]").count()
+    assert neighbours > 0
+    page.locator("#kb-graph .kb-graph-sources a").first.wait_for()
+    name = page.locator(f"{LIST} [role=option] bdi").first.inner_text()
+    page.locator(LIST).focus()
+    page.keyboard.press("Enter")
+    sync_api.expect(title).to_contain_text(name)
+    page.locator(LIST).focus()
+    page.keyboard.press("Escape")
+    sync_api.expect(canvas).to_have_attribute("aria-label", re.compile("Picture of 30 nodes"))
+    page.reload()
+    tab.page.context.route(re.compile(r"/graphs/\w+/"), lambda route: route.abort())
+    opened(tab, "graph.html?entity=no%20such%20thing")
+    page.locator("#kb-graph .kb-graph-status", has_text="no such thing is not there").wait_for()
     context.close()
 
 

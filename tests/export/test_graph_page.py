@@ -11,8 +11,9 @@ import yaml
 import kbkit
 from kbkit.errors import ExportError
 from kbkit.export import build_site
+from kbkit.export.mkdocs import graph_picture
 from kbkit.export.mkdocs.project import theme
-from kbkit.publishing import publisher
+from kbkit.publishing import graph_facts, publisher
 from kbkit.recipes import KnowledgeBaseSpec, NameSpec, RulesAnnotation
 
 EVIL = "<img src=x onerror=alert(1)>"
@@ -95,6 +96,43 @@ def test_the_graph_of_a_knowledge_base_is_written(workspace, tmp_path):
     assert "[knowledge graph](graph.md)" in (tmp_path / "pages/index.md").read_text()
 
 
+def test_what_is_not_drawn_is_read_in_parts(workspace, tmp_path, monkeypatch):
+    kb = fill(workspace)
+    kb.export(folder=tmp_path / "all", pages_only=True)
+    whole = data(tmp_path / "all")
+    assert (whole["undrawn"], whole["further"]) == ([], [])
+    monkeypatch.setattr(graph_facts, "MOST_DRAWN", 2)
+    monkeypatch.setattr(graph_picture, "_ROWS", 2)
+    report = kb.export(folder=tmp_path / "site")
+    found = data(tmp_path / "site/docs")
+    assert (len(found["nodes"]), found["total"]) == (2, whole["total"])
+    graphs = report.site / "assets/kbkit/graphs"
+    (script,) = graphs.glob("*.js")
+    main = json.loads(re.fullmatch(r"kbkitGraph\((.*)\);\n", script.read_text())[1])
+    assert not {"undrawn", "further"} & set(main), "the page stays light"
+    rows = []
+    for number, first in enumerate(main["parts"]):
+        part = (graphs / script.stem / f"{number}.js").read_text()
+        read = json.loads(re.fullmatch(rf"kbkitGraphPart\({number},(.*)\);\n", part)[1])
+        assert read[0][0] == first
+        rows += read
+    assert [row[0] for row in rows] == sorted(row[0] for row in rows)
+    drawn = [row[0] for row in main["nodes"]]
+    assert {row[0] for row in rows} >= {row[0] for row in whole["nodes"]} - set(drawn)
+
+    def triples(values, rows):
+        names = [row[0] for row in values["nodes"]]
+        told = {(names[e[0]], values["relations"][e[2]], names[e[1]]) for e in values["edges"]}
+        for row in rows:
+            for relation, forward, _, other, *_ in row[5]:
+                ends = row[0], names[other] if isinstance(other, int) else other
+                source, target = ends if forward else ends[::-1]
+                told.add((source, values["relations"][relation], target))
+        return told
+
+    assert triples(main, rows) == triples(whole, [])
+
+
 def test_nothing_is_written_twice_and_changes_are_followed(workspace, tmp_path):
     kb = fill(workspace)
     folder = tmp_path / "pages"
@@ -106,6 +144,10 @@ def test_nothing_is_written_twice_and_changes_are_followed(workspace, tmp_path):
     (folder / "graph.md").write_text("edited")
     kb.export(folder=folder, pages_only=True)
     assert "What is related most" in (folder / "graph.md").read_text()
+    old = (folder / "graph.json").read_text().replace('"format":2', '"format":1')
+    (folder / "graph.json").write_text(old)
+    kb.export(folder=folder, pages_only=True)
+    assert data(folder)["format"] == 2
     workspace.graph.relate("drain_pool", "warned_of_by", "PoolError", note="a note of mine")
     kb.export(folder=folder, pages_only=True)
     assert "warned_of_by" in data(folder)["relations"]
@@ -229,7 +271,7 @@ def test_it_leads_to_pages_wherever_they_are(workspace, tmp_path, directories):
     fill(workspace).export(folder=project / "docs/kb/pools", pages_only=True)
     site = build_site(project)
     assert not (site / "kb/pools/graph.json").exists()
-    (script,) = (site / "assets/kbkit/graphs").iterdir()
+    (script,) = (site / "assets/kbkit/graphs").glob("*.js")
     values = json.loads(re.fullmatch(r"kbkitGraph\((.*)\);\n", script.read_text())[1])
     assert len(values["documents"]) == 3
     for _, address in values["documents"]:

@@ -7,6 +7,8 @@ import { make } from "./elements.js";
 const PASSAGES = 5;
 const FOUND = 20; // names beyond the picture that a search lists
 const BEYOND = "name:"; // ids of what is not drawn begin with it
+const RING = 90; // pixels between rings of neighbours
+const SMALL = 5; // radius of what is not drawn elsewhere
 
 /**
  * @typedef {[number, string, number]} Place  document, anchor, whether it defines it
@@ -19,6 +21,10 @@ const BEYOND = "name:"; // ids of what is not drawn begin with it
  * @property {Row[]} nodes
  * @property {[number, number, number, number, number][]} edges
  * @property {[string, string, string, Place[]][]} gaps
+ * @property {string[]} parts  the first name of each part of what is not drawn
+ * @typedef {[string, number, number, number, Place[], any[][]]} PartRow  name, type, passages,
+ *   documents, places, and of each neighbour the relation, whether it points there, its weight, and
+ *   the number of a node that is drawn, or name and type
  * @typedef {{name: string, url: string, note?: string, text?: string}} Linked
  */
 
@@ -75,17 +81,60 @@ class Search {
   }
 }
 
+/** Reads what is not drawn: scripts beside the one with the data, each once. */
+class Parts {
+  /**
+   * @param {string[]} first  the first name of each
+   * @param {string} folder
+   */
+  constructor(first, folder) {
+    this.first = first;
+    this.folder = folder;
+    /** @type {Map<number, Promise<PartRow[]>>} */
+    this.read = new Map();
+  }
+
+  /** @param {string} name @returns {Promise<PartRow | undefined>} */
+  async row(name) {
+    const number = this.first.findLastIndex((first) => first <= name);
+    if (number < 0) {
+      return undefined;
+    }
+    const read = this.read.get(number) ?? this.load(number);
+    this.read.set(number, read);
+    return (await read).find(([called]) => called === name);
+  }
+
+  /** @param {number} number @returns {Promise<PartRow[]>} nothing where it cannot be read */
+  load(number) {
+    return new Promise((resolve) => {
+      const script = make("script", {});
+      Parts.waiting.set(number, resolve);
+      script.onerror = () => {
+        this.read.delete(number); // perhaps later
+        resolve([]);
+      };
+      script.src = `${this.folder}${number}.js`;
+      document.head.append(script);
+    });
+  }
+}
+/** @type {Map<number, (rows: PartRow[]) => void>} */
+Parts.waiting = new Map();
+
 class GraphPage {
   /**
    * @param {HTMLElement} place
    * @param {Data} data
    * @param {Search | null} search
    * @param {URL} root  of the site
+   * @param {string} folder  of the parts
    */
-  constructor(place, data, search, root) {
+  constructor(place, data, search, root, folder) {
     this.data = data;
     this.search = search;
     this.root = root;
+    this.parts = new Parts(data.parts, folder);
     this.nodes = data.nodes.map(([name, type, x, y, radius], number) => {
       return { id: String(number), name, type: data.types[type], x, y, radius };
     });
@@ -106,6 +155,7 @@ class GraphPage {
     });
     const view = new GraphView(place, {
       details: (id) => this.details(id),
+      around: (id) => this.around(id),
       link: (thing) => this.link(thing),
       ...(search && data.total > data.nodes.length ? { find: (text) => this.find(text) } : {}),
     });
@@ -122,18 +172,18 @@ class GraphPage {
   async details(id) {
     const number = id.startsWith(BEYOND) ? -1 : Number(id);
     const gaps = this.gaps.filter((gap) => gap.id === id);
-    const [name, , , , , chunks, documents, places, description, aliases, properties] =
-      this.data.nodes[number] ?? this.beyond(id, gaps);
-    const type = this.nodes[number]?.type ?? "name";
+    const [name, row] = await this.rowOf(id);
+    const [, , , , , chunks, documents, places, description, aliases, properties] =
+      this.data.nodes[number] ?? this.undrawn(name, row, gaps);
     const isDocument = gaps.some(({ kind }) => kind === "unreached");
     const hits = this.search && !isDocument ? await this.search.passages(name) : [];
     const counts = chunks ? [["Named in", `${chunks} passages of ${documents} documents`]] : [];
     return {
-      item: { id, name, type: isDocument ? "document" : type },
+      item: { id, name, type: this.typeOf(id, row, gaps) },
       description,
       aliases,
       facts: /** @type {[string, string][]} */ ([...counts, ...properties]),
-      neighbors: this.neighbors(number),
+      neighbors: this.neighbors(number, row),
       documents: places.map((place) => this.placeOf(place)),
       passages: hits.map((/** @type {any} */ hit) => ({
         name: hit.heading ? `${hit.title} › ${hit.heading}` : hit.title,
@@ -145,25 +195,102 @@ class GraphPage {
   }
 
   /**
-   * What is known of what is not drawn.
+   * What an id names, and what is known of it beyond the picture.
    *
    * @param {string} id
+   * @returns {Promise<[string, PartRow | undefined]>}
+   */
+  async rowOf(id) {
+    const name = id.startsWith(BEYOND) ? id.slice(BEYOND.length) : this.nodes[Number(id)].name;
+    return [name, await this.parts.row(name)];
+  }
+
+  /**
+   * @param {string} id
+   * @param {PartRow | undefined} row
+   * @param {{kind: string}[]} gaps
+   */
+  typeOf(id, row, gaps) {
+    if (gaps.some(({ kind }) => kind === "unreached")) {
+      return "document";
+    }
+    return this.nodes[id.startsWith(BEYOND) ? -1 : Number(id)]?.type ?? (row ? this.data.types[row[1]] : "name"); // prettier-ignore
+  }
+
+  /**
+   * What is known of what is not drawn, as of what is.
+   *
+   * @param {string} name
+   * @param {PartRow | undefined} row
    * @param {{places: Place[]}[]} gaps
    * @returns {Row}
    */
-  beyond(id, gaps) {
-    return [id.slice(BEYOND.length), 0, 0, 0, 0, 0, 0, gaps[0]?.places ?? [], "", [], []];
+  undrawn(name, row, gaps) {
+    const [, type, chunks, documents, places] = row ?? [name, 0, 0, 0, gaps[0]?.places ?? []];
+    return [name, type, 0, 0, 0, chunks, documents, places, "", [], []];
   }
 
-  /** @param {number} number */
-  neighbors(number) {
+  /**
+   * @param {number} number  of a node that is drawn, or -1
+   * @param {PartRow | undefined} row
+   * @returns {import("./nodelist.js").Neighbor[]}
+   */
+  neighbors(number, row) {
     const near = this.edges.filter(({ source, target }) => source === number || target === number);
-    return near
-      .map(({ source, target, name, weight }) => {
-        const { id, name: called, type } = this.nodes[source === number ? target : source];
-        return { id, name: called, type, relation: name, forward: source === number, weight };
-      })
-      .sort((a, b) => b.weight - a.weight);
+    const drawn = near.map(({ source, target, name, weight }) => {
+      const { id, name: called, type } = this.nodes[source === number ? target : source];
+      return { id, name: called, type, relation: name, forward: source === number, weight };
+    });
+    const further = (row?.[5] ?? []).map(([relation, forward, weight, other, type]) => {
+      const { id, name, type: called } = this.nodes[other] ?? { id: BEYOND + other, name: other, type: this.data.types[type] }; // prettier-ignore
+      return { id, name, type: called, relation: this.data.relations[relation], forward: Boolean(forward), weight }; // prettier-ignore
+    });
+    return [...drawn, ...further].sort((a, b) => b.weight - a.weight);
+  }
+
+  /**
+   * A picture of what is near something that is not in the picture of all: the strongest neighbours
+   * are the nearest.
+   *
+   * @param {string} id
+   */
+  async around(id) {
+    const [name, row] = await this.rowOf(id);
+    const gaps = this.gaps.filter((gap) => gap.id === id);
+    if (!row && !gaps.length) {
+      return null;
+    }
+    /** @type {Map<string, import("./canvas.js").GraphNode>} */
+    const nodes = new Map();
+    nodes.set(id, { id, name, type: this.typeOf(id, row, gaps), x: 0, y: 0, radius: 2 * SMALL });
+    const neighbors = this.neighbors(-1, row);
+    const others = [...new Map(neighbors.map((each) => [each.id, each])).values()];
+    for (let ring = 1; others.length; ring += 1) {
+      const placed = others.splice(0, 8 * ring);
+      placed.forEach(({ id: other, name: called, type }, place) => {
+        const angle = (2 * Math.PI * (place + (ring % 2) / 2)) / placed.length;
+        const [x, y] = [1.4 * RING * ring * Math.cos(angle), RING * ring * Math.sin(angle)];
+        const radius = this.nodes[Number(other)]?.radius ?? SMALL;
+        nodes.set(other, { id: other, name: called, type, x, y, radius });
+      });
+    }
+    const numbers = new Map([...nodes.keys()].map((key, number) => [key, number]));
+    /** @type {(end: number | string) => number} */
+    const numberOf = (end) => numbers.get(String(end)) ?? -1;
+    const among = this.edges.filter(({ source, target }) => numberOf(source) >= 0 && numberOf(target) >= 0); // prettier-ignore
+    return {
+      nodes: [...nodes.values()],
+      edges: [
+        ...neighbors.map(({ id: other, relation, forward, weight }) => {
+          const ends = forward ? [id, other] : [other, id];
+          return { source: numberOf(ends[0]), target: numberOf(ends[1]), name: relation, weight };
+        }),
+        ...among.map(({ source, target, name: relation, weight }) => {
+          return { source: numberOf(source), target: numberOf(target), name: relation, weight };
+        }),
+      ],
+      total: this.data.total,
+    };
   }
 
   /**
@@ -200,9 +327,13 @@ if (place) {
     const root = new URL(`${config.base}/`, location.href);
     const { kb } = place.dataset;
     const search = kb ? new Search(config.search, kb) : null;
-    const page = new GraphPage(place, data, search, root);
+    const script = /** @type {HTMLScriptElement} */ (document.currentScript);
+    const page = new GraphPage(place, data, search, root, script.src.replace(/\.js$/, "/"));
     const name = new URLSearchParams(location.search).get("entity") ?? "";
     const number = page.numbers.get(name);
-    if (number !== undefined) page.view.select(String(number));
+    if (name) {
+      page.view.go(page.nodes[number ?? -1] ?? { id: BEYOND + name, name, type: "name" });
+    }
   };
+  /** @type {any} */ (window).kbkitGraphPart = (/** @type {number} */ number, /** @type {PartRow[]} */ rows) => Parts.waiting.get(number)?.(rows); // prettier-ignore
 }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import posixpath
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from mkdocs.structure.pages import Page
 from kbkit.errors import KbkitError
 from kbkit.export.manifest import MANIFEST, Manifest
 from kbkit.export.mkdocs.graph_picture import FOLDER as GRAPHS
-from kbkit.export.mkdocs.graph_picture import graph_script, picture
+from kbkit.export.mkdocs.graph_picture import graph_scripts, picture
 from kbkit.export.mkdocs.keyword_index import add_name_parts
 from kbkit.export.mkdocs.page_head import add_head
 from kbkit.export.mkdocs.recipe_export import export_recipe
@@ -147,10 +147,10 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         """Read the trees and graphs of the exports; a page's neighbours are those of its source."""
         docs = Path(config.docs_dir)
         found = {
-            prefix: graph_script(docs / prefix, partial(self._url, prefix))
+            prefix: graph_scripts(docs / prefix, partial(self._url, prefix))
             for prefix in self.exports
         }
-        self.graphs = {prefix: script for prefix, script in found.items() if script}
+        self.graphs = {prefix: scripts for prefix, scripts in found.items() if scripts}
         home = files.get_file_from_path("index.md")
         self.sidebars: dict[str, Sidebar] = {}
         for prefix, manifest in self.exports.items():
@@ -183,7 +183,7 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             if page.is_home and page.found:
                 page.add_below_lead(self.search.form(page.prefix, up, directories=directories))
             if page.is_graph and page.prefix in self.graphs:
-                name, kb = self.graphs[page.prefix][0], self.search.name_of(page.prefix)
+                name, kb = next(iter(self.graphs[page.prefix])), self.search.name_of(page.prefix)
                 page.add_below_lead(picture(name, kb, up + ASSETS))
             if page.is_document and page.found and (names := page.meta.get("about")):
                 line = self.search.about(page.prefix, names, up, directories=directories)
@@ -221,11 +221,10 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         """Write what programs read, and what searches the site."""
         if self.exports:
             write_scripts(Path(config.site_dir, ASSETS))
-        graphs = Path(config.site_dir, ASSETS, GRAPHS)
-        if self.graphs:
-            graphs.mkdir(parents=True, exist_ok=True)
-        for name, data in self.graphs.values():
-            (graphs / name).write_bytes(data)
+        for name, data in chain.from_iterable(each.items() for each in self.graphs.values()):
+            path = Path(config.site_dir, ASSETS, GRAPHS, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
         for prefix in self.exports:
             self.sidebars[prefix].write(Path(config.site_dir, ASSETS, FOLDER))
             publish_documents(

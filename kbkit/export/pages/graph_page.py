@@ -21,6 +21,8 @@ from kbkit.models.plain import pluralize
 
 LISTED = 200
 """Most entities that the page lists."""
+FORMAT = 2
+"""Of the data."""
 
 
 def graph_pages(outline: Outline) -> dict[str, str]:
@@ -44,7 +46,8 @@ def kept_pages(directory: Path, state: str) -> dict[str, str]:
     try:
         texts = {path: (directory / path).read_bytes().decode() for path in (GRAPH, GRAPH_DATA)}
         values = json.loads(texts[GRAPH_DATA])
-        same = (values["state"], values["page"]) == (state, _digest(texts[GRAPH]))
+        told = values["format"], values["state"], values["page"]
+        same = told == (FORMAT, state, _digest(texts[GRAPH]))
     except (OSError, ValueError, LookupError, TypeError):
         return {}
     return texts if same else {}
@@ -87,8 +90,9 @@ def _data(graph: GraphFacts, outline: Outline, page: str) -> str:
 
     The address of each document's page is added when a site is built.
     """
-    names = _numbered(node.type for node in graph.nodes)
-    relations = _numbered(edge.name for edge in graph.edges)
+    types = [*(node.type for node in graph.nodes), *(node.type for node in graph.undrawn)]
+    names = _numbered(types)
+    relations = _numbered(edge.name for edge in (*graph.edges, *graph.further))
     pages: dict[str, int] = {}
 
     def places(found: Sequence[GraphPlace]) -> list[list[Any]]:
@@ -107,10 +111,17 @@ def _data(graph: GraphFacts, outline: Outline, page: str) -> str:
         [edge.source, edge.target, relations[edge.name], edge.weight, int(edge.drawn)]
         for edge in graph.edges
     ]
+    undrawn = [
+        [node.name, names[node.type], node.chunks, node.documents, places(node.places)]
+        for node in graph.undrawn
+    ]
+    further = [
+        [edge.source, edge.target, relations[edge.name], edge.weight] for edge in graph.further
+    ]
     gaps = [[gap.name, gap.kind, gap.reason, places(gap.places)] for gap in graph.gaps]
     documents = [[outline.entries[uri].title, outline.paths[uri]] for uri in pages]
     values = {
-        "format": 1,
+        "format": FORMAT,
         "state": graph.state,
         "page": page,
         "title": outline.title,
@@ -123,6 +134,8 @@ def _data(graph: GraphFacts, outline: Outline, page: str) -> str:
         "nodes": nodes,
         "edges": edges,
         "gaps": gaps,
+        "undrawn": undrawn,
+        "further": further,
     }
     parts = [f'"{name}":[\n' + ",\n".join(map(_json, rows)) + "\n]" for name, rows in lists.items()]
     return f"{_json(values).removesuffix('}')},\n" + ",\n".join(parts) + "}\n"
