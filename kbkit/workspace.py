@@ -73,7 +73,9 @@ class Workspace(WorkspaceSearches):
         """
         settings = settings or Settings.load()
         self._stores = stores or Stores.open(Path(path or settings.workspace).absolute())
-        self._resources = Resources(self._stores, settings, Embedders())
+        self._resources = Resources(
+            self._stores, settings, Embedders(), {ENTRIES: self._files_of_entry}
+        )
         self._knowledge_bases: dict[str, KnowledgeBase] = {}
         self._named_at: dict[str, tuple[int, KnowledgeBase]] = {}
         self._stores.vectors.sweep()  # what a deletion that was killed has left
@@ -113,6 +115,11 @@ class Workspace(WorkspaceSearches):
         from kbkit.entries.entries import open_entries
 
         return open_entries(self._stores, self._resources.settings, lambda: self._built_in(ENTRIES))
+
+    def _files_of_entry(self, slug: str) -> dict[str, bytes]:
+        from kbkit.entries.attachments import attachments
+
+        return attachments(self.entries, slug)
 
     def create(
         self,

@@ -143,6 +143,22 @@ def export(
             show_default=False,
         ),
     ] = None,
+    files: Annotated[
+        bool | None,
+        typer.Option(
+            help="Make the files of the workspace a section of the site "
+            "(default: as the recipe says, else no).",
+            show_default=False,
+        ),
+    ] = None,
+    entries: Annotated[
+        bool | None,
+        typer.Option(
+            help="Make the entries of the workspace a section of the site "
+            "(default: as the recipe says, else no).",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a knowledge base as a MkDocs project and build its searchable site."""
@@ -159,6 +175,8 @@ def export(
             pages_only=pages_only,
             model=model,
             graph=graph,
+            files=files,
+            entries=entries,
             on_progress=on_progress,
         )
     if as_json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -177,6 +177,36 @@ class GraphFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Download:
+    """Files of a document that a reader can have, in one archive.
+
+    Attributes:
+        path: Of the archive in the export.
+        files: Path and size in bytes of each.
+        read: Gives the archive; asked for when it is written.
+    """
+
+    path: str
+    files: Sequence[tuple[str, int]]
+    read: Callable[[], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class SiteSection:
+    """Another export in the same site: the files of a workspace, or its entries.
+
+    Attributes:
+        title: What it is called.
+        path: Of its home page, from the folder of the pages that lead there.
+        about: What it is, in a line.
+    """
+
+    title: str
+    path: str
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """All of it; what is not known is left empty.
 
@@ -190,6 +220,8 @@ class Facts:
         subjects: What each document is mainly about, by its id: names of entities.
         graph: How the entities hang together; ``None`` where nothing is known of that, or it is
             not to be shown.
+        sections: What else the site has.
+        downloads: Files of documents, by the document's id.
     """
 
     related: Mapping[str, Sequence[Related]] = field(default_factory=dict)
@@ -200,3 +232,5 @@ class Facts:
     questions: Sequence[ExampleQuestion] = ()
     subjects: Mapping[str, Sequence[str]] = field(default_factory=dict)
     graph: GraphFacts | None = None
+    sections: Sequence[SiteSection] = ()
+    downloads: Mapping[str, Download] = field(default_factory=dict)

@@ -43,7 +43,7 @@ from kbkit.stores.catalog import (
     reading,
     runs,
 )
-from kbkit.stores.catalog.built_in import BUILT_IN
+from kbkit.stores.catalog.built_in import BUILT_IN, ENTRIES, FILES
 from kbkit.stores.catalog.chunk_annotations import ChunkSummary
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_tables import GraphTable
@@ -125,8 +125,18 @@ class Handle:
         if self._site_revision is None or self._site_revision[0] != changes:
             with self.stores.database.read() as transaction:
                 state = annotated_chunks.graph_state(transaction, self.id)
+                state += self._sections_state(transaction)
             self._site_revision = changes, state
         return (*self.revision(), self._site_revision[1])
+
+    def _sections_state(self, transaction: Transaction) -> str:
+        """What changes when the files or entries do that its site has as sections."""
+        site = self.spec.site
+        wanted = {FILES: site.files, ENTRIES: site.entries}
+        names = knowledge_bases.names(transaction)
+        shown = [known for known, is_shown in wanted.items() if is_shown and known in names]
+        rows = [knowledge_bases.get(transaction, known) for known in shown if known != self.id]
+        return "".join(f" {row.version} {ratings.extent(transaction, row.id)}" for row in rows)
 
     def site_folder(self) -> Path:
         """The folder that its site is exported to when none is named."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,11 +37,14 @@ from kbkit.recipes import (
     KnowledgeBaseSpec,
     parse_embedding,
 )
+from kbkit.stores.catalog import knowledge_bases
+from kbkit.stores.catalog.built_in import BUILT_IN, ENTRIES, FILES
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
 
+    from kbkit.export.facts import SiteSection
     from kbkit.export.report import ExportReport
 
 
@@ -288,6 +292,8 @@ class KnowledgeBase(Searches):
         pages_only: bool = False,
         model: bool | None = None,
         graph: bool | None = None,
+        files: bool | None = None,
+        entries: bool | None = None,
         on_progress: OnProgress | None = None,
     ) -> ExportReport:
         """Write the knowledge base as a MkDocs project, and build its site.
@@ -303,6 +309,9 @@ class KnowledgeBase(Searches):
                 files; by default as the recipe says (`site.model`), which is yes.
             graph: Whether the knowledge graph has a page; by default as the recipe says
                 (`site.graph`), which is yes.
+            files: Whether the files of the workspace are a section of the site; by default as the
+                recipe says (`site.files`), which is no.
+            entries: Whether its entries are (`site.entries`).
             on_progress: Called as pages are written.
 
         Raises:
@@ -314,8 +323,16 @@ class KnowledgeBase(Searches):
 
         if self._ingestion.improving.left:  # a site is of what search is to be, not of what it was
             self.improve(on_progress=on_progress)
-        publisher = Publisher(self._stores, self.id, self._handle.fit_query_encoder, model, graph)
+        publisher = Publisher(
+            self._stores, self.id, self._handle.fit_query_encoder, model, graph,
+            attachments=self._handle.resources.attachments.get(self.id),
+        )  # fmt: skip
         if pages_only:
+            if files or entries:
+                raise ConfigError(
+                    "pages_only: export files and entries as knowledge bases of their own: "
+                    "workspace['files'].export(folder='docs/files', pages_only=True)"
+                )
             if folder is None or standalone:
                 raise ConfigError(
                     "pages_only: name the folder of your site's documentation, and leave out "
@@ -323,9 +340,48 @@ class KnowledgeBase(Searches):
                 )
             return publisher.export_pages(Path(folder), on_progress=on_progress)
         project = Path(folder) if folder is not None else self._handle.site_folder()
-        return publisher.export(
+        site = self.spec.site
+        wanted = {
+            FILES: site.files if files is None else files,
+            ENTRIES: site.entries if entries is None else entries,
+        }
+        sections = self._export_sections(project, wanted, model, on_progress)
+        return replace(publisher, sections=sections).export(
             project, build=build, standalone=standalone, on_progress=on_progress
         )
+
+    def _export_sections(
+        self,
+        project: Path,
+        wanted: Mapping[str, bool],
+        model: bool | None,
+        on_progress: OnProgress | None,
+    ) -> list[SiteSection]:
+        """Write those built-in knowledge bases that are wanted beside the pages of this one.
+
+        Those that are not, and were before, are removed.
+        """
+        from kbkit.export.facts import SiteSection
+        from kbkit.publishing.publisher import section_folder, withdraw
+
+        found = []
+        for known, is_wanted in wanted.items():
+            if known == self.id:
+                continue
+            folder = section_folder(project, known)
+            with self._stores.database.read() as transaction:
+                there = known in knowledge_bases.names(transaction)
+                row = knowledge_bases.get(transaction, known) if there else None
+            if not is_wanted or row is None or row.id != known:
+                withdraw(folder, known)
+                continue
+            other = KnowledgeBase(self._handle.resources, row)
+            other.export(
+                folder=folder, pages_only=True, model=model, graph=False, on_progress=on_progress
+            )
+            title = other.spec.site.title or known.capitalize()
+            found.append(SiteSection(title, f"{known}/index.md", BUILT_IN[known].description))
+        return found
 
     def __repr__(self) -> str:
         return f"<KnowledgeBase {self.name!r} in {str(self.path)!r}>"

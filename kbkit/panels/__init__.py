@@ -5,6 +5,7 @@ Each panel is a room of its own, which knows nothing of the others:
 - ``search``: searches as you type, shows cards, and stores stars;
 - ``documents``: the documents of a knowledge base as a tree, and each of them;
 - ``files``: the files of a workspace as a tree, and each of them, to read and to write;
+- ``entries``: the entries of a workspace, to find, read, rate and write;
 - ``graph``: the knowledge graph, its gaps, and changes by hand;
 - ``judging``: one passage at a time, judged blind, by the keyboard;
 - ``evaluation``: two ways to search, side by side;
@@ -30,6 +31,7 @@ from kbkit.extras import extra
 if TYPE_CHECKING:
     from kbkit.panels.dashboard import Dashboard
     from kbkit.panels.documents.panel import DocumentsPanel
+    from kbkit.panels.entries.panel import EntriesPanel
     from kbkit.panels.evaluation.panel import EvalPanel
     from kbkit.panels.files.panel import FilesPanel
     from kbkit.panels.graph.panel import GraphPanel
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Dashboard",
     "DocumentsPanel",
+    "EntriesPanel",
     "EvalPanel",
     "FilesPanel",
     "GraphPanel",
@@ -51,6 +54,7 @@ __all__ = [
 _MODULES = {
     "Dashboard": "dashboard",
     "DocumentsPanel": "documents.panel",
+    "EntriesPanel": "entries.panel",
     "EvalPanel": "evaluation.panel",
     "FilesPanel": "files.panel",
     "GraphPanel": "graph.panel",

@@ -25,7 +25,7 @@ Tab = tuple[str, Callable[[], Any]]
 
 
 class Dashboard(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
-    """Search, documents, files, graph, ingest, judging, evaluation of a workspace, each in a tab.
+    """All panels of a workspace, each in a tab.
 
     ::
 
@@ -192,6 +192,11 @@ def _tabs_of(
 
         return FilesPanel(workspace)
 
+    def entries() -> Any:
+        from kbkit.panels import EntriesPanel
+
+        return EntriesPanel(workspace, rater=rater)
+
     def graph() -> Any:
         from kbkit.panels import GraphPanel
 
@@ -230,6 +235,7 @@ def _tabs_of(
         ("Search", search),
         ("Documents", documents),
         ("Files", files),
+        ("Entries", entries),
         ("Graph", graph),
         ("Ingest", ingest),
         ("Judge", judge),

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from kbkit.export.facts import ExampleQuestion, Facts, GraphFacts, Related, SourceFacts
 from kbkit.feedback.evaluation_set import is_page
-from kbkit.models import Document
 from kbkit.publishing.entity_mentions import entity_mentions
 from kbkit.publishing.graph_facts import GraphView, graph_facts
 from kbkit.recipes import Question
@@ -76,20 +75,6 @@ def _examples(
         )
         for question in questions
     ]
-
-
-class StoredDocuments:
-    """The documents of a knowledge base as one transaction sees them, however often they are read.
-
-    They are read as they are asked for, so that a large knowledge base is never held whole.
-    """
-
-    def __init__(self, transaction: Transaction, kb_id: str) -> None:
-        self._transaction = transaction
-        self._kb_id = kb_id
-
-    def __iter__(self) -> Iterator[Document]:
-        return reading.iter_documents(self._transaction, self._kb_id, gone=False)
 
 
 def related_passages(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -11,20 +11,24 @@ from pathlib import Path
 
 from kbkit.errors import EmbedderError
 from kbkit.export import ExportReport, build_site, export_pages, write_project, write_standalone
-from kbkit.export.facts import GraphFacts
+from kbkit.export.facts import GraphFacts, SiteSection
 from kbkit.export.index import is_written, remove_index, write_index
 from kbkit.export.index.stemmers import check_stemmers
 from kbkit.export.manifest import Manifest
 from kbkit.export.mkdocs.project import DOCS
 from kbkit.export.pages.graph_page import kept_pages
+from kbkit.export.pages.writer import remove_pages
 from kbkit.models import Progress
 from kbkit.progress import OnProgress
-from kbkit.publishing.facts import StoredDocuments, gather_facts
+from kbkit.publishing.archives import Attachments, downloads
+from kbkit.publishing.facts import gather_facts
 from kbkit.publishing.graph_facts import GraphView, look_at_graph
 from kbkit.publishing.index_content import index_content, index_state, to_fit
+from kbkit.publishing.stored_documents import StoredDocuments
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.retrieval.encoder_fitting import is_outdated
 from kbkit.stores.catalog import annotated_chunks, knowledge_bases
+from kbkit.stores.catalog.built_in import BUILT_IN
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.stores.stores import Stores
 
@@ -40,6 +44,8 @@ class Publisher:
             changed.
         model: Whether browsers get the model that embeds queries; by default as its recipe says.
         graph: Whether its graph gets a page; by default as its recipe says.
+        sections: What else the site has.
+        attachments: Gives the files of its documents, where they have some.
     """
 
     stores: Stores
@@ -47,6 +53,8 @@ class Publisher:
     fit: Callable[[EncoderTarget], object]
     model: bool | None = None
     graph: bool | None = None
+    sections: Sequence[SiteSection] = ()
+    attachments: Attachments | None = None
 
     def export(
         self,
@@ -105,22 +113,30 @@ class Publisher:
             row = knowledge_bases.get_by_id(transaction, self.kb_id)
             info = knowledge_bases.describe(transaction, row)
             site = KnowledgeBaseSpec.model_validate(row.config).site
+            if self.kb_id in BUILT_IN and not site.title:
+                site = site.model_copy(update={"title": row.name.capitalize()})
             if project is not None:
                 write_project(project, info, site)
+            facts = gather_facts(
+                transaction,
+                self.kb_id,
+                self.stores.snapshots.made(transaction, row),
+                site.questions,
+                graph,
+            )
+            documents = StoredDocuments(transaction, self.kb_id)
+            archives = {}
+            if self.attachments is not None:
+                uris = {document.id: document.uri for document in documents}
+                archives = downloads(uris, self.attachments)
             report = export_pages(
                 info,
-                StoredDocuments(transaction, self.kb_id),
+                documents,
                 folder,
                 site,
                 on_progress,
                 images=self.stores.images.read,
-                facts=gather_facts(
-                    transaction,
-                    self.kb_id,
-                    self.stores.snapshots.made(transaction, row),
-                    site.questions,
-                    graph,
-                ),
+                facts=replace(facts, sections=self.sections, downloads=archives),
             )
         _tell(on_progress, "index", 0, "search index")
         seconds = {**report.seconds, **self._fit(on_progress), **self._write_index(folder)}
@@ -177,6 +193,27 @@ class Publisher:
             else:
                 write_index(content, folder, state)
         return {"index": time.perf_counter() - start}
+
+
+def section_folder(project: Path, kb: str) -> Path:
+    """Where a project has the pages of another knowledge base than its own."""
+    return project / DOCS / kb
+
+
+def withdraw(folder: Path, kb: str) -> None:
+    """Remove the pages and the index of a knowledge base that were exported into a folder.
+
+    Args:
+        folder: The folder; files that no export wrote stay.
+        kb: Name of the knowledge base; pages of another one stay.
+
+    Raises:
+        ExportError: The folder cannot be written.
+        ConflictError: Another process exports into it.
+    """
+    if Manifest.read(folder).kb == kb:
+        remove_index(folder)
+        remove_pages(folder, kb)
 
 
 def _tell(

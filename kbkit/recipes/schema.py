@@ -242,6 +242,10 @@ class SiteSpec(Spec):
     fetches 11 MB of them behind its first search, and ranks as Python does from the next one on."""
     graph: bool = True
     """Whether its knowledge graph has a page, where anything is related."""
+    files: bool = False
+    """Whether the files of the workspace are a section of it."""
+    entries: bool = False
+    """Whether the entries of the workspace are a section of it, with their stars and files."""
     questions: tuple[Question, ...] = ()
     """Questions that its home page shows with what answers them; by default a recipe's golden
     ones."""

@@ -17,9 +17,9 @@ def open_tab(dashboard, title):
 def test_panels_are_made_when_their_tab_is_opened(scratch):
     dashboard = Dashboard(scratch)
     assert dashboard.tabs.titles == (
-        "Search", "Documents", "Files", "Graph", "Ingest", "Judge", "Evaluate"
+        "Search", "Documents", "Files", "Entries", "Graph", "Ingest", "Judge", "Evaluate"
     )  # fmt: skip
-    assert [len(tab.children) for tab in dashboard.tabs.children] == [1, 0, 0, 0, 0, 0, 0]
+    assert [len(tab.children) for tab in dashboard.tabs.children] == [1, 0, 0, 0, 0, 0, 0, 0]
     assert isinstance(dashboard.panel("Search"), SearchPanel)
     panel = open_tab(dashboard, "Documents")
     assert isinstance(panel, DocumentsPanel)
@@ -112,7 +112,7 @@ def test_a_tab_that_cannot_be_made_says_why(scratch):
 
     dashboard = Dashboard(scratch, more=[("Broken", fail), ("More", graph)])
     open_tab(dashboard, "Broken")
-    (said,) = dashboard.tabs.children[7].children
+    (said,) = dashboard.tabs.children[8].children
     assert "&lt;b&gt;no graph" in said.value
     assert open_tab(dashboard, "More").value == "a graph"
 

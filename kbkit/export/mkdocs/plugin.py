@@ -37,7 +37,7 @@ from kbkit.export.mkdocs.sidebar import FOLDER, Sidebar, with_sidebar
 from kbkit.export.mkdocs.site_pages import ExportedPage, SearchPage
 from kbkit.export.pages.document_page import IMAGES
 from kbkit.export.pages.machine_readable import publish_documents, read_documents
-from kbkit.export.pages.outline import GRAPH_DATA
+from kbkit.export.pages.outline import GRAPH_DATA, HOME
 
 
 class KbkitConfig(Config):  # type: ignore[no-untyped-call]  # mkdocs is half typed
@@ -89,12 +89,11 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             for path in sorted(docs.glob(f"**/{MANIFEST}"))
         }
         parts = {prefix: _nav(prefix, manifest) for prefix, manifest in self.exports.items()}
-        if "." in parts:
-            config.nav = [*(config.nav or []), *parts.pop(".")]
-        if parts:
-            exports = [
-                {html.escape(self.exports[prefix].title): nav} for prefix, nav in parts.items()
-            ]
+        own = parts.pop(".", [])
+        exports = [{html.escape(self.exports[prefix].title): nav} for prefix, nav in parts.items()]
+        if own:  # the others are sections of its site
+            config.nav = [*(config.nav or []), *own, *exports]
+        elif exports:
             config.nav = [*(config.nav or []), {self.config.section: exports}]
         self.search = SiteSearch.read(docs, self.exports)
         if self.search.kbs:
@@ -156,7 +155,8 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
         for prefix, manifest in self.exports.items():
             address = partial(self._url, prefix)
             site = (config.site_name, home.url) if home and prefix != "." else None
-            self.sidebars[prefix] = Sidebar(manifest.nav, address, site)
+            others = self._others() if prefix == "." else ()
+            self.sidebars[prefix] = Sidebar(manifest.nav, address, site, others)
             for path in manifest.files:
                 if page := self._page(prefix, path):
                     page.previous_page = page.next_page = None
@@ -239,6 +239,11 @@ class KbkitPlugin(BasePlugin[KbkitConfig]):  # type: ignore[no-untyped-call]  # 
             self.search.write(Path(config.site_dir), name, titles, directories=directories)
         else:
             add_name_parts(Path(config.site_dir, "search", "search_index.json"))
+
+    def _others(self) -> list[tuple[str, str]]:
+        """Titles and addresses of the exports that are sections of the site of another one."""
+        homes = {prefix: self._url(prefix, HOME) for prefix in self.exports if prefix != "."}
+        return [(self.exports[prefix].title, url) for prefix, url in homes.items() if url]
 
     def _file(self, prefix: str, path: str) -> File | None:
         return self.files.get_file_from_path(posixpath.normpath(posixpath.join(prefix, path)))

@@ -79,6 +79,7 @@ class Sidebar:
         nav: Sequence[Mapping[str, Any]],
         address: Callable[[str], str | None],
         site: tuple[str, str] | None = None,
+        others: Sequence[tuple[str, str]] = (),
     ) -> None:
         """Read the navigation of a manifest.
 
@@ -86,9 +87,11 @@ class Sidebar:
             nav: Its entries.
             address: Address of a page from the site's root, by its path in the export.
             site: Title and address of the site, where the export is a part of it.
+            others: Title and address of each other part of the site, where the export is all else.
         """
         self._address = address
         self._site = site
+        self._others = others
         self._entries: dict[str, _Entry] = {}
         self._root = _Entry("", "")
         self._root.children = list(self._read(nav, self._root))
@@ -138,6 +141,7 @@ class Sidebar:
             title, address = self._site
             parts.append(_item(f"‹ {html.escape(title)}", up + address, "kb-site"))
         parts += _level(self._root, branch, current, url, up)
+        parts += [_item(html.escape(title), up + to, "kb-other") for title, to in self._others]
         return "".join(parts)
 
     def files(self) -> Iterator[tuple[str, bytes]]:

@@ -97,7 +97,10 @@ def _page_url(href: str, file: File, files: Files) -> str | None:
     target = posixpath.normpath(posixpath.join(posixpath.dirname(file.src_uri), unquote(path)))
     found = files.src_uris.get(target)
     # Files that are no pages: those for programs. Documents cannot name them, see LinkMap
-    if found is None or not (found.is_documentation_page() or found.name in _FOR_PROGRAMS):
+    if found is None:
+        return None
+    for_programs = found.name in _FOR_PROGRAMS or target.endswith(".zip")
+    if not (found.is_documentation_page() or for_programs):
         return None
     return str(found.url_relative_to(file)) + mark + query + hash_ + fragment
 

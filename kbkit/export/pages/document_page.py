@@ -35,12 +35,14 @@ class PageLayout:
         breadcrumbs: What stands above it.
         byline: Where the document comes from.
         footer: What is near, and what stands before and after.
+        files: What of it can be downloaded.
     """
 
     front_matter: str
     breadcrumbs: str
     byline: str
     footer: str
+    files: str = ""
 
     @classmethod
     def of(cls, entry: Entry, outline: Outline, links: LinkMap) -> PageLayout:
@@ -51,6 +53,7 @@ class PageLayout:
             breadcrumbs(outline, outline.ancestors[entry.uri], path),
             " · ".join(_byline(entry, outline, path)),
             _footer(entry, outline, links, path),
+            _files(entry, outline, path),
         )
 
 
@@ -72,7 +75,7 @@ def document_page(
     return (
         f"{layout.front_matter}\n{layout.breadcrumbs}\n\n# {escape(title)}{anchor}\n\n"
         f"{layout.byline}\n\n"
-        f"{body.text}\n\n---\n\n{layout.footer}\n"
+        f"{body.text}\n\n{layout.files}---\n\n{layout.footer}\n"
     )
 
 
@@ -124,6 +127,20 @@ def _footer(entry: Entry, outline: Outline, links: LinkMap, path: str) -> str:
     for label, uri in steps:
         lines += [f"{label}{_page_link(uri, outline, path)}", ""] if uri else []
     return "\n".join([*lines, _provenance(entry)])
+
+
+def _files(entry: Entry, outline: Outline, path: str) -> str:
+    """What can be downloaded: all of it in one archive, which no browser shows or runs."""
+    download = outline.facts.downloads.get(entry.id)
+    if download is None:
+        return ""
+    lines = [f"- {escape(name)}, {_size(size)}" for name, size in download.files]
+    link = f"[Download all of it]({relative(download.path, path)}) (ZIP)"
+    return "\n".join(["## Files", "", *lines, "", link, "", ""])
+
+
+def _size(size: int) -> str:
+    return f"{size:,} bytes" if size < 1_000 else f"{size / 1_000:,.1f} kB"
 
 
 def _provenance(entry: Entry) -> str:

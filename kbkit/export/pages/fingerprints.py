@@ -44,6 +44,7 @@ class PageFingerprints:
             layout.breadcrumbs,
             layout.byline,
             layout.footer,
+            layout.files,
         )
         return _digest("\0".join(parts).encode("utf-8", "replace"))
 

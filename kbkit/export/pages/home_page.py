@@ -56,7 +56,7 @@ def home_page(info: KnowledgeBaseInfo, outline: Outline) -> dict[str, str]:
         path = outline.section_paths[root.key]
         more = section_pages(outline, Section(root.key, items=list(root.documents)), (), path)
         lines += [f"[All {pluralize(len(root.documents))}]({relative(path, HOME)})", ""]
-    lines += [*_changes(outline), *_end(outline)]
+    lines += [*_changes(outline), *_other_sections(outline), *_end(outline)]
     meta = {"title": html_title(outline.title)}
     return {HOME: "\n".join([front_matter(meta), *lines, ""]), **more}
 
@@ -108,6 +108,15 @@ def _changes(outline: Outline) -> list[str]:
         for uri, revision in latest_changes(outline.history(), CHANGES)
     ]
     return ["## Newest changes", "", *lines, ""] if lines else []
+
+
+def _other_sections(outline: Outline) -> list[str]:
+    """What else the site has, beside the knowledge base."""
+    return [
+        line
+        for each in outline.facts.sections
+        for line in (f"## [{escape(each.title)}]({each.path})", "", escape(each.about), "")
+    ]
 
 
 def _end(outline: Outline) -> list[str]:

@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 from kbkit.errors import ConflictError, ExportError
 from kbkit.export.facts import Facts
 from kbkit.export.files import write_file, writing
-from kbkit.export.manifest import Manifest
+from kbkit.export.manifest import MANIFEST, Manifest
 from kbkit.export.pages.about_page import DOCUMENTS, FULL_TEXT, about_page
 from kbkit.export.pages.charts import charts
 from kbkit.export.pages.document_page import IMAGES, PageLayout, document_page
@@ -41,6 +41,7 @@ from kbkit.models import Document, DocumentState, KnowledgeBaseInfo, Progress
 from kbkit.progress import OnProgress
 from kbkit.recipes import SiteSpec
 
+_LOCK = ".kbkit-export.lock"
 ReadImage = Callable[[str], bytes | None]
 """Gives a picture by its name, if it is there."""
 
@@ -88,9 +89,33 @@ def export_pages(
     return ExportReport(directory, None, *report, seconds=seconds)
 
 
+def remove_pages(directory: Path, kb: str) -> None:
+    """Remove the pages of a knowledge base that an export wrote into a folder.
+
+    Args:
+        directory: The folder; it goes too where it is empty then.
+        kb: Name of the knowledge base. Pages of another one stay, as do files that no export wrote.
+
+    Raises:
+        ExportError: The folder cannot be written.
+        ConflictError: Another process exports into it.
+    """
+    before = Manifest.read(directory)
+    if not before.kb or before.kb != kb:
+        return
+    with writing(directory, "the pages"):
+        with _lock(directory):
+            for path in before.files:
+                _remove(directory, path)
+            (directory / MANIFEST).unlink()
+        (directory / _LOCK).unlink(missing_ok=True)
+        if not any(directory.iterdir()):
+            directory.rmdir()
+
+
 @contextmanager
 def _lock(directory: Path) -> Iterator[None]:
-    lock = FileLock(directory / ".kbkit-export.lock")
+    lock = FileLock(directory / _LOCK)
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -133,7 +158,9 @@ def _export(
         **graph_pages(outline),
     }
     names = sorted({name for entry in outline.entries.values() for name in entry.images})
+    archives = {each.path: each.read for each in (facts.downloads or {}).values()}
     wanted = {*outline.paths.values(), *lists, FULL_TEXT, *(f"{IMAGES}/{name}" for name in names)}
+    wanted |= archives.keys()
     for path in (HOME, BROWSE, FIGURES, ABOUT, GRAPH, GRAPH_DATA, DOCUMENTS, FULL_TEXT):
         if path in wanted and path not in before.files and (directory / path).exists():
             raise ExportError(
@@ -162,6 +189,8 @@ def _export(
         target = directory / IMAGES / name
         if not target.exists() and (data := images(name)) is not None:
             write_file(target, data)
+    for path, archive in archives.items():
+        _write(directory / path, archive())
     removed = sum(_remove(directory, path) for path in sorted(set(before.files) - wanted))
     files, nav = tuple(sorted(wanted)), tuple(navigation(outline))
     replace(manifest, files=files, nav=nav, fingerprints=fingerprints.current).write(directory)
@@ -200,13 +229,13 @@ def _tee(documents: Iterable[Document], add: Callable[[Document], None]) -> Iter
         yield document
 
 
-def _write(path: Path, text: str) -> bool:
-    """Write a page unless it is there already.
+def _write(path: Path, content: str | bytes) -> bool:
+    """Write a page or a file unless it is there already.
 
     Returns:
         Whether it was written.
     """
-    data = text.encode("utf-8", "replace")
+    data = content if isinstance(content, bytes) else content.encode("utf-8", "replace")
     try:
         if path.read_bytes() == data:
             return False

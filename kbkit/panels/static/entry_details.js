@@ -1,0 +1,321 @@
+// One entry: what it is, and tabs with its prompt, its code, its other files, and its history.
+import { make } from "../../export/assets/elements.js";
+import { Form, confirmed, labelled } from "./forms.js";
+import { Reader } from "./reader.js";
+import { makeStars, showStars } from "./stars.js";
+
+/**
+ * @typedef {{path: string, size: number, shown: string}} File
+ * @typedef {object} Entry
+ * @property {string} slug
+ * @property {string} title
+ * @property {string} description
+ * @property {string} status
+ * @property {string[]} tags
+ * @property {number} average
+ * @property {number} count
+ * @property {number} stars  the reader's own, or 0
+ * @property {string[]} facts
+ * @property {string} prompt_html  sanitised
+ * @property {string} readme_html  sanitised
+ * @property {File[]} code
+ * @property {File[]} artifacts
+ * @property {{when: string, rater: string, score: number}[]} votes  the last first
+ * @property {string[]} history
+ * @property {string} version
+ * @property {Record<string, string>} fields
+ * @typedef {object} Handlers
+ * @property {(what: string, values: Record<string, any>) => Promise<import("./asking.js").Reply>} ask
+ * @property {(fields: Record<string, string>) => void} edit
+ * @property {() => void} close
+ */
+
+const TABS = ["Prompt", "Code", "Artifacts", "History"];
+const PAUSE = 250; // milliseconds between two pieces of a download, which Jupyter limits
+const FEW_PIECES = 8;
+
+let numbers = 0;
+
+export class EntryDetails {
+  /** @param {Handlers} handlers */
+  constructor({ ask, edit, close }) {
+    this.ask = ask;
+    this.serial = -1;
+    /** @type {Entry | null} */
+    this.entry = null;
+    this.path = "";
+    this.name = `kbkit-entry-${(numbers += 1)}`;
+    const button = (/** @type {string} */ label, /** @type {() => void} */ action) =>
+      make("button", { type: "button", onclick: action }, label);
+    this.title = make("h3", { class: "kbkit-article-title", dir: "auto" });
+    this.about = make("p", { class: "kbkit-entry-lead", dir: "auto" });
+    this.facts = make("div", { class: "kbkit-where" });
+    const { stars, group } = makeStars((score) => this.ask("rate", { slug: this.slug, score }));
+    this.stars = /** @type {HTMLButtonElement[]} */ (stars);
+    this.rated = make("span", { class: "kbkit-rated" });
+    this.place = make("div");
+    const acts = [
+      button("Edit", () => this.entry && edit(this.entry.fields)),
+      button("Delete", () => this.ask("delete", { slug: this.slug })),
+      button("Close", close),
+    ];
+    const rating = make("div", { class: "kbkit-actions" }, group, this.rated);
+    const tools = make("div", { class: "kbkit-tools" }, acts);
+    this.tabs = TABS.map((label, i) => {
+      const tab = make("button", { type: "button", role: "tab", id: `${this.name}-tab-${i}`, "aria-controls": `${this.name}-${i}`, onclick: () => this.select(i) }, label); // prettier-ignore
+      return tab;
+    });
+    const list = make("div", { class: "kbkit-tabs", role: "tablist", "aria-label": "Parts of the entry", onkeydown: (/** @type {KeyboardEvent} */ event) => this.onKeydown(event) }, this.tabs); // prettier-ignore
+    this.parts = TABS.map(
+      (_, i) =>
+      make("div", { role: "tabpanel", id: `${this.name}-${i}`, "aria-labelledby": `${this.name}-tab-${i}`, tabindex: 0, hidden: true }), // prettier-ignore
+    );
+    this.prompt = new Reader(() => {});
+    this.readme = new Reader(() => {});
+    this.code = new Reader(() => {});
+    this.element = make("article", { class: "kbkit-article kbkit-entry", hidden: true }, [
+      this.title,
+      this.about,
+      this.facts,
+      rating,
+      tools,
+      list,
+      ...this.parts,
+    ]);
+    this.select(0);
+  }
+
+  get slug() {
+    return this.entry?.slug ?? "";
+  }
+
+  /**
+   * @param {Entry | null} entry
+   * @param {number} serial  another one for each entry that is opened
+   */
+  draw(entry, serial) {
+    const before = this.entry;
+    this.entry = entry;
+    this.element.hidden = entry === null;
+    if (entry === null) {
+      return;
+    }
+    this.element.setAttribute("aria-label", entry.title);
+    this.title.replaceChildren(make("bdi", {}, entry.title));
+    this.about.textContent = entry.description;
+    const badges = [entry.status, ...entry.tags].map((name) => make("span", { class: "kbkit-badge" }, make("bdi", {}, name))); // prettier-ignore
+    this.facts.replaceChildren(...badges, ...entry.facts.map((fact) => make("bdi", {}, fact)));
+    showStars(this.stars, entry.stars);
+    const votes = `${entry.count} ${entry.count === 1 ? "vote" : "votes"}`;
+    this.rated.textContent = entry.count ? `${entry.average} of 5, ${votes}` : "no votes yet";
+    if (serial !== this.serial) {
+      this.serial = serial;
+      this.path = "";
+      this.select(0);
+    }
+    this.tabs[1].textContent = `Code (${entry.code.length})`;
+    this.tabs[2].textContent = `Artifacts (${entry.artifacts.length})`;
+    this.tabs[3].textContent = `History (${entry.count})`;
+    this.drawPrompt(entry, serial);
+    this.drawArtifacts(entry);
+    this.drawHistory(entry);
+    if (before?.version !== entry.version || before?.slug !== entry.slug) {
+      this.drawCode(entry);
+    }
+  }
+
+  /** @param {number} i */
+  select(i) {
+    this.tabs.forEach((tab, at) => {
+      tab.setAttribute("aria-selected", String(at === i));
+      tab.setAttribute("tabindex", at === i ? "0" : "-1");
+      this.parts[at].hidden = at !== i;
+    });
+  }
+
+  /** @param {KeyboardEvent} event */
+  onKeydown(event) {
+    const i = this.tabs.findIndex((tab) => tab.getAttribute("aria-selected") === "true");
+    const last = TABS.length - 1;
+    /** @type {Record<string, number>} */
+    const moves = { ArrowRight: i === last ? 0 : i + 1, ArrowLeft: i === 0 ? last : i - 1, Home: 0, End: last }; // prettier-ignore
+    if (event.key in moves) {
+      this.select(moves[event.key]);
+      this.tabs[moves[event.key]].focus();
+      event.preventDefault();
+      event.stopPropagation();
+    }
+  }
+
+  /**
+   * @param {Reader} reader
+   * @param {string} title
+   * @param {string} html
+   * @param {number} serial
+   */
+  static fill(reader, title, html, serial) {
+    reader.show({ title, html, links: [], anchor: "", passage: "", serial });
+    return reader.page;
+  }
+
+  /**
+   * @param {Entry} entry
+   * @param {number} serial
+   */
+  drawPrompt(entry, serial) {
+    const none = make("p", { class: "kbkit-tree-note" }, "It has no prompt.");
+    const prompt = EntryDetails.fill(this.prompt, "the prompt", entry.prompt_html, serial);
+    const readme = EntryDetails.fill(this.readme, "the read me", entry.readme_html, serial);
+    const parts = [entry.prompt_html ? prompt : none];
+    if (entry.readme_html) {
+      parts.push(make("h4", {}, "Read me"), readme);
+    }
+    if (
+      this.parts[0].childElementCount !== parts.length ||
+      !parts.every((part) => this.parts[0].contains(part))
+    ) {
+      this.parts[0].replaceChildren(...parts);
+    }
+  }
+
+  // Code
+
+  /** @param {Entry} entry */
+  drawCode(entry) {
+    const button = (/** @type {File} */ file) =>
+      make("button", { type: "button", "data-path": file.path, onclick: () => this.showCode(file.path) }, make("bdi", {}, file.path)); // prettier-ignore
+    const names = make("div", { class: "kbkit-tools" }, entry.code.map(button));
+    const add = make("button", { type: "button", onclick: () => this.writeFile("", "") }, "Add a file…"); // prettier-ignore
+    this.names = names;
+    this.note = make("p", { class: "kbkit-tree-note" }, entry.code.length ? "" : "It has no code.");
+    this.acts = make("div", { class: "kbkit-tools" }, add);
+    this.place.replaceChildren();
+    this.code.page.hidden = true;
+    this.parts[1].replaceChildren(names, this.acts, this.place, this.note, this.code.page);
+    const path = entry.code.find((file) => file.path === this.path) ?? entry.code[0];
+    if (path) {
+      this.showCode(path.path);
+    }
+  }
+
+  /** @param {string} path */
+  async showCode(path) {
+    this.path = path;
+    const { slug } = this;
+    const { answer, problem } = await this.ask("code", { slug, path });
+    if (this.path !== path || this.slug !== slug || !this.note || !this.acts) {
+      return;
+    }
+    this.names?.querySelectorAll("button").forEach((each) => each.setAttribute("aria-pressed", String(each.dataset.path === path))); // prettier-ignore
+    this.note.textContent = problem ? problem.text : answer.note;
+    this.code.page.hidden = Boolean(problem);
+    EntryDetails.fill(this.code, path, answer?.html ?? "", this.serial);
+    const text = answer?.text;
+    const add = this.acts.firstElementChild;
+    const edit = make("button", { type: "button", onclick: () => this.writeFile(path, text) }, `Edit ${path}`); // prettier-ignore
+    const drop = make("button", { type: "button", onclick: () => this.dropFile(path) }, `Delete ${path}`); // prettier-ignore
+    const save = this.downloader(path);
+    this.acts.replaceChildren(...(add ? [add] : []), ...(text ? [edit] : []), drop, save);
+  }
+
+  /**
+   * @param {string} path  of the file, or "" for a new one
+   * @param {string} text
+   */
+  writeFile(path, text) {
+    const area = make("textarea", { rows: 12, class: "kbkit-code" });
+    const fields = [
+      ...(path ? [] : [labelled("Path within the entry", "path", make("input", { type: "text" }), "code/")]), // prettier-ignore
+      labelled("Text", "text", area, text),
+    ];
+    const form = new Form(path ? `Edit ${path}` : "New file", "Save", fields, {
+      submit: (values) => this.ask("write", { slug: this.slug, path, ...values, new: !path }),
+      close: () => this.place.replaceChildren(),
+    });
+    this.place.replaceChildren(form.element);
+    fields[0].control.focus();
+  }
+
+  /** @param {string} path */
+  dropFile(path) {
+    this.place.replaceChildren(
+      confirmed(`Delete ${path}? It can be undone.`, "Delete it", this.place, () =>
+        this.ask("write", { slug: this.slug, path, remove: true }),
+      ),
+    );
+  }
+
+  // Files
+
+  /** @param {Entry} entry */
+  drawArtifacts(entry) {
+    const row = (/** @type {File} */ file) =>
+      make("tr", {}, make("th", { scope: "row" }, make("bdi", {}, file.path)), make("td", {}, file.shown), make("td", {}, this.downloader(file.path))); // prettier-ignore
+    const heads = ["File", "Size", ""].map((name) => name ? make("th", { scope: "col" }, name) : make("td")); // prettier-ignore
+    const table = make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, entry.artifacts.map(row))); // prettier-ignore
+    const none = make("p", { class: "kbkit-tree-note" }, "It has no other files.");
+    const key = JSON.stringify(entry.artifacts);
+    if (this.parts[2].dataset.drawing !== key) {
+      this.parts[2].dataset.drawing = key;
+      this.parts[2].replaceChildren(entry.artifacts.length ? table : none);
+    }
+  }
+
+  /** @param {string} path */
+  downloader(path) {
+    const button = make("button", { type: "button", "aria-label": `Download ${path}`, onclick: () => this.download(path, button) }, "Download"); // prettier-ignore
+    return button;
+  }
+
+  /**
+   * Fetch a file piece by piece, and hand it to the browser.
+   *
+   * @param {string} path
+   * @param {HTMLButtonElement} button
+   */
+  async download(path, button) {
+    const { slug } = this;
+    /** @type {Uint8Array<ArrayBuffer>[]} */
+    const pieces = [];
+    button.disabled = true;
+    for (let start = 0, end = false; !end;) {
+      const { answer } = await this.ask("download", { slug, path, start });
+      if (!answer) {
+        button.disabled = false;
+        return;
+      }
+      pieces.push(Uint8Array.from(atob(answer.data), (letter) => letter.charCodeAt(0)));
+      ({ end, next: start } = answer);
+      if (!end && pieces.length > FEW_PIECES) {
+        await new Promise((resolve) => {
+          setTimeout(resolve, PAUSE);
+        });
+      }
+    }
+    button.disabled = false;
+    const address = URL.createObjectURL(new Blob(pieces, { type: "application/octet-stream" }));
+    const link = document.createElement("a");
+    link.href = address;
+    link.download = path.slice(path.lastIndexOf("/") + 1);
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  }
+
+  // History
+
+  /** @param {Entry} entry */
+  drawHistory(entry) {
+    const stars = (/** @type {number} */ score) => "★".repeat(score) + "☆".repeat(5 - score);
+    const vote = (/** @type {Entry["votes"][number]} */ each) =>
+      make("tr", {}, make("td", {}, make("span", { "aria-hidden": "true" }, stars(each.score)), ` ${each.score}`), make("td", {}, make("bdi", {}, each.rater)), make("td", {}, each.when)); // prettier-ignore
+    const heads = ["Vote", "Who", "When"].map((name) => make("th", { scope: "col" }, name));
+    const table = make("table", {}, make("thead", {}, make("tr", {}, heads)), make("tbody", {}, entry.votes.map(vote))); // prettier-ignore
+    const history = make(
+      "ul",
+      {},
+      entry.history.map((line) => make("li", {}, line)),
+    );
+    const none = make("p", { class: "kbkit-tree-note" }, "Nobody has voted yet.");
+    this.parts[3].replaceChildren(history, entry.votes.length ? table : none);
+  }
+}
