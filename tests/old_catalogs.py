@@ -6,4 +6,4 @@ KNOWLEDGE_TABLES = (
     "annotations", "gazetteers", "named_documents", "document_names", "files", "file_names",
     "file_links", "entries", "learned_folders",
 )  # fmt: skip
-"""What revisions 0017 to 0022 of the catalog brought, in an order in which they can go."""
+"""What revisions 0017 to 0023 of the catalog brought, in an order in which they can go."""

@@ -6,7 +6,8 @@ what can be found in the passage counts as a quotation or a name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, ValidationError
@@ -14,10 +15,10 @@ from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, ValidationE
 from kbkit.annotation.base import Gazetteer, Passage
 from kbkit.language_models import AnswerError, json_object, plain_line
 from kbkit.markdown.plain_text import plain_text
-from kbkit.models import Annotation, Frame
+from kbkit.models import Annotation, Frame, StatedRelation
 from kbkit.models.plain import plain, quotation_mark
 
-REVISION = 1
+REVISION = 2
 """Of what a model is asked: one more with each change, so that it is asked again."""
 STATEMENTS = 8
 """Most statements of a passage."""
@@ -37,7 +38,8 @@ TASK = (
     "say. Answer with one JSON object and nothing else:\n"
     '{"passages": [{"number": 1, "statements": [{"normalized_text": "...", "quote": "...", '
     '"frame": "...", "domains": [], "entities": [], "problems": [], "resolutions": [], '
-    '"contexts": [], "confidence": 0.9}]}]}\n'
+    '"contexts": [], "relations": [{"source": "...", "name": "...", "target": "..."}], '
+    '"confidence": 0.9}]}]}\n'
     "Name each passage by its number, each once. Give 1 to "
     f"{STATEMENTS} statements of a passage: what it says, each on its own, understandable without "
     f'the rest. "normalized_text" says one in at most {STATEMENT_LENGTH} characters of plain text, '
@@ -48,8 +50,13 @@ TASK = (
     "(two names for one thing), taxonomy (kinds or parts of something), procedure (steps in "
     'order). "domains" are fields of knowledge, "entities" names that stand in the passage, '
     '"problems" what goes wrong, "resolutions" what mends it, "contexts" versions and platforms '
-    'that it holds under. "confidence" is how sure you are of the frame, 0 to 1.'
+    'that it holds under. "relations" are what it says that one of its entities is to another: '
+    '"name" is a verb in lower case, such as depends_on, requires, extends, replaces, raises, '
+    'returns, configures or part_of. "confidence" is how sure you are of the frame, 0 to 1.'
 )
+
+
+_RELATION = re.compile(r"[a-z][a-z0-9_]{1,39}")
 
 
 def _listed(value: Any) -> Any:
@@ -62,6 +69,12 @@ def _listed(value: Any) -> Any:
 _Names = Annotated[list[str], BeforeValidator(_listed)]
 
 
+class _Relation(BaseModel):
+    source: str
+    name: str
+    target: str
+
+
 class _Statement(BaseModel):
     normalized_text: Annotated[str, Field(min_length=1)]
     quote: str = ""
@@ -71,6 +84,7 @@ class _Statement(BaseModel):
     problems: _Names = []
     resolutions: _Names = []
     contexts: _Names = []
+    relations: Annotated[list[_Relation], BeforeValidator(_listed)] = []
     confidence: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.5
 
 
@@ -150,16 +164,28 @@ def annotations_of(
     spans = [_span(text, each["quote"]) for each in statements]
     standing = gazetteer.find(text)
     entities: list[dict[str, None]] = []
+    relations: list[tuple[StatedRelation, ...]] = []
+
+    written = {text[m.start : m.end].casefold(): m.name for m in reversed(standing)}
+
+    def known(name: str) -> str:
+        """A name that stands in the passage, as the gazetteer has it; else ``""``."""
+        same = written.get(name.casefold())
+        if same is not None or name.casefold() not in folded:
+            return same or ""
+        found = [m.name for m in gazetteer.find(name) if m.end - m.start == len(name)]
+        return found[0] if found else name
+
     for (start, end), each in zip(spans, statements, strict=True):
         whole = (start, end) == (0, len(text))
         own = {} if whole else {m.name: None for m in standing if start <= m.start < end}
         own |= {mention.name: None for mention in gazetteer.find(each["normalized_text"])
-                if any(mention.name == known.name for known in standing)}  # fmt: skip
-        for name in each["entities"]:
-            if name.casefold() in folded:
-                same = [m.name for m in gazetteer.find(name) if m.end - m.start == len(name)]
-                own[same[0] if same else name] = None
+                if any(mention.name == one.name for one in standing)}  # fmt: skip
+        own |= dict.fromkeys(filter(None, map(known, each["entities"])))
+        related = list(_related(each, known))
+        own |= {name: None for one in related for name in (one.source, one.target)}
         entities.append(own)
+        relations.append(tuple(related))
     told = {name for own in entities for name in own}
     entities[0] |= {m.name: None for m in standing if m.name not in told}
     return [
@@ -176,9 +202,20 @@ def annotations_of(
             start=start,
             end=end,
             annotator=made_by,
+            relations=related,
         )
-        for (start, end), each, own in zip(spans, statements, entities, strict=True)
+        for (start, end), each, own, related in zip(
+            spans, statements, entities, relations, strict=True
+        )
     ]
+
+
+def _related(statement: Mapping[str, Any], known: Callable[[str], str]) -> Iterator[StatedRelation]:
+    """What a statement says that names which stand in the passage are to each other."""
+    for source, name, target in statement.get("relations", ()):
+        ends = known(source), known(target)
+        if all(ends) and ends[0] != ends[1]:
+            yield StatedRelation(ends[0], name, ends[1])
 
 
 def bare(passage: Passage) -> list[dict[str, Any]]:
@@ -221,6 +258,11 @@ def _clean(statement: _Statement) -> dict[str, Any]:
         "quote": statement.quote.encode("utf-8", "replace").decode()[: 4 * STATEMENT_LENGTH],
         "frame": statement.frame.value if statement.frame else None,
         "confidence": statement.confidence,
+        "relations": [
+            [plain_line(one.source, NAME_LENGTH), name, plain_line(one.target, NAME_LENGTH)]
+            for one in statement.relations[:NAMES]
+            if _RELATION.fullmatch(name := "_".join(one.name.lower().split()))
+        ],
         **names,
     }
 

@@ -21,8 +21,9 @@ from kbkit.graph.extraction import REVISION, DocumentNames, Section, facts_of
 from kbkit.graph.keys import named
 from kbkit.ingest.ids import document_id
 from kbkit.markdown.plain_text import plain_text
-from kbkit.models import EntityType
-from kbkit.stores.catalog import files, graph, knowledge_bases, subjects
+from kbkit.models import EntityType, StatedRelation
+from kbkit.recipes import GraphSpec
+from kbkit.stores.catalog import chunk_annotations, files, graph, knowledge_bases, subjects
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.graph import ChunkPlace, DefinedName, Fact
 from kbkit.stores.catalog.subjects import entity_id
@@ -52,6 +53,8 @@ class _State:
     digests: Mapping[int, str]
     version: int
     links: Mapping[str, Mapping[str, str]]
+    stated: Mapping[int, Sequence[StatedRelation]]
+    spec: GraphSpec
     defined: dict[str, list[tuple[str, DefinedName]]] = field(default_factory=dict)
     wanted: dict[int, str] = field(default_factory=dict)
 
@@ -99,15 +102,18 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
                 section = Section(
                     place.seq, texts[place.seq], place.anchor, place.heading_path,
                     {known: state.names[known] for known in state.mentions.get(place.seq, ())},
+                    state.stated.get(place.seq, ()),
                 )  # fmt: skip
                 document = described[place.document_id]
-                facts += facts_of(section, document, uris, partial(document_id, kb_id))
+                if state.spec.build:
+                    facts += facts_of(section, document, uris, partial(document_id, kb_id))
         with database.write() as transaction:
             knowledge_bases.get_by_id(transaction, kb_id)
             graph.put(
                 transaction, kb_id, {place.seq: state.wanted[place.seq] for place in part}, facts
             )
-    together = co_occurrence(_sections(state.places), state.mentions, state.names)
+    sections = _sections(state.places) if state.spec.build else []
+    together = co_occurrence(sections, state.mentions, state.names, state.spec)
     entities = _described(database, state, described)
     with database.write() as transaction:
         knowledge_bases.get_by_id(transaction, kb_id)
@@ -167,6 +173,10 @@ def _look(database: Database, kb_id: str) -> _State:
             graph.digests(transaction, kb_id),
             graph.version(transaction, kb_id),
             files.linked_documents(transaction, kb_id),
+            chunk_annotations.stated_relations(transaction, kb_id),
+            GraphSpec.model_validate(
+                knowledge_bases.get_by_id(transaction, kb_id).config.get("graph", {})
+            ),
         )
     _define(state)
     missing = {
@@ -187,7 +197,13 @@ def _look(database: Database, kb_id: str) -> _State:
         told = "\n".join(f"[[{name}]] {end}" for name, end in sorted(links.items()))
         of_documents[document] = f"{of_documents.get(document, '')}\n{told}"
     for place in state.places:
-        text = "\n".join(state.mentions.get(place.seq, ()))
+        text = "\n".join(
+            (
+                *state.mentions.get(place.seq, ()),
+                *(f"{a.source} {a.name} {a.target}" for a in state.stated.get(place.seq, ())),
+                *(() if state.spec.build else ("not built",)),
+            )
+        )
         hashed = hashlib.blake2b(digest_size=12)
         hashed.update(f"{REVISION}\n{text}\n\n{of_documents.get(place.document_id, '')}".encode())
         state.wanted[place.seq] = hashed.hexdigest()

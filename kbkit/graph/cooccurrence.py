@@ -13,14 +13,9 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import log
 
+from kbkit.recipes import GraphSpec
 from kbkit.stores.catalog.graph import CO_OCCURS, Fact
 
-MIN_COUNT = 3
-"""Sections that a pair has to share."""
-MIN_WEIGHT = 0.2
-"""Weaker ones are left out."""
-MOST_OF_ONE = 10
-"""Such relations of one entity, the strongest."""
 MOST_IN_SECTION = 40
 """Names of a section that counts; one with more is a list."""
 _IN_EXAMPLES = re.compile(r"-\w$|/|[A-Za-z]:[\\/]")
@@ -33,6 +28,7 @@ def co_occurrence(
     sections: Sequence[Sequence[int]],
     mentions: Mapping[int, Sequence[str]],
     names: Mapping[str, str],
+    spec: GraphSpec,
 ) -> list[Fact]:
     """The relations of what stands together.
 
@@ -40,10 +36,12 @@ def co_occurrence(
         sections: ``chunks.seq`` of the chunks of each section, in an order that lasts.
         mentions: Ids of the entities in each chunk.
         names: What those are called. ``Path.glob`` and ``glob`` stand together anyway.
+        spec: What is too weak or too much.
 
     Returns:
-        Evidence of at most `MOST_OF_ONE` relations of each entity; up to three sections each.
+        Evidence of these relations, up to three sections of each.
     """
+    least = spec.least_sections
     found_in = [
         sorted({known for seq in seqs for known in mentions.get(seq, ())}) for seqs in sections
     ]
@@ -54,7 +52,7 @@ def co_occurrence(
     common = {
         known
         for known, count in single.items()
-        if count >= MIN_COUNT and not _IN_EXAMPLES.match(names[known])
+        if count >= least and not _IN_EXAMPLES.match(names[known])
     }
     together: Counter[tuple[str, str]] = Counter()
     for _, found in counted:
@@ -63,16 +61,16 @@ def co_occurrence(
         (
             (-weight, pair)
             for pair, count in together.items()
-            if count >= MIN_COUNT
+            if count >= least
             and (weight := _weight(single[pair[0]], single[pair[1]], count, len(counted)))
-            >= MIN_WEIGHT
+            >= spec.co_occurrence
             and not _alike(names[pair[0]], names[pair[1]])
         )
     )
     degree: Counter[str] = Counter()
     kept: dict[tuple[str, str], float] = {}
     for minus, pair in strong:
-        if degree[pair[0]] < MOST_OF_ONE and degree[pair[1]] < MOST_OF_ONE:
+        if max(degree[pair[0]], degree[pair[1]]) < spec.co_occurrences:
             degree.update(pair)
             kept[pair] = -minus
     return _evidence(kept, counted, sections, mentions)

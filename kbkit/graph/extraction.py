@@ -13,7 +13,7 @@ from kbkit.graph import verbs
 from kbkit.graph.links import SPOTS, beside, links_of, resolved
 from kbkit.graph.section_names import SectionNames
 from kbkit.markdown.links import WIKI_LINK
-from kbkit.models import EntityType
+from kbkit.models import EntityType, StatedRelation
 from kbkit.stores.catalog.graph import DefinedName, Fact
 from kbkit.stores.catalog.subjects import entity_id
 
@@ -24,7 +24,7 @@ ENTITY, DOCUMENT = "entity", "document"
 
 WEIGHTS = {
     "defined_in": 4.0, "contains_path": 4.0, "contains_heading": 1.0, "sentence": 1.0, "owner": 0.8,
-    "links_to": 0.5, "refers_to": 0.5, "schema": 4.0, "bases": 4.0,
+    "links_to": 0.5, "refers_to": 0.5, "schema": 4.0, "bases": 4.0, "stated": 1.0,
 }  # fmt: skip
 """What one piece of evidence of each kind adds; s becomes the weight ``s / (1 + s)``."""
 
@@ -146,6 +146,7 @@ class Section:
         anchor: Of its heading.
         heading_path: The headings above.
         entities: What stands in it: names by the id of their entity.
+        stated: What an annotator says that they are to each other.
     """
 
     seq: int
@@ -153,6 +154,7 @@ class Section:
     anchor: str
     heading_path: tuple[str, ...]
     entities: Mapping[str, str]
+    stated: Sequence[StatedRelation] = ()
 
 
 def facts_of(
@@ -177,6 +179,10 @@ def facts_of(
             yield Fact(section.seq, ENTITY, owner, "defined_in", DOCUMENT, document.id,
                        WEIGHTS["defined_in"])  # fmt: skip
             yield from _containing(section, owner, document)
+    for told in section.stated:
+        ends = entity_id(told.source), entity_id(told.target)
+        if ends[0] != ends[1] and all(known in section.entities for known in ends):
+            yield _fact(section, ends[0], told.name, ends[1], "stated")
     text = _FENCE.sub(" ", section.text)
     names = SectionNames(section.entities)
     links = list(links_of(text))

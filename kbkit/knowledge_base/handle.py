@@ -74,6 +74,7 @@ class Handle:
         self._embedder: Embedder | None = None
         self._revision: tuple[int, tuple[int, int, int]] | None = None
         self._built_at = -1
+        self._spec: tuple[Mapping[str, Any], KnowledgeBaseSpec] | None = None
         self._site_revision: tuple[int, str] | None = None
 
     def row(self) -> KnowledgeBaseRow:
@@ -100,7 +101,13 @@ class Handle:
     @property
     def spec(self) -> KnowledgeBaseSpec:
         """How it works."""
-        return KnowledgeBaseSpec.model_validate(self.row().config)
+        return self._spec_of(self.row())
+
+    def _spec_of(self, row: KnowledgeBaseRow) -> KnowledgeBaseSpec:
+        """How it works as the catalog has it like this; checked once while that is the same."""
+        if self._spec is None or self._spec[0] is not row.config:
+            self._spec = row.config, KnowledgeBaseSpec.model_validate(row.config)
+        return self._spec[1]
 
     def info(self) -> KnowledgeBaseInfo:
         """Its figures."""
@@ -218,7 +225,7 @@ class Handle:
             EmbedderError: It cannot be opened, or is not the one that made the vectors.
         """
         if self._embedder is None or self._embedder.fingerprint != row.embedder:
-            spec = KnowledgeBaseSpec.model_validate(row.config).embedding
+            spec = self._spec_of(row).embedding
             if row.waits:
                 spec = StaticEmbedding()
             found = self.resources.embedders.open(spec)
@@ -241,7 +248,7 @@ class Handle:
             return self.resources.embedders.open(StaticEmbedding())
         if row.card_embedder.startswith("multilingual:"):
             return self.resources.embedders.open(MultilingualEmbedding())
-        named = KnowledgeBaseSpec.model_validate(row.config).card_embedding
+        named = self._spec_of(row).card_embedding
         if named is None and row.card_embedder:  # what else embedded them by default
             return self.resources.embedders.of_cards(english=True)
         return self.card_model(row)
@@ -252,7 +259,7 @@ class Handle:
         Raises:
             EmbedderError: It cannot be opened.
         """
-        spec = KnowledgeBaseSpec.model_validate(row.config)
+        spec = self._spec_of(row)
         if spec.card_embedding is not None:
             return self.resources.embedders.open(spec.card_embedding)
         return self.resources.embedders.of_cards(english=self._is_english(spec))
@@ -283,7 +290,7 @@ class Handle:
         Without, they are compared by their words until the next ingest or rating.
         """
         row = self.row()
-        if KnowledgeBaseSpec.model_validate(row.config).learning.questions:
+        if self._spec_of(row).learning.questions:
             with suppress(ConfigError, EmbedderError):
                 embed_questions(self.stores.database, self.id, self.card_embedder(row))
 

@@ -24,7 +24,7 @@ from kbkit.recipes import (
 from kbkit.sources import open_reader
 from kbkit.sources.base import SourceEvent
 from kbkit.sources.places import DiskPlace
-from kbkit.stores.catalog import knowledge_bases, runs, writing
+from kbkit.stores.catalog import graph, knowledge_bases, runs, writing
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.outbox import restart
 from kbkit.stores.catalog.runs import SourceRow
@@ -153,6 +153,8 @@ class Ingestion:
                 description=before.description if description is None else description,
                 config=spec.model_dump(mode="json"),
             )
+            if old.graph != spec.graph:
+                graph.forget_built(transaction, self.id)
             if old.storage != spec.storage:
                 restart(transaction, knowledge_bases.get_by_id(transaction, self.id))
         self._stores.vectors.apply(self.id)

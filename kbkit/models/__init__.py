@@ -9,6 +9,7 @@ from kbkit.models.annotations import (
     RelatedChunk,
     SpeakingChunk,
     SpeakingDocument,
+    StatedRelation,
     Subject,
     SubjectKind,
 )
@@ -142,6 +143,7 @@ __all__ = [
     "SourceInfo",
     "SpeakingChunk",
     "SpeakingDocument",
+    "StatedRelation",
     "Step",
     "Subject",
     "SubjectKind",

@@ -41,6 +41,21 @@ class SubjectKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class StatedRelation(Value):
+    """What a chunk says that one entity is to another.
+
+    Attributes:
+        source: Name of the entity that it begins at, one of the annotation's.
+        name: Of the relation: a verb in lower case, ``depends_on``.
+        target: Name of the entity that it leads to, likewise.
+    """
+
+    source: str
+    name: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
 class Annotation(Value):
     """One statement of a chunk, in a normal form.
 
@@ -57,6 +72,8 @@ class Annotation(Value):
         start: Where it begins in the chunk, in characters.
         end: Where it ends.
         annotator: What made it, with its version.
+        relations: What it says that its entities are to each other, as far as the annotator tells;
+            the graph has them beside what it reads itself.
     """
 
     text: str
@@ -71,6 +88,7 @@ class Annotation(Value):
     start: int = 0
     end: int = 0
     annotator: str = ""
+    relations: tuple[StatedRelation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

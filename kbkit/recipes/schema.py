@@ -210,6 +210,25 @@ class LearningSpec(Spec):
     where everybody can read them."""
 
 
+class GraphSpec(Spec):
+    """How what is related to what is read out of documents.
+
+    How much it counts in search is `graph_weight` of [retrieval](#retrieval); whether a site has a
+    page of it, `graph` of [site](#site). A language model that [annotates](#annotation-llm) states
+    relations too.
+    """
+
+    build: bool = True
+    """Whether relations are read out of documents. What people relate is there all the same."""
+    co_occurrence: float = Field(default=0.2, ge=0, le=1)
+    """Least weight of a relation between names that merely stand together, oftener than chance has
+    it (NPMI, less for few sightings): what is weaker is left out. 1 leaves out all."""
+    co_occurrences: int = Field(default=10, ge=0, le=1000)
+    """Most such relations of one entity, the strongest."""
+    least_sections: int = Field(default=3, ge=1)
+    """Sections that two names have to share for that."""
+
+
 class StorageSpec(Spec):
     """What is kept where."""
 
@@ -270,6 +289,8 @@ class KnowledgeBaseSpec(Spec):
     """A language model that writes what documents are and what they answer; none by default."""
     annotation: AnyAnnotation = RulesAnnotation()
     """What says what chunks say, and which names there are: `rules`, `none`, or a mapping."""
+    graph: GraphSpec = GraphSpec()
+    """What is read of how things are related."""
     learning: LearningSpec = LearningSpec()
     """What is learned from ratings."""
     storage: StorageSpec = StorageSpec()

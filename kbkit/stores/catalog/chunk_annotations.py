@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 
-from kbkit.models import Annotation, Chunk, Document, Frame, SubjectKind
+from kbkit.models import Annotation, Chunk, Document, Frame, StatedRelation, SubjectKind
 from kbkit.stores.catalog import knowledge_schema, reading, statement_vectors, subjects
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_schema import annotation_subjects
@@ -168,6 +169,18 @@ def of(transaction: Transaction, seqs: Sequence[int]) -> dict[int, tuple[Annotat
     return {seq: tuple(made) for seq, made in found.items()}
 
 
+def stated_relations(transaction: Transaction, kb_id: str) -> dict[int, list[StatedRelation]]:
+    """What the annotations of chunks say that entities are to each other, by ``chunks.seq``."""
+    query = sa.select(_rows.c.chunk_seq, _rows.c.relations).where(
+        _rows.c.kb_id == kb_id, _rows.c.relations != ""
+    )
+    found: dict[int, list[StatedRelation]] = {}
+    for row in transaction.execute(query.order_by(_rows.c.chunk_seq, _rows.c.position)):
+        told = (StatedRelation(*each) for each in json.loads(row.relations))
+        found.setdefault(row.chunk_seq, []).extend(told)
+    return found
+
+
 def iter_all(
     transaction: Transaction, kb_id: str
 ) -> Iterator[tuple[Chunk, Document, tuple[Annotation, ...]]]:
@@ -233,7 +246,14 @@ def _values(annotation: Annotation) -> dict[str, Any]:
         "frame": annotation.frame.value if annotation.frame else "",
         "confidence": annotation.confidence,
         "annotator": annotation.annotator,
+        "relations": _stated(annotation),
     }
+
+
+def _stated(annotation: Annotation) -> str:
+    """The relations of an annotation as they are kept."""
+    told = [[each.source, each.name, each.target] for each in annotation.relations]
+    return json.dumps(told, ensure_ascii=False) if told else ""
 
 
 def _subjects_of(
@@ -273,5 +293,6 @@ def _annotation(row: Any, named: Mapping[str, Sequence[str]]) -> Annotation:
         start=row.start,
         end=row.end,
         annotator=row.annotator,
+        relations=tuple(StatedRelation(*each) for each in json.loads(row.relations or "[]")),
         **{field: tuple(named.get(kind.value, ())) for kind, field in _FIELDS.items()},
     )

@@ -209,6 +209,11 @@ def note_built(transaction: Transaction, kb_id: str, version_: int) -> None:
     transaction.execute(built_graphs.insert().values(kb_id=kb_id, version=version_))
 
 
+def forget_built(transaction: Transaction, kb_id: str) -> None:
+    """Have the relations of a knowledge base be read again: it is wanted otherwise."""
+    transaction.execute(built_graphs.delete().where(built_graphs.c.kb_id == kb_id))
+
+
 def put(
     transaction: Transaction, kb_id: str, read: Mapping[int, str], facts: Iterable[Fact]
 ) -> None:

@@ -93,6 +93,8 @@ annotations = Table(
     Column("confidence", Float, nullable=False),
     # fingerprint of what made it
     Column("annotator", String, nullable=False),
+    # JSON: source, name and target of each; empty where there are none
+    Column("relations", Text, nullable=False, server_default=""),
     Index("annotations_by_frame", "kb_id", "frame", "chunk_seq"),
 )
 

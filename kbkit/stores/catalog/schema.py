@@ -28,7 +28,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.engine import Dialect
 
-HEAD = "0022"
+HEAD = "0023"
 """Revision of the newest migration."""
 
 

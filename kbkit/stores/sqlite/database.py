@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,20 @@ from kbkit.stores.sqlite.transaction import SqliteTransaction, chunk_rows
 
 BUSY_SECONDS = 60.0
 """How long a writer waits for another process's transaction."""
+
+
+_LONG = 50_000
+"""Characters of JSON that are decoded once for as long as they stay the same."""
+
+
+def _decoded(text: str) -> Any:
+    """JSON values, which nobody changes: a recipe of many names is read with each transaction."""
+    return _decoded_once(text) if len(text) > _LONG else json.loads(text)
+
+
+@lru_cache(maxsize=4)
+def _decoded_once(text: str) -> Any:
+    return json.loads(text)
 
 
 class SqliteDatabase:
@@ -41,7 +57,9 @@ class SqliteDatabase:
         self._watcher: sqlite3.Connection | None = None
         self._watching = threading.Lock()
         self._engine = sa.create_engine(
-            f"sqlite:///{path}", connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False}
+            f"sqlite:///{path}",
+            connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False},
+            json_deserializer=_decoded,
         )
         sa.event.listen(self._engine, "connect", _prepare)
         sa.event.listen(self._engine, "begin", _begin)
