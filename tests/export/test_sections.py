@@ -75,6 +75,25 @@ def test_an_address_of_a_thousand_folders_is_no_deeper_than_others():
     assert sorted(root.reading()) == sorted([*deep, "https://h/a"])
 
 
+def test_pages_that_are_named_after_one_beside_them_stand_below_it():
+    flat = [f"https://h/{name}.html" for name in ("lang_a", "lang_a-b", "lang_c", "zip", "zip_x")]
+    root = section_tree([*flat, "https://h/lang.html", "https://h/about.html"])
+    (lang,) = root.sections
+    assert lang.page == "https://h/lang.html"
+    assert lang.documents == [f"https://h/lang_{name}.html" for name in ("a-b", "a", "c")]
+    assert root.documents[-2:] == ["https://h/zip.html", "https://h/zip_x.html"]
+    functions = [f"python:p.read{name}" for name in ("", "_csv", "_xml", "_sql")]
+    assert not section_tree(functions).sections
+
+
+def test_contents_pages_place_pages_before_their_names_do():
+    uris = [f"https://h/{name}.html" for name in ("index", "do", "do_a", "do_b", "do_c", "x", "y")]
+    links = listed(*(f"https://h/{name}.html" for name in ("do_a", "x", "y")), under=("Part",))
+    root = section_tree(uris, {uris[0]: links})
+    parts = {section.label: section.documents for section in root.sections}
+    assert parts["Part"] == [f"https://h/{name}.html" for name in ("do_a", "x", "y")]
+
+
 def test_an_empty_knowledge_base_has_a_root():
     assert section_tree([]).size == 0
 

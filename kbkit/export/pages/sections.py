@@ -7,7 +7,7 @@ what its contents pages list under which heading. Elsewhere it is that of the fo
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -184,6 +184,7 @@ class _Tree:
             key=lambda uri: (rank(uri) or 0, uri),
             default="",
         )
+        self._families = {uri: self._keys[page] for uri, page in _families(places).items()}
         self._listed: dict[str, tuple[Key, Trail]] = {}
         order = sorted(contents, key=lambda uri: (-len(places[uri][0]), rank(uri) or 0, uri))
         for page in order:
@@ -236,10 +237,11 @@ class _Tree:
         if told is not None and told.breadcrumbs == () and key != start:
             return start  # it is said to stand there
         found = None if told is None or key == start else self._by_breadcrumbs(uri, told, start)
-        if found is None:
-            folder = self._folders[uri]
-            found = self._folder(key[:-1]) if key == folder else folder
-        return self._by_contents(uri, found)
+        if found is not None:
+            return self._by_contents(uri, found)
+        folder = self._folders[uri]
+        found = self._by_contents(uri, self._folder(key[:-1]) if key == folder else folder)
+        return self._families.get(uri, found) if found == folder else found
 
     def _by_breadcrumbs(self, uri: str, told: Navigation, start: Key) -> Key | None:
         """The section that a document's breadcrumbs lead to, if it has any."""
@@ -274,6 +276,24 @@ class _Tree:
             if page != self._front:
                 holder = self._keys[page] if page is not None else (*holder, _NAME, title)
         return holder
+
+
+def _families(places: Mapping[str, tuple[Key, str]]) -> dict[str, str]:
+    """The page that pages beside it are named after, as ``lang_select`` is after ``lang``.
+
+    Args:
+        places: Folders and name of each document, by URI.
+    """
+    pages = {place: uri for uri, place in places.items()}
+    named: dict[str, list[str]] = {}
+    for uri, (folders, name) in places.items():
+        if not uri.startswith(("http://", "https://")):
+            continue  # functions are named alike and belong to none of them
+        stems = (name[: mark.start()] for mark in re.finditer(r"(?<=\w)[_-](?=\w)", name))
+        named[uri] = [pages[folders, stem] for stem in stems if (folders, stem) in pages]
+    size = Counter(page for above in named.values() for page in above)
+    large = {uri: [p for p in above if size[p] >= MIN_DOCUMENTS] for uri, above in named.items()}
+    return {uri: above[-1] for uri, above in large.items() if above}
 
 
 def _common(folders: Sequence[Key]) -> Key:
