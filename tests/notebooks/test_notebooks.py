@@ -196,6 +196,31 @@ def test_knowledge(run, tmp_path: Path):
         assert ws.graph.entity("connection pool").made_by == "notebook"
 
 
+def test_files_and_entries(run, tmp_path: Path):
+    notebook = run("11")
+    assert "firing.md" in notebook.output("print(files.tree())")
+    assert "Slowly up to 600" in notebook.output("why does a bowl crack")
+    links = notebook.output("files.backlinks(")
+    assert "linked from: ['plans/bowl.md']" in links
+    assert "not there yet: ['Glaze']" in links
+    versions = notebook.output("if_match=seen.version")
+    assert "another change came between" in versions
+    assert "log.md is back" in versions
+    assert "1250 degrees" in notebook.output('files.read("kb/pottery/')
+    agent = notebook.output("memory.handle(call)")
+    assert "/memories" in agent
+    assert agent.count("error: ") == 2
+    assert "1. throw: done" in agent
+    assert PANEL in notebook.output("FilesPanel(ws)")
+    entries = notebook.output("ws.entries.list()")
+    assert entries.index("★★★★★    Fire stoneware") < entries.index("★★☆☆☆    Throw a bowl")
+    assert PANEL in notebook.output("EntriesPanel(ws)")
+    assert "['entries', 'files'" in notebook.output("files=True, entries=True")
+    with kbkit.open(tmp_path / "kb") as ws:
+        assert ws.files.read("agent/progress.md").startswith("# Bowls\n\nFor Ann.\n")
+        assert ws.entries.read("fire-stoneware-without-cracks").rating.count == 3
+
+
 def test_the_notebook_of_a_recipe(tmp_path: Path):
     """As the command line writes and runs it, next to a recipe of one page."""
     (tmp_path / "docs").mkdir()
