@@ -39,6 +39,14 @@ def admonition_title(element: Element) -> Element | None:
     return first
 
 
+def is_body(element: Element) -> bool:
+    """Whether something called an admonition is all that the admonition around it says."""
+    around = element.getparent()
+    if around is None or ADMONITIONS.isdisjoint(classes(around)):
+        return False
+    return normalized_text(around) == normalized_text(element)
+
+
 def admonition_kind(element: Element) -> str:
     """What kind of admonition the classes of an element say it is, or ``""``."""
     words = " ".join(classes(element)).lower().replace("-", " ").split()

@@ -18,6 +18,7 @@ _SELF_LINK_TEXTS = frozenset(
     {"", "#", "¶", "§", "🔗", "link", "permalink", "anchor", "\uf0c1", "∞", "^", "↑", "↩"}
 )
 _LABEL_WORDS = 3  # of a mark beside a heading
+_LEVELS = 5  # of blocks around a heading that may be what it opens
 _NAME_WORDS = 60  # most words of a signature
 _SIGNATURE = 400  # likewise of one that carries a link to itself
 _AROUND = frozenset({"section", "div", "article", "header", "hgroup", "main", "ul", "li"})
@@ -175,9 +176,9 @@ def opening_anchor(element: Element) -> str:
 
 def _around(element: Element) -> str:
     nearest = ""
-    for _ in range(3):
+    for _ in range(_LEVELS):
         previous = element.getprevious()
-        while previous is not None and (_is_empty_anchor(previous) or _is_label(previous)):
+        while previous is not None and (_is_empty(previous) or _is_label(previous)):
             nearest = nearest or ("" if _is_label(previous) else _place(previous))
             previous = previous.getprevious()
         parent = element.getparent()
@@ -193,10 +194,13 @@ def _around(element: Element) -> str:
 
 
 def _is_empty_anchor(element: Element) -> bool:
+    return _is_empty(element) and bool(_place(element))
+
+
+def _is_empty(element: Element) -> bool:
     return (
         element.tag in ("a", "span", "p", "div", "i")
         and not (element.tail or "").strip()
-        and bool(_place(element))
         and not "".join(element.itertext()).strip()
         and next(element.iter("img", "table", "hr"), None) is None
     )

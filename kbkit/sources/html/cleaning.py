@@ -28,6 +28,10 @@ from kbkit.sources.html.dom import (
 from kbkit.sources.html.menus import (
     CONTENTS_TITLES,
     contents,
+    drop_step_lines,
+    is_all_of_page,
+    is_rest_of_menu,
+    names_of,
     repeated_links,
     steps,
     trails,
@@ -112,7 +116,9 @@ def clean(body: Element) -> None:
             del link.attrib["href"]
         elif _leads_to_source(link):
             doomed.append(_wrapping(link))
-        elif _leads_nowhere(link) or _jumps(link) or _returns(link) or _runs_code(link):
+        elif _jumps(link):
+            doomed.append(_jump_line(link))
+        elif _leads_nowhere(link) or _returns(link) or _runs_code(link):
             doomed.append(link)
         elif names_place(link) and "#" in (link.get("href") or "") and is_mark(link):
             # it says where the heading is, so it stays, but not its pilcrow
@@ -130,14 +136,15 @@ def clean(body: Element) -> None:
             navigation.append(element)
     around = [part.getparent() for part in doomed if _is_menu(part)]
     _drop(doomed, body)
-    _drop((part for part in around if _is_rest_of_menu(part)), body)
-    navigation = [part for part in navigation if _is_navigation(part)]
-    _drop(_names_of(navigation), body)
+    _drop((part for part in around if is_rest_of_menu(part)), body)
+    navigation = _menus(navigation, body)
+    _drop(names_of(navigation), body)
     _drop(navigation, body)
     _drop(_icons(body), body)
     _drop(steps(body), body)
     _drop(trails(body), body)
     _drop(contents(body), body)
+    drop_step_lines(body)
     _drop(repeated_links(body), body)
     _drop(_labels_of_code(body), body)
     _drop([head for head in body.iter("h1", "h2", "h3", "h4") if _heads_links(head)], body)
@@ -189,31 +196,22 @@ def _drop_signs(part: Element) -> None:
         before.tail = said
 
 
+def _menus(named: Iterable[Element], body: Element) -> list[Element]:
+    """What is navigation of elements that are named so, but the contents that a page is made of."""
+    found: list[Element] = []
+    whole: set[Element] = set()
+    for part in named:
+        if part in whole or not _is_navigation(part):
+            continue
+        if is_all_of_page(part, body):
+            whole.update(part.iter())
+        else:
+            found.append(part)
+    return found
+
+
 def _is_menu(part: Element) -> bool:
     return part.tag == "nav" or part.get("role") in _DROPPED_ROLES
-
-
-def _is_rest_of_menu(around: Element) -> bool:
-    """Whether what a menu stood in holds nothing else but a few links, such as who made it."""
-    if around.tag not in ("div", "aside", "section", "header"):
-        return False
-    words = len(normalized_text(around).split())
-    if next(around.iter(*HEADINGS), None) is not None:
-        return False
-    return 0 < words <= _LITTLE and linked_share(around) == 1
-
-
-def _names_of(menus: Iterable[Element]) -> list[Element]:
-    """Headings under which nothing stands but a menu."""
-    found = []
-    for menu in menus:
-        head, behind = menu.getprevious(), menu.getnext()
-        if head is None or head.tag not in HEADINGS or (head.tail or "").strip():
-            continue
-        ends = behind is None or HEADINGS.get(behind.tag, 9) <= HEADINGS[head.tag]
-        if ends and not (menu.tail or "").strip():
-            found.append(head)
-    return found
 
 
 def _is_named(element: Element, names: frozenset[str]) -> bool:
@@ -312,7 +310,15 @@ def _jumps(link: Element) -> bool:
     """A link for keyboards to another part of the page, over its menus."""
     if not (link.get("href") or "").startswith("#"):
         return False
-    return bool(_JUMP.search(link.get("class") or ""))
+    return bool(_JUMP.search(link.get("class") or "")) or _jump_line(link) is not link
+
+
+def _jump_line(link: Element) -> Element:
+    """A link that jumps, or the line of such links that it stands in."""
+    line = link.getparent()
+    named = _JUMP.search(f"{line.get('class') or ''} {line.get('id') or ''}")
+    short = line.tag in ("div", "p", "span") and len(normalized_text(line).split()) <= _LITTLE
+    return line if named and short else link
 
 
 def _returns(link: Element) -> bool:

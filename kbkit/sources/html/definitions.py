@@ -11,7 +11,7 @@ from lxml import etree
 from kbkit.markdown.writing import bold, indent
 from kbkit.sources.html.dom import Element
 
-_BLOCK = re.compile(r"(?:[-#>|]|\d+\.|`{3,}[^`\n]*\n)")  # what cannot stand behind a term
+_BLOCK = re.compile(r"(?:[-#>|]|\d+\. |`{3,}[^`\n]*\n)")  # what cannot stand behind a term
 _COLON = re.compile(r":(?=\]\([^()\s]*\)$)")  # at the end of a link
 
 

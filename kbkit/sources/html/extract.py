@@ -42,6 +42,7 @@ from kbkit.sources.html.regions import (
 from kbkit.sources.html.titles import (
     LONGEST,
     affix_keys,
+    drop_site_line,
     lead,
     page_title,
     same_heading,
@@ -217,6 +218,7 @@ def _read(
         found = title_block(body, region, own_name, common)
         region = region if found else narrowed(region, common)
         trim(region, common, body)
+        drop_site_line(region, named, common)
         if found:
             lead(region, *found)
         heading, title = page_title(body, region, own_name, common, shared=named)

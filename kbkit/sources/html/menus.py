@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Iterable
 
 from kbkit.sources.html.dom import BLOCKS, HEADINGS, Element, linked_share, normalized_text
 
@@ -11,9 +12,14 @@ _SITE_LINKS = 3  # links from which something is a menu
 _ALL_LINKED = 0.95  # share of the words of a list of contents that are links
 _TRAIL = 8  # most steps of a list that leads to a page from above
 _STEP_RELATIONS = frozenset({"next", "prev", "previous", "up", "contents", "index", "start"})
+_STEP_NAMES = frozenset(
+    str.split("next up previous prev contents index home top back forward first last title page")
+)
 _NEIGHBOURS = frozenset({"next", "prev", "previous", "up"})
 _STEP_KEYS = frozenset("nput")
 _STEP_LINKED = 0.4  # share of the words of a line of steps that are links
+_FEW_WORDS = 12  # that may stand beside a menu
+_FOOT_WORDS = 40  # that may stand below a page's contents
 _OWN_LANGUAGE = 4  # most words before a page's languages, one of which is its own
 _STEP_WORDS, _STEP_LINKS = 40, 8  # most words and links of a line of steps
 CONTENTS_TITLES = frozenset(
@@ -54,6 +60,44 @@ def steps(body: Element) -> list[Element]:
     return found
 
 
+def drop_step_lines(body: Element) -> None:
+    """Remove lines of steps that stand in no block of their own, but between others; in place."""
+    for around in [body, *body.iter("div", "center", "form")]:
+        line: list[Element] = []
+        border: Element | None = None  # the block before the line
+        for child in [*around, None]:
+            if child is not None and child.tag not in BLOCKS:
+                line.append(child)
+                continue
+            before = around.text if border is None else border.tail
+            if line and _is_bare_line_of_steps(before or "", line):
+                for part in line:
+                    part.tail = None
+                    around.remove(part)
+                if border is None:
+                    around.text = None
+                else:
+                    border.tail = None
+            line, border = [], child
+
+
+def _is_bare_line_of_steps(before: str, line: Collection[Element]) -> bool:
+    """Whether what stands outside of links says nothing but where they lead: next, up, contents."""
+    links = [link for part in line for link in part.iter("a") if link.get("href")]
+    text = [before, *("".join(part.itertext()) + (part.tail or "") for part in line)]
+    words = _WORD.findall(" ".join(text).lower())
+    linked = _WORD.findall(" ".join(normalized_text(link) for link in links).lower())
+    said = Counter(words) - Counter(linked)
+    alts = [(image.get("alt") or "").lower() for link in links for image in link.iter("img")]
+    marks = said.total() + sum(alt in _STEP_NAMES for alt in alts)
+    return (
+        len(links) > 1
+        and len(words) <= _STEP_WORDS + _STEP_LINKS * len(links)
+        and marks > 1
+        and _STEP_NAMES.issuperset([*said, *alts])
+    )
+
+
 def trails(body: Element) -> list[Element]:
     """Lists before the heading of a page that lead to it from above, and name it themselves."""
     heading = next(body.iter("h1"), None)
@@ -91,12 +135,13 @@ def contents(body: Element) -> list[Element]:
         if heading is not None and not named:
             continue
         targets = {(link.get("href") or "").partition("#")[2] for link in element.iter("a")}
-        if len(targets) < _SITE_LINKS or linked_share(element) < _ALL_LINKED:
+        before = element.getprevious()
+        label = before is not None and _is_title(before) and not (before.tail or "").strip()
+        least = 1 if label else _SITE_LINKS
+        if len(targets) < least or linked_share(element) < _ALL_LINKED:
             continue
         places = places or {part.get("id") or part.get("name") or "" for part in body.iter()} - {""}
         if targets <= places and not any(outer in found for outer in element.iterancestors()):
-            before = element.getprevious()
-            label = before is not None and _is_title(before) and not (before.tail or "").strip()
             if named:
                 found += [element, heading]
             else:
@@ -175,3 +220,41 @@ def _is_line_of_steps(element: Element, neighbours: Collection[str | None]) -> b
         return False
     words = len(normalized_text(element).split())
     return words <= _STEP_WORDS and linked_share(element) >= _STEP_LINKED
+
+
+def is_all_of_page(part: Element, body: Element) -> bool:
+    """Whether a list of other pages stands under the heading of a page that says no more."""
+    outer = part
+    while outer is not None and outer.getprevious() is None:
+        outer = outer.getparent()
+    head = outer.getprevious() if outer is not None else None
+    if head is None or part.tag not in ("ul", "ol", "dl", "div"):
+        return False
+    if next(head.iter("h1"), None) is None:
+        return False
+    links = [link.get("href") or "#" for link in part.iter("a")]
+    words = len(normalized_text(body).split()) - len(normalized_text(part).split())
+    return words <= _FOOT_WORDS and sum(href[0] != "#" for href in links) >= _SITE_LINKS
+
+
+def is_rest_of_menu(around: Element) -> bool:
+    """Whether what a menu stood in holds nothing else but a few links, such as who made it."""
+    if around.tag not in ("div", "aside", "section", "header"):
+        return False
+    words = len(normalized_text(around).split())
+    if next(around.iter(*HEADINGS), None) is not None:
+        return False
+    return 0 < words <= _FEW_WORDS and linked_share(around) == 1
+
+
+def names_of(menus: Iterable[Element]) -> list[Element]:
+    """Headings under which nothing stands but a menu."""
+    found = []
+    for menu in menus:
+        head, behind = menu.getprevious(), menu.getnext()
+        if head is None or head.tag not in HEADINGS or (head.tail or "").strip():
+            continue
+        ends = behind is None or HEADINGS.get(behind.tag, 9) <= HEADINGS[head.tag]
+        if ends and not (menu.tail or "").strip():
+            found.append(head)
+    return found

@@ -18,6 +18,7 @@ from kbkit.sources.html.regions import key_of
 LONGEST = 500  # characters of a title that are kept
 _TITLE_CLASS = re.compile(r"(?:title|caption|(?!sub|alt|alert|admonition)[a-z]+[-_]?title)$")
 _TEXTS = frozenset({*HEADINGS, "p", "pre", "ul", "ol", "dl", "table", "blockquote"})
+_BESIDE_SITE = 12  # characters beside the name of a site in a line that says it
 _MORE = 4  # words that a heading may have besides the title
 _TITLE_WORDS, _BESIDE = 30, 80  # most words of a title, and of the block around it
 _LINKED = 0.5  # share of the words of a block that is no title block, but a menu
@@ -206,6 +207,34 @@ def lead(region: Element, title: Element, block: Element) -> None:
     region.insert(0, block)
     for part in reversed(inner):
         title.addnext(part)
+
+
+def drop_site_line(region: Element, named: str, common: Collection[int]) -> None:
+    """Remove a line under the first heading that says which site the page is of; in place.
+
+    Args:
+        region: The content of the page.
+        named: What its head calls it, with the name of the site.
+        common: Keys of texts that most pages have.
+    """
+    heading = next(region.iter("h1"), None)
+    site = named.replace(bare_title(named, common), "").strip(_SEPARATORS).lower() if common else ""
+    if heading is None or not site:
+        return
+    inside = False
+    for part in list(region.iter(*BLOCKS)):
+        inside = inside or part is heading
+        text = normalized_text(part)
+        if not inside or part is heading or not text:
+            continue
+        if (
+            key_of(text) in common
+            and site in text.lower()
+            and len(text) <= len(site) + _BESIDE_SITE
+        ):
+            drop_tree(part)
+        elif next(part.iterdescendants(*BLOCKS), None) is None:
+            return
 
 
 def _own_text(element: Element) -> str:

@@ -29,6 +29,7 @@ from kbkit.sources.html.admonitions import (
     admonition_kind,
     admonition_title,
     drop_icons,
+    is_body,
     only_child,
 )
 from kbkit.sources.html.anchors import anchor, opening_anchor, valid_anchor
@@ -379,6 +380,8 @@ class MarkdownWriter:
             title = self._heading(named, level) if level else [bold(self._title(element, named))]
             drop_icons(element, normalized_text(named))
             drop_tree(named)
+        elif is_body(element):
+            return self._blocks(element)
         elif "admonition" not in (element.get("class") or ""):
             return self._definitions(element) if element.tag == "dl" else self._blocks(element)
         table = only_child(element, "table")

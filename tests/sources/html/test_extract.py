@@ -380,6 +380,86 @@ def test_a_title_that_the_page_begins_with_stands_once(
     assert read.content.count("Kettle") == begin.count("Kettle") + ("Everything" in begin)
 
 
+def as_site(page: str) -> str:
+    """The Markdown of a page read with others of its site, which have another word for ``@``."""
+    reader = SiteExtractor(processes=1)
+    for word in ("Amber", "Basalt", "Coral", "Delta", "Ember"):
+        html = page.replace("@", word).replace("#more#", f"{word} says more of it. " * 8)
+        reader.submit(word, f"https://d.example/{word}.html", html.encode(), "utf-8")
+    found = {}
+    while reader.pending:
+        if not reader.busy:
+            reader.settle()
+        read = reader.poll(1)
+        if read and read.final:
+            found[read.key] = read.page.content
+    return found["Coral"]
+
+
+def test_lines_of_steps_between_blocks_go() -> None:
+    # as LaTeX2HTML wrote them before it had blocks for them
+    page = (
+        "<html><head><title>The @</title></head><body>"
+        "<a href='c.html'><img alt='next' src='n.png'></a> <a href='t.html'><img alt='up'></a><br>"
+        "<b> Next:</b> <a href='c.html'>Cups</a> <b> Up:</b> <a href='t.html'>All of tea</a>"
+        "<b> <a href='i.html'>Contents</a></b><br><br>"
+        "<a name='CHILD'><strong>Subsections</strong></a><ul><li><a href='@.html#s'>Water</a></ul>"
+        "<hr>"
+        "<h1><a name='@'></a>The @</h1><p>Boil it. #more#<h2><a name='s'>Water</a></h2><p>Cold, see"
+        "<a href='u.html'>Up</a>.<hr><a href='c.html'><img alt='next'></a> <b> Next:</b> "
+        "<a href='c.html'>Cups</a></body></html>"
+    )
+    content = as_site(page)
+    assert content.startswith("# The Coral {#Coral}\n\nBoil it.")
+    assert content.endswith("## Water {#s}\n\nCold, see[Up](https://d.example/u.html).\n")
+
+
+def test_lines_that_jump_or_name_the_site_go() -> None:
+    page = (
+        "<html><head><title>@ - Tea wiki</title></head><body><div id='content'><h1>@</h1><div>"
+        "<div id='sub'>From Tea wiki</div><div id='jump-to-nav' class='mw-jump'>Jump to: "
+        "<a href='#nav'>navigation</a>, <a href='#s'>search</a></div><div><p>Stability: stable</p>"
+        "<p>It is @. #more#</p></div></div></div></body></html>"
+    )
+    assert as_site(page).startswith("# Coral {#content}\n\nStability: stable\n\nIt is Coral.")
+
+
+def test_the_contents_that_a_page_is_made_of_stay() -> None:
+    contents = "".join(f"<li><a href='p{n}.html'>Part {n}</a></li>" for n in range(5))
+    page = f"<h1>Table of Contents</h1><div class='contents'><ul class='toc'>{contents}</ul></div>"
+    head = "<head><title>Tea: Contents</title></head>"
+    html = f"<html>{head}<body>{page}<p>Made today.</p></body></html>"
+    content = extract(html, "https://d.example/toc.html").content
+    assert content.count("](https://d.example/p") == 5
+    long = f"<p>{'Tea is a drink of leaves and water. ' * 9}</p>"
+    content = extract(
+        html.replace("<p>Made", f"{long}<p>Made"), "https://d.example/toc.html"
+    ).content
+    assert "Part 3" not in content
+
+
+def test_the_body_of_an_admonition_is_no_admonition() -> None:
+    page = (
+        "<div class='note'><div class='admonition_header'><p><strong>Restart</strong></p></div>"
+        "<div class='admonition'><div>It has to be restarted.</div></div></div>"
+    )
+    assert markdown(page) == "> **Restart**\n>\n> It has to be restarted."
+
+
+def test_the_anchor_of_a_heading_may_stand_around_its_block() -> None:
+    page = (
+        "<div class='section' id='install'><div class='titlepage'><div><div><h2>Install</h2></div>"
+        "</div></div><p>x</p></div><div><a name='tea.Pot'></a><div class='titlepage'></div>"
+        "<div class='names'><h2>Pot</h2><p>y</p></div></div>"
+    )
+    assert markdown(page) == "## Install {#install}\n\nx\n\n## Pot {#tea.Pot}\n\ny"
+
+
+def test_all_that_is_said_of_a_term_stands_in_its_item() -> None:
+    page = "<dl><dt>Parameters:</dt><dd>a</dd><dd>b</dd><dt>Since:</dt><dd>1.0</dd></dl>"
+    assert markdown(page) == "-   **Parameters**: a\n\n    b\n\n-   **Since**: 1.0"
+
+
 def test_signs_of_icon_fonts_are_no_text() -> None:
     page = (
         "<p>Run <i class='fa'>\uf17c</i> this \uf17a:</p><label>\uf17c/\uf179</label><pre>x</pre>"

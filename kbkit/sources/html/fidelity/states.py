@@ -83,6 +83,26 @@ class PageStates:
             if state is not State.CONTENT:
                 self._mark(first, last, state)
         self._repeated()
+        self._contents_alone()
+
+    def _contents_alone(self) -> None:
+        """Take the links to other pages under the first heading of a page that says no more."""
+        texts = (run.size for run, state in zip(self._runs, self.states, strict=True)
+                 if state is State.CONTENT and not _level(run))  # fmt: skip
+        if sum(texts) > _STEPS:
+            return
+        for element, (first, last) in self._found.spans.items():
+            around = (element, *element.iterancestors())
+            apart = any(one.tag == "nav" or one.get("role") for one in around)
+            if element.tag not in ("ul", "ol", "dl", "div") or apart or not 0 < first < last:
+                continue
+            size, _, same = self._figures(first, last)
+            if same >= _SAME * size:
+                continue
+            links = [one.get("href") or "#" for one in element.iter("a")]
+            if _level(self._runs[first - 1]) == 1 and sum(one[0] != "#" for one in links) > 2:
+                self.states[first:last] = [State.CONTENT] * (last - first)
+                break
 
     def _verdict(self, element: Element, first: int, last: int, fragments: set[str]) -> State:
         tag, role = element.tag, element.get("role") or ""
