@@ -57,8 +57,10 @@ class Settings:
             `kbkit models fetch` asks; default the Hugging Face Hub.
         top_k: ``KBKIT_TOP_K``, most passages of a context; default 3.
         max_entities: ``KBKIT_MAX_ENTITIES``, most entities of a context; default 5.
-        max_entries: ``KBKIT_MAX_ENTRIES``, most entries of a context, once there are entries;
-            default 20.
+        max_entries: ``KBKIT_MAX_ENTRIES``, most entries of a context; default 20.
+        auto_learn: ``KBKIT_AUTO_LEARN``, a folder of tasks, a folder each: what finished ones leave
+            in ``.knowledge`` becomes an entry when entries are synced and while `kbkit watch` runs;
+            by default nothing does.
         panel_token: ``KBKIT_PANEL_TOKEN``, what visitors of `kbkit panel` must know; by default a
             new one each time.
     """
@@ -74,6 +76,7 @@ class Settings:
     top_k: int = 3
     max_entities: int = 5
     max_entries: int = 20
+    auto_learn: Path | None = None
     panel_token: str = field(default="", repr=False)
     models: Path = field(default_factory=_default_models)
     models_url: str = HUB
@@ -302,6 +305,12 @@ _SETTINGS: dict[str, _Setting] = {
     "top_k": _Setting("KBKIT_TOP_K", _count(1), lambda: 3),
     "max_entities": _Setting("KBKIT_MAX_ENTITIES", _count(0), lambda: 5),
     "max_entries": _Setting("KBKIT_MAX_ENTRIES", _count(0), lambda: 20),
+    "auto_learn": _Setting(
+        "KBKIT_AUTO_LEARN",
+        lambda label, text: _path(label, text).absolute(),
+        lambda: None,
+        in_file=False,
+    ),
     "panel_token": _Setting("KBKIT_PANEL_TOKEN", _text, str, in_file=False),
     "models": _Setting(
         "KBKIT_MODELS",

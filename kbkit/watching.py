@@ -7,16 +7,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kbkit.errors import KbkitError
 from kbkit.export import ExportReport
 from kbkit.globs import matches, split_glob
 from kbkit.knowledge_base import KnowledgeBase, handle_of
+from kbkit.progress import OnProgress
 from kbkit.sources.disk.walk import walk
 
 if TYPE_CHECKING:
-    from kbkit.files.files import Files
     from kbkit.models import SyncReport
 
 _POLL = 0.5
@@ -70,17 +70,28 @@ def watch(
         time.sleep(max(interval, SHARE * seconds))
 
 
+class Synced(Protocol):
+    """What lies in a folder that other programs may change: files, or entries."""
+
+    @property
+    def path(self) -> Path:
+        """The folder."""
+
+    def sync(self, *, on_progress: OnProgress) -> SyncReport:
+        """Take over what changed."""
+
+
 def watch_files(
-    files: Files,
+    files: Synced,
     *,
     stop: threading.Event,
     on_sync: Callable[[SyncReport], None] = lambda _: None,
     on_trouble: Callable[[KbkitError], None] = lambda _: None,
 ) -> None:
-    """Take over what other programs change among the files of a workspace, as it happens.
+    """Take over what other programs change among the files or entries of a workspace, at once.
 
     Args:
-        files: The files.
+        files: The files, or the entries.
         stop: Set to end it.
         on_sync: Called with what each change did.
         on_trouble: Called with what kept a change from being taken over; the next one is tried.

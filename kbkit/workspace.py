@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,7 @@ from kbkit.recipes import (
     check_name,
     parse_embedding,
 )
+from kbkit.retrieval.context import Leg
 from kbkit.stores.catalog import knowledge_bases, trash
 from kbkit.stores.catalog.built_in import BUILT_IN, ENTRIES, FILES
 from kbkit.stores.stores import Stores
@@ -196,6 +197,19 @@ class Workspace(WorkspaceSearches):
                 f"workspace.rename({name!r}, to=...)"
             )
         return found
+
+    def _legs(self, query: str, kbs: Container[str], *, all_kbs: bool) -> Mapping[str, Leg]:
+        legs: dict[str, Leg] = {}
+        most = self._resources.settings.max_entries
+        if most and ENTRIES in kbs:
+            from kbkit.entries import entries
+
+            legs["entries"] = lambda: entries.findings(self.entries, query, most)
+        if all_kbs and FILES in kbs:
+            from kbkit.files import files
+
+            legs["files"] = lambda: files.root_folders(self.files)
+        return legs
 
     def __getitem__(self, name: str) -> KnowledgeBase:
         """The knowledge base of that name.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,16 @@ class WorkspaceSearches(ABC):
     @abstractmethod
     def __getitem__(self, name: str) -> KnowledgeBase:
         """The knowledge base of that name."""
+
+    @abstractmethod
+    def _legs(self, query: str, kbs: Container[str], *, all_kbs: bool) -> Mapping[str, Leg]:
+        """What else than passages and the graph may help to answer a query.
+
+        Args:
+            query: The query.
+            kbs: The knowledge bases that are asked.
+            all_kbs: Whether those are all.
+        """
 
     def search(
         self,
@@ -110,9 +120,10 @@ class WorkspaceSearches(ABC):
     ) -> Context:
         """What an agent needs to answer a question, as one text and as pieces with their sources.
 
-        Passages of the search without what they repeat, and what is known of the entities that the
-        question names (their relations, and where they are told of), each between marks that no
-        document can have foreseen, numbered, with title, headings, address, day of fetching and
+        Passages of the search without what they repeat, what is known of the entities that the
+        question names (their relations, and where they are told of), the entries that fit it, the
+        best-rated first, and the root folders of the files, each between marks that no document
+        can have foreseen, numbered, with title, headings, address, day of fetching and
         state. Tokens are counted by the tokenizer of the static embedder (that of Llama 2), which
         on most texts counts more than those of newer models.
 
@@ -144,6 +155,8 @@ class WorkspaceSearches(ABC):
         if settings.max_entities and asked.filters == Filters():
             facts = EntityFacts(self._stores.database, retrievers, settings.max_entities)
             legs["graph"] = lambda: facts.find(asked.text)
+        if asked.filters == Filters():
+            legs |= self._legs(asked.text, retrievers, all_kbs=kbs is None)
         return build(query, find, legs, wanted, most)
 
     def subjects(

@@ -39,7 +39,8 @@ NAMES = {
     },
     "plot": {"chunks", "documents", "map", "ratings"},
     "entries": {
-        "create", "delete", "list", "open", "path", "rate", "read", "rename", "restore", "sync",
+        "context", "create", "delete", "export_skills", "import_skills", "learn",
+        "learning_prompt", "list", "open", "path", "rate", "read", "rename", "restore", "sync",
         "trash", "update",
     },
     "files": {

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from kbkit.cli import (
     config,
+    entries,
     files,
     graph,
     graph_edits,
@@ -35,6 +36,7 @@ __all__ = [
     "EXIT_NOTHING_READ",
     "app",
     "config",
+    "entries",
     "files",
     "graph",
     "graph_edits",

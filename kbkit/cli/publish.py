@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kbkit.knowledge_base import KnowledgeBase
     from kbkit.models import SyncReport
     from kbkit.progress import OnProgress
+    from kbkit.watching import Synced
     from kbkit.workspace import Workspace
 
 
@@ -233,7 +234,8 @@ def watch(
 ) -> None:
     """Export again whenever files or the catalog change, until interrupted.
 
-    What other programs change among the files of the workspace (`kbkit files`) is taken over too.
+    What other programs change among the files and entries of the workspace (`kbkit files`, `kbkit
+    entries`) is taken over too, and what finished tasks leave is learned (KBKIT_AUTO_LEARN).
     """
     if port is not None and not build:
         raise typer.BadParameter("--port serves the site that --no-build does not build")
@@ -252,8 +254,9 @@ def watch(
                 served.append(stack.enter_context(serve(report.site, port)))
                 say(f"serving it at {served[0]}")
 
-        say(f"watching {kb.name} and the files of the workspace (Ctrl+C ends it)")
-        stack.enter_context(_watching_files(workspace))
+        say(f"watching {kb.name}, files and entries of the workspace (Ctrl+C ends it)")
+        stack.enter_context(_watching_files("files", workspace.files))
+        stack.enter_context(_watching_files("entries", workspace.entries))
         keep_watching(
             kb,
             folder=folder,
@@ -265,13 +268,13 @@ def watch(
 
 
 @contextmanager
-def _watching_files(workspace: Workspace) -> Iterator[None]:
-    """Have what changes among the files of a workspace be searched, as long as the block runs."""
+def _watching_files(name: str, synced: Synced) -> Iterator[None]:
+    """Have what changes among files or entries be searched, as long as the block runs."""
     from kbkit.watching import watch_files
 
     def tell(report: SyncReport) -> None:
         say(
-            f"files: {len(report.added):,} added, {len(report.updated):,} updated, "
+            f"{name}: {len(report.added):,} added, {len(report.updated):,} updated, "
             f"{len(report.removed):,} removed"
         )
 
@@ -279,7 +282,7 @@ def _watching_files(workspace: Workspace) -> Iterator[None]:
 
     def keep() -> None:
         watch_files(
-            workspace.files,
+            synced,
             stop=stop,
             on_sync=tell,
             on_trouble=lambda error: say(f"kbkit: {error}"),

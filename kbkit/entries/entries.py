@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from kbkit.arguments import explained
 from kbkit.config import Settings
+from kbkit.entries import agent_skills, learning, skill_folders
 from kbkit.entries.documents import text_of, title_of
 from kbkit.entries.index import EntryIndex
+from kbkit.entries.lookup import EntryLookup
 from kbkit.entries.skill_file import (
     LONGEST_DESCRIPTION,
     LONGEST_TITLE,
@@ -21,9 +24,11 @@ from kbkit.entries.skill_file import (
     new_skill,
 )
 from kbkit.entries.slugs import check_slug, slug_of, unique
-from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry
+from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry, says_else
 from kbkit.errors import (
     ConfigError,
+    ConflictError,
+    FilesError,
     InvalidPathError,
     MissingPathError,
     VersionConflictError,
@@ -32,6 +37,7 @@ from kbkit.files.paths import joined, parts_of
 from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import (
+    Context,
     DeletedFile,
     Entry,
     EntryFile,
@@ -41,9 +47,11 @@ from kbkit.models import (
     EntrySource,
     EntryStatus,
     EntrySyncReport,
+    Problem,
     Vote,
 )
 from kbkit.progress import OnProgress, progress_bar
+from kbkit.retrieval.context import LEAST_TOKENS, Findings
 from kbkit.stores.catalog import entries as catalog
 from kbkit.stores.catalog.built_in import ENTRIES
 from kbkit.stores.catalog.entries import EntryRecord
@@ -66,11 +74,18 @@ class Entries:
     """
 
     def __init__(
-        self, store: EntryStore, index: EntryIndex, stores: Stores, settings: Settings
+        self,
+        store: EntryStore,
+        index: EntryIndex,
+        lookup: EntryLookup,
+        stores: Stores,
+        settings: Settings,
     ) -> None:
         self._store = store
         self._index = index
+        self._lookup = lookup
         self._database = stores.database
+        self._locks = stores.locks
         self._settings = settings
 
     @property
@@ -359,7 +374,165 @@ class Entries:
         """
         self._store.sweep()
         with progress_bar(on_progress) as tell:
-            return self._index.level(on_progress=tell, stop=stop)
+            wrong = self._learn_finished()
+            report = self._index.level(on_progress=tell, stop=stop)
+        return replace(report, skipped=(*report.skipped, *wrong))
+
+    # ---- for agents
+
+    def context(self, prompt: str, *, limit: int | None = None, max_tokens: int = 1_000) -> Context:
+        """The active entries that fit a prompt, as a short numbered list for an agent.
+
+        By relevance to the prompt and by rating, each with its stars, what it is good for, and its
+        files, between marks that no entry can have foreseen. `Workspace.context` has the best of
+        them beside passages.
+
+        Args:
+            prompt: What is to be done.
+            limit: Most entries; by default as ``KBKIT_MAX_ENTRIES`` says, else 20.
+            max_tokens: Most tokens of the text, 100 or more; see `Workspace.context`.
+
+        Raises:
+            ConfigError: The prompt is empty, or limit or budget is wrong.
+        """
+        asked = check_text("prompt", prompt).strip()
+        if not asked:
+            raise ConfigError("prompt: is empty; say what is to be done")
+        most = self._settings.max_entries if limit is None else check_integer("limit", limit, 1)
+        tokens = check_integer("max_tokens", max_tokens, LEAST_TOKENS)
+        self._index.level(on_progress=lambda _: None)
+        return self._lookup.context(asked, most, tokens)
+
+    def learn(self, folder: str | Path, *, task_id: str = "") -> Entry:
+        """Make an entry of what a task left in its folder ``.knowledge``; a second time, update it.
+
+        Its ``skill.yaml`` says at least a title, of which the slug is made; `learning_prompt` makes
+        an agent write one. Votes, status and times of an entry that is there stay, and what it
+        replaces goes to the trash.
+
+        Args:
+            folder: ``.knowledge``, or the folder of the task that has it.
+            task_id: What the task is called.
+
+        Raises:
+            MissingPathError: There is no such folder, or no ``skill.yaml`` in it.
+            EntryFormatError: That cannot be read (names line and column), or the folder is too
+                large.
+            PathOutsideError: There are links in it.
+            SecretsError: A file holds what looks like a key or a password; names the line.
+            ConflictError: A person wrote the entry of that slug.
+        """
+        place = learning.knowledge_folder(Path(folder))
+        slug = self._learn(place, " ".join(check_text("task_id", task_id).split()))
+        self._index.level()
+        return self.read(slug)
+
+    def _learn(self, place: Path, task_id: str) -> str:
+        ids = {slug: record.id for slug, record in self._index.records().items()}
+        return learning.learn(self._store, ids, place, self._locks, task_id)
+
+    def _learn_finished(self) -> builtins.list[Problem]:
+        """Learn what finished tasks left, each state once, where a setting says which tasks."""
+        folder = self._settings.auto_learn
+        if folder is None:
+            return []
+        with self._database.read() as transaction:
+            known = catalog.learned(transaction)
+        for task, place, digest in learning.finished(folder):
+            if str(place) in known and known[str(place)].digest == digest:
+                continue
+            slug = problem = ""
+            try:
+                slug = self._learn(place, task)
+            except (FilesError, ConflictError) as error:
+                problem = str(error)
+            with self._database.write() as transaction:
+                catalog.note_learned(transaction, str(place), digest, slug, problem)
+        with self._database.read() as transaction:
+            known = catalog.learned(transaction)
+        return [Problem(each, row.problem) for each, row in known.items() if row.problem]
+
+    def learning_prompt(self) -> str:
+        """What makes an agent leave what it learned: a section of its system prompt."""
+        return learning.LEARNING_PROMPT
+
+    # ---- Agent Skills
+
+    def export_skills(
+        self, folder: str | Path, *, slugs: Sequence[str] | None = None
+    ) -> tuple[Path, ...]:
+        """Write entries as Agent Skills, a folder each, without their votes.
+
+        The prompt becomes ``SKILL.md``, code goes to ``scripts/``, artifacts to ``assets/``, the
+        readme and what is long to ``references/``. A skill of the same name that is there is
+        replaced.
+
+        Args:
+            folder: Where to; made when missing.
+            slugs: Of the entries; by default of all.
+
+        Returns:
+            The folders of the skills.
+
+        Raises:
+            MissingPathError: There is no entry of one of the slugs.
+            EntryFormatError: An entry cannot be read; nothing is written.
+            PathExistsError: Something else than a skill has the name of one; nothing is written.
+        """
+        place = Path(folder).expanduser().absolute()
+        self._index.level(on_progress=lambda _: None)
+        wanted = sorted(self._index.records()) if slugs is None else dict.fromkeys(slugs)
+        made = {}
+        for slug in wanted:
+            stored = self._store.read_entry(slug)
+            made[slug] = agent_skills.skill_files(stored, title_of(stored))
+        return skill_folders.write(place, made, self.path)
+
+    def import_skills(self, folder: str | Path) -> tuple[Entry, ...]:
+        """Take in Agent Skills: each becomes an entry, or replaces that of its name.
+
+        Votes of an entry that is there stay, and what is replaced goes to the trash. All are
+        checked first: if one cannot be taken in, none is.
+
+        Args:
+            folder: A skill, or a folder of skills.
+
+        Raises:
+            MissingPathError: There is none.
+            EntryFormatError: One is not valid; names the file and the line.
+            FilesError: One has links, or names that cannot be one on every system.
+        """
+        found = [
+            agent_skills.read_skill_folder(place, self._locks)
+            for place in agent_skills.find_skills(Path(folder))
+        ]
+        with self._store.locked():
+            before = {
+                skill.slug: self._store.read_entry(skill.slug)
+                for skill in found
+                if self._store.look(skill.slug) is not None
+            }
+            for skill in found:
+                self._import(skill, before.get(skill.slug))
+        self._index.level()
+        return tuple(self.read(skill.slug) for skill in found)
+
+    def _import(self, skill: agent_skills.Skill, before: StoredEntry | None) -> None:
+        now = datetime.now(UTC)
+        known = before.skill if before is not None else None
+        others = {each.id for slug, each in self._index.records().items() if slug != skill.slug}
+        values = {
+            **skill.values,
+            "id": (known.id if known else "") or unique(skill.slug, others),
+            "rating": known.rating if known else EntryRating(),
+            "source": (known.source if known else EntrySource.MANUAL).value,
+            "origin_task_id": known.origin_task_id if known else "",
+            "created_at": (known.created_at if known else None) or now,
+            "updated_at": now,
+        }
+        files = {**skill.files, NAME: new_skill(values, skill.extra).encode()}
+        if before is None or says_else(before, files):
+            self._store.place(skill.slug, files, replace=before is not None)
 
     def __repr__(self) -> str:
         return f"<Entries in {str(self.path)!r}>"
@@ -380,13 +553,21 @@ def open_entries(
         knowledge_base: Gives the one whose documents they are.
     """
     store = EntryStore(stores.folder / ENTRIES, stores.locks)
-    return Entries(store, EntryIndex(store, stores, knowledge_base), stores, settings)
+    index = EntryIndex(store, stores, knowledge_base)
+    lookup = EntryLookup(store, stores.database, knowledge_base)
+    return Entries(store, index, lookup, stores, settings)
 
 
 def take_over(entries: Entries) -> None:
     """Take over what was changed outside kbkit, unless another process does that right now."""
     with progress_bar(None) as tell:
         entries._index.level(wait=0, on_progress=tell)
+
+
+def findings(entries: Entries, query: str, limit: int) -> Findings:
+    """The entries that fit a question, as a leg of the context of a workspace."""
+    entries._index.level(on_progress=lambda _: None)
+    return entries._lookup.findings(query, limit)
 
 
 def empty_trash(entries: Entries) -> int:

@@ -151,7 +151,7 @@ def _choice(found: YamlMapping, key: str, default: _Choice) -> _Choice:
 
 def _time(found: YamlMapping, key: str) -> datetime | None:
     value = found.values.get(key)
-    if value is None:
+    if value in (None, ""):
         return None
     try:
         return read_time(value)
@@ -159,20 +159,31 @@ def _time(found: YamlMapping, key: str) -> datetime | None:
         raise found.fault((key,), "is to be a time such as 2026-01-31T12:00:00Z") from None
 
 
-def new_skill(values: Mapping[str, Any]) -> str:
-    """A ``skill.yaml``, keys in their order; votes are none yet unless they are given."""
+def new_skill(values: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> str:
+    """A ``skill.yaml``, keys in their order.
+
+    Args:
+        values: What it says; votes are none yet unless they are given.
+        extra: What follows: texts, and mappings of texts.
+    """
     lines = []
     for key in _FIELDS:
         if key == KEY:
             lines.append(block_of(values.get(KEY) or EntryRating()).rstrip("\n"))
         elif isinstance(value := values.get(key, ""), tuple | list):
-            lines.append(f"{key}: [{', '.join(map(_scalar, value))}]")
+            lines.append(f"{key}: [{', '.join(map(scalar, value))}]")
         else:
-            lines.append(f"{key}: {_scalar(value)}")
+            lines.append(f"{key}: {scalar(value)}")
+    for key, value in (extra or {}).items():
+        if isinstance(value, Mapping):
+            lines.append(f"{scalar(key)}:")
+            lines += [f"  {scalar(name)}: {scalar(each)}" for name, each in value.items()]
+        else:
+            lines.append(f"{scalar(key)}: {scalar(value)}")
     return "\n".join(lines) + "\n"
 
 
-def _scalar(value: Any) -> str:
+def scalar(value: Any) -> str:
     """A value as it is written in one line."""
     if isinstance(value, datetime):
         return time_text(value)

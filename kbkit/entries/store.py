@@ -212,7 +212,7 @@ class EntryStore(FileStore):
             try:
                 with root.child(part, slug) as folder:
                     for parts, data in paths.items():
-                        _put(folder, parts, data, f"{slug}/{joined(parts)}")
+                        put_file(folder, parts, data, f"{slug}/{joined(parts)}")
                 # whole from here on, whatever is killed
                 root.move(part, root, f"{_NEXT}{slug}", slug)
             except BaseException:
@@ -249,7 +249,7 @@ class EntryStore(FileStore):
                     folder.remove(name)
 
 
-def _put(folder: Directory, parts: tuple[str, ...], data: bytes, shown: str) -> None:
+def put_file(folder: Directory, parts: tuple[str, ...], data: bytes, shown: str) -> None:
     """Write a file below a folder that nobody else knows yet."""
     name, *rest = parts
     if not rest:
@@ -257,7 +257,12 @@ def _put(folder: Directory, parts: tuple[str, ...], data: bytes, shown: str) -> 
         return
     folder.make(name)
     with folder.child(name, shown) as child:
-        _put(child, tuple(rest), data, shown)
+        put_file(child, tuple(rest), data, shown)
+
+
+def says_else(before: StoredEntry, files: Mapping[str, bytes]) -> bool:
+    """Whether files that are to take the place of an entry say anything else, times aside."""
+    return before._replace(skill=read_skill(files[NAME]), files=files).version != before.version
 
 
 def _skill(slug: str, data: bytes) -> SkillFile:

@@ -97,6 +97,18 @@ def with_votes(text: str, votes: Iterable[Vote]) -> str:
     return made
 
 
+def with_rating(text: str, rating: EntryRating) -> str:
+    """A text that says these votes and no others.
+
+    Raises:
+        EntryFormatError: It cannot be read, or written so that all else stays.
+    """
+    found = read_yaml(text)
+    made = _with_block(text, found, rating, "\r\n" if "\r\n" in text else "\n")
+    _check(found, made, rating)
+    return made
+
+
 def _agrees(found: YamlMapping, rating: EntryRating) -> bool:
     said = found.values.get(KEY)
     if said is None:

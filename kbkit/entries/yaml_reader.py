@@ -71,11 +71,12 @@ class YamlMapping:
         return EntryFormatError(f"{where}: {name}: {reason}", place.line, place.column)
 
 
-def read_yaml(text: str) -> YamlMapping:
+def read_yaml(text: str, *, as_texts: bool = False) -> YamlMapping:
     """Read a mapping.
 
     Args:
         text: All of it, without a byte order mark.
+        as_texts: Whether numbers and the like are taken as they are written.
 
     Raises:
         DuplicateKeyError: A key stands twice.
@@ -85,7 +86,7 @@ def read_yaml(text: str) -> YamlMapping:
         raise EntryFormatError(f"has more than {MOST_BYTES / 1e6:g} MB")
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return _Reader(iter(yaml.parse(text, Loader=loader))).read()
+        return _Reader(iter(yaml.parse(text, Loader=loader)), as_texts).read()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
@@ -102,8 +103,9 @@ def read_yaml(text: str) -> YamlMapping:
 class _Reader:
     """Builds values of events, so that what is refused is refused before it is built."""
 
-    def __init__(self, events: Iterator[Any]) -> None:
+    def __init__(self, events: Iterator[Any], as_texts: bool) -> None:
         self._events = events
+        self._as_texts = as_texts
         self._count = 0
         self.found = YamlMapping({})
 
@@ -137,7 +139,7 @@ class _Reader:
         if event.tag is not None and not event.tag.startswith("tag:yaml.org,2002:str"):
             raise _fault(event, f"tags ({event.tag[:60]}) are not taken; leave it out")
         if isinstance(event, yaml.ScalarEvent):
-            value, end = scalar_value(event), event
+            value, end = event.value if self._as_texts else scalar_value(event), event
         elif isinstance(event, yaml.SequenceStartEvent):
             value, end = self._list(path)
         else:

@@ -18,6 +18,7 @@ from kbkit.errors import (
 from kbkit.files.index import FileIndex
 from kbkit.files.memory_tool import MemoryTool
 from kbkit.files.paths import joined, parts_of
+from kbkit.files.prompt import MOST as MOST_FOLDERS
 from kbkit.files.prompt import prompt
 from kbkit.files.shown import ROOT, ShownKnowledgeBases
 from kbkit.files.store import FileStore, Item, Stored, version
@@ -26,6 +27,7 @@ from kbkit.ingest.pipeline import Stop
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import DeletedFile, FileInfo, FileKind, FileLink, FileTree, SyncReport
 from kbkit.progress import OnProgress, progress_bar
+from kbkit.retrieval.context import Fact, Findings
 from kbkit.stores.stores import Stores
 from kbkit.validation import check_text
 
@@ -420,6 +422,16 @@ def take_over(files: Files) -> None:
     """Take over what was changed outside kbkit, unless another process does that right now."""
     with progress_bar(None) as tell:
         files._index.level(wait=0, on_progress=tell)
+
+
+def root_folders(files: Files) -> Findings:
+    """The folders at the root, as a leg of the context of a workspace."""
+    names = [f"{info.name}/" for info in files.roots() if not info.read_only]
+    if not names:
+        return Findings()
+    shown = ", ".join(names[:MOST_FOLDERS])
+    more = f" and {len(names) - MOST_FOLDERS} more" if len(names) > MOST_FOLDERS else ""
+    return Findings(facts=[Fact(FOLDER, (f"folders of files: {shown}{more}",), kind="folders")])
 
 
 def empty_trash(files: Files) -> int:

@@ -307,6 +307,9 @@ class Editing:
         if isinstance(target, Target):
             if target.kind is TargetKind.ENTITY:
                 return Target(target.kind, self._entity_id(transaction, target.id))
+            if target.kind is TargetKind.ENTRY:
+                known = reading.find_entry(transaction, target.id)
+                target = Target(target.kind, known or target.id)
             relations.check_target(transaction, target)
             return target
         name = _own_id(target)

@@ -48,10 +48,11 @@ class ContextPiece(Value):
 
     Attributes:
         number: From 1.
-        kind: ``passage``, or ``entity``: what the graph knows of one that the question names.
+        kind: ``passage``; ``entity``: what the graph knows of one that the question names;
+            ``entry``: a solution that worked; ``folders``: those at the root of the files.
         text: What is quoted, as the context has it.
         citation: Where it is from; of an entity, where it is told of, if anywhere.
-        name: Of the entity.
+        name: Of the entity; slug of the entry.
         score: Of the search, of a passage's best chunk.
         cut: Whether it ends early, since the budget did.
     """
@@ -73,7 +74,7 @@ class Context(Value):
         query: What was asked.
         text: All of it as a block for a language model: pieces with their numbers and sources,
             between marks that no document can have foreseen.
-        pieces: Its parts: passages, best first, then entities.
+        pieces: Its parts: passages, best first, then entities, entries and folders.
         tokens: What the text takes.
         max_tokens: What it might have taken.
         seconds: Time it took.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -33,8 +34,8 @@ _LINE_TOKENS = {"title": 40, "section": 60, "source": 120}
 """Most tokens of what a document says of itself, lest one take all the room."""
 _NOTE_TOKENS = 60
 _FACT_TOKENS = 90
-_FACTS_SHARE = 4
-"""What facts may take of the budget: one part of so many."""
+_SHARES = {"entity": 4, "entry": 6, "folders": 12}
+"""What facts of a kind may take of the budget: one part of so many."""
 _BETWEEN = 2
 """Tokens between parts."""
 _BEGINNING = 2
@@ -45,17 +46,19 @@ _ENDS = ("\n\n", "\n", ". ", " ")
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What is known of something that a question names.
+    """What is known of something that a question names, or that may help to answer it.
 
     Attributes:
         name: What that is called.
         lines: What is known, a line each.
         hit: The passage that tells of it, if one does.
+        kind: ``entity``, ``entry`` (a solution that worked) or ``folders`` (of files).
     """
 
     name: str
     lines: tuple[str, ...]
     hit: Hit | None = None
+    kind: str = "entity"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +147,15 @@ def _write(
     count_tokens("\n".join([mark, *(excerpt.text for excerpt in found),
                             *(line for fact in facts for line in fact.lines)]))  # fmt: skip
     most = len(found) + len(facts)
-    head = count_tokens(_head(len(found), len(facts), mark)) + _BETWEEN
+    head = count_tokens(_head(len(found), Counter(fact.kind for fact in facts), mark)) + _BETWEEN
     # what facts take at most; passages have what they leave
-    kept, reserved = list[Fact](), 0
+    kept, taken_by = list[Fact](), Counter[str]()
     for fact in facts:
         taken = count_tokens(fenced(mark, str(most), _told(fact, now, {}))) + _BETWEEN
-        if reserved + taken <= tokens // _FACTS_SHARE:
+        if taken_by[fact.kind] + taken <= tokens // _SHARES[fact.kind]:
             kept.append(fact)
-            reserved += taken
+            taken_by[fact.kind] += taken
+    reserved = taken_by.total()
     room, dearest = tokens - head - reserved, 0
     pieces: list[ContextPiece] = []
     parts: list[str] = []
@@ -185,8 +189,8 @@ def _write(
             continue
         parts.append(fenced(mark, str(number), text))
         source_of = None if fact.hit is None else _citation_of(fact.hit, now)
-        pieces.append(ContextPiece(number, "entity", text, source_of, one_line(fact.name)))
-    told = len(pieces) - passages
+        pieces.append(ContextPiece(number, fact.kind, text, source_of, one_line(fact.name)))
+    told = Counter(piece.kind for piece in pieces[passages:])
     for note in notes:
         part = fenced(mark, "note", cut(one_line(note), _NOTE_TOKENS))
         if (taken := count_tokens(part) + _BETWEEN) <= room:
@@ -197,11 +201,15 @@ def _write(
     return pieces, "\n\n".join([_head(passages, told, mark), *parts])
 
 
-def _head(passages: int, facts: int, mark: str) -> str:
+def _head(passages: int, told: Mapping[str, int], mark: str) -> str:
     found = NOTHING
     if passages:
         found = f"{passages} passage{'s' if passages > 1 else ''}, best first"
-        found += f", and what is known of {facts} that the question names." if facts else "."
+        if facts := told.get("entity"):
+            found += f", and what is known of {facts} that the question names"
+        if entries := told.get("entry"):
+            found += f", and {entries} entr{'ies' if entries > 1 else 'y'} of what worked before"
+        found += "."
     return f"{found} {instructions(mark)}"
 
 

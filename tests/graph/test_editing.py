@@ -126,11 +126,12 @@ def test_a_deleted_entity_comes_back_when_it_is_made_again(graph):
     assert [each.name for each in graph.relations("queue")] == ["uses"]
 
 
-def test_relations_tie_anything_to_anything(graph, kb):
+def test_relations_tie_anything_to_anything(graph, kb, workspace):
     document = kb.add("Pools", "# Pools\n\nA pool keeps connections.", source="http://x.org/pools")
     chunk = next(iter(kb.chunks))
     graph.create("pool")
     note = Target(TargetKind.FILE, "notes/pools.md")
+    workspace.entries.create("Fix pools")
     for source, target in [
         ("pool", "http://x.org/pools"), (chunk.id, "pool"), (note, chunk.id), (document.id, note),
         (Target(TargetKind.ENTRY, "fix-pools"), Target(TargetKind.CHUNK, chunk.id)),

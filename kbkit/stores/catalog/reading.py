@@ -14,6 +14,7 @@ from kbkit.markdown.opening_words import passage_ends
 from kbkit.models import Chunk, Document, DocumentState, DocumentType, Target, TargetKind
 from kbkit.models.documents import image_names_of
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.entries_schema import entries
 from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, deleted_documents, documents, knowledge_bases
 
@@ -128,8 +129,17 @@ def kind_of(transaction: Transaction, kb_id: str, target: str) -> str | None:
     return None
 
 
+def find_entry(transaction: Transaction, name: str) -> str | None:
+    """The id of the entry of a slug, or else of that id."""
+    called = sa.or_(entries.c.id == name, entries.c.slug == name)
+    query = sa.select(entries.c.id).where(called).order_by(entries.c.slug != name)
+    return transaction.execute(query.limit(1)).scalar()
+
+
 def find_target(transaction: Transaction, name: str) -> Target | None:
-    """The chunk or document of any knowledge base that an id is of, or the first one of a URI."""
+    """What an id, a slug or a URI is of: an entry, else a chunk or document, the first by name."""
+    if (entry := find_entry(transaction, name)) is not None:
+        return Target(TargetKind.ENTRY, entry)
     alive = knowledge_bases.c.deleted_at.is_(None)
     for kind, table, column in (
         (TargetKind.CHUNK, chunks, chunks.c.id),

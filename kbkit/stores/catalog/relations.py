@@ -17,6 +17,7 @@ from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import DocumentState, Relation, SubjectKind, Target, TargetKind
 from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import Transaction
+from kbkit.stores.catalog.entries_schema import entries as entries_table
 from kbkit.stores.catalog.knowledge_schema import entities as entity_rows
 from kbkit.stores.catalog.knowledge_schema import relation_evidence, relations, subjects
 from kbkit.stores.catalog.packing import in_parts
@@ -92,7 +93,7 @@ def relate(
 
 
 def check_target(transaction: Transaction, target: Target) -> None:
-    """Whether there is a target; files and entries are taken at their word.
+    """Whether there is a target; files are taken at their word.
 
     Raises:
         NotFoundError: There is none.
@@ -105,7 +106,7 @@ def check_target(transaction: Transaction, target: Target) -> None:
 
 
 def present(transaction: Transaction, targets: Collection[Target]) -> set[Target]:
-    """Those of some targets that are there; files and entries are taken at their word."""
+    """Those of some targets that are there; files are taken at their word."""
     found = {target for target in targets if target.kind not in (*_TABLES, TargetKind.ENTITY)}
     for kind, query in _TABLES.items():
         ids = [target.id for target in targets if target.kind is kind]
@@ -338,6 +339,7 @@ def strengths(
 _THERE = relations.c.deleted_at.is_(None) & (relations.c.weight > 0)
 """Of relations that are not deleted, those that more than the trash supports."""
 _TABLES = {
+    TargetKind.ENTRY: sa.select(entries_table.c.id),
     TargetKind.CHUNK: sa.select(chunks.c.id)
     .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
     .where(knowledge_bases.c.deleted_at.is_(None)),
@@ -456,6 +458,7 @@ def labels(transaction: Transaction, targets: Collection[Target]) -> dict[Target
             entity_rows, entity_rows.c.subject_id == subjects.c.id
         ),
         TargetKind.DOCUMENT: sa.select(documents.c.id, documents.c.title),
+        TargetKind.ENTRY: sa.select(entries_table.c.id, entries_table.c.title),
         TargetKind.CHUNK: sa.select(chunks.c.id, documents.c.title, chunks.c.heading_path).join(
             documents, documents.c.id == chunks.c.document_id
         ),

@@ -1,0 +1,473 @@
+"""Commands about entries: solutions that worked, in folders of their own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from kbkit.cli.app import AsJson, app, open_workspace
+from kbkit.errors import FilesError
+from kbkit.models import EntryStatus
+from kbkit.models.plain import plain
+from kbkit.terminal import print_figures, print_json, progress, say
+
+if TYPE_CHECKING:
+    from kbkit.models import Entry, EntryInfo
+
+entries = typer.Typer(
+    help="List, write, rate, learn and share entries: solutions that worked.",
+    no_args_is_help=True,
+)
+app.add_typer(entries, name="entries")
+
+Slug = Annotated[
+    str, typer.Argument(metavar="SLUG", help="Name of the entry's folder.", show_default=False)
+]
+Description = Annotated[
+    str | None, typer.Option(help="What it is good for: by this it is found.", show_default=False)
+]
+Prompt = Annotated[
+    str | None, typer.Option(help="What tells an agent how to do it.", show_default=False)
+]
+PromptFile = Annotated[
+    Path | None,
+    typer.Option(help="A file with the prompt; - for what comes in.", show_default=False),
+]
+ReadmeFile = Annotated[
+    Path | None, typer.Option(help="A file that tells people about it.", show_default=False)
+]
+Tags = Annotated[
+    list[str] | None, typer.Option("--tag", help="A label; may be repeated.", show_default=False)
+]
+Category = Annotated[str | None, typer.Option(help="What it belongs to.", show_default=False)]
+Status = Annotated[
+    EntryStatus | None, typer.Option(help="Whether it is to be used.", show_default=False)
+]
+Code = Annotated[
+    list[Path] | None,
+    typer.Option(help="A file to copy to code/; may be repeated.", show_default=False),
+]
+Artifact = Annotated[
+    list[Path] | None,
+    typer.Option(help="A file to copy to artifacts/; may be repeated.", show_default=False),
+]
+IfMatch = Annotated[
+    str | None,
+    typer.Option(help="The version it must be of now, as `show --json` has it."),
+]
+
+
+@entries.command(name="list")
+def list_(
+    context: typer.Context,
+    status: Status = None,
+    category: Category = None,
+    tag: Annotated[str | None, typer.Option(help="Only with this label.")] = None,
+    text: Annotated[str, typer.Option(help="Only those in which it stands.")] = "",
+    sort: Annotated[str, typer.Option(help="rating, updated or title.")] = "rating",
+    limit: Annotated[int, typer.Option(min=1, help="Most entries.")] = 50,
+    offset: Annotated[int, typer.Option(min=0, help="How many to leave out before.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """List entries, the best-rated first."""
+    with open_workspace(context) as workspace:
+        page = workspace.entries.list(
+            status=status,
+            category=category,
+            tag=tag,
+            text=text,
+            sort=sort,
+            limit=limit,
+            offset=offset,
+        )
+    if as_json:
+        print_json(page.to_dict())
+        return
+    if not page.total:
+        say("nothing is there; `kbkit entries add` writes an entry")
+    print_figures(
+        ("rating", "votes", "slug", "title", "status", "tags", "updated (UTC)"), map(_row, page)
+    )
+    if len(page) < page.total:
+        say(f"{page.offset + 1:,} to {page.offset + len(page):,} of {page.total:,}")
+    for each in page:
+        if each.problem:
+            say(f"cannot be read: {each.slug}: {plain(each.problem)}")
+
+
+def _row(info: EntryInfo) -> tuple[str, ...]:
+    return (
+        f"{info.rating.average:.2f}" if info.rating.count else "",
+        f"{info.rating.count:,}",
+        info.slug,
+        plain(info.title),
+        info.status.value,
+        plain(", ".join(info.tags)),
+        f"{info.updated_at:%Y-%m-%d %H:%M}",
+    )
+
+
+@entries.command()
+def show(
+    context: typer.Context,
+    slug: Slug,
+    path: Annotated[
+        str,
+        typer.Option("--file", metavar="PATH", help="Put out a file of it, such as code/run.py."),
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show an entry with its prompt, or put out one of its files."""
+    with open_workspace(context) as workspace:
+        if path:
+            with workspace.entries.open(slug, path) as stream:
+                while part := stream.read(1 << 16):
+                    sys.stdout.buffer.write(part)
+            sys.stdout.buffer.flush()
+            return
+        entry = workspace.entries.read(slug)
+    if as_json:
+        print_json(entry.to_dict())
+        return
+    votes = f" {entry.rating.average:g} of {entry.rating.count:,} votes"
+    head = {
+        "title": entry.title,
+        "slug": entry.slug,
+        "rating": entry.rating.stars + votes if entry.rating.count else "",
+        "status": entry.status.value,
+        "category": entry.category,
+        "tags": ", ".join(entry.tags),
+        "written by": f"{entry.source.value} {entry.origin_task_id}".strip(),
+        "updated": f"{entry.updated_at:%Y-%m-%d %H:%M} UTC",
+        "files": ", ".join(f"{file.path} ({file.size:,} bytes)" for file in entry.files),
+        "description": entry.description,
+    }
+    for label, value in head.items():
+        if value:
+            typer.echo(f"{label}: {plain(value)}")
+    for text in (entry.readme, entry.prompt):
+        if text.strip():
+            typer.echo("\n" + "\n".join(plain_line(line) for line in text.strip().split("\n")))
+
+
+def plain_line(line: str) -> str:
+    """A line with its indentation, without what a terminal would obey."""
+    return line[: len(line) - len(line.lstrip(" "))] + plain(line)
+
+
+@entries.command()
+def add(
+    context: typer.Context,
+    title: Annotated[
+        str | None, typer.Argument(help="Its title (default: ask).", show_default=False)
+    ] = None,
+    slug: Annotated[str, typer.Option(help="Name of its folder (default: of the title).")] = "",
+    description: Description = None,
+    prompt: Prompt = None,
+    prompt_file: PromptFile = None,
+    readme_file: ReadmeFile = None,
+    tag: Tags = None,
+    category: Category = None,
+    status: Status = None,
+    code: Code = None,
+    artifact: Artifact = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a new entry; asks where no title is given."""
+    said = _said(description, prompt, prompt_file, readme_file, tag, category, status)
+    if title is None:
+        if not sys.stdin.isatty():
+            raise typer.BadParameter("give a title: kbkit entries add TITLE")
+        title, asked = _ask({}, said)
+        said |= asked
+    with open_workspace(context) as workspace:
+        entry = workspace.entries.create(title, slug=slug, files=_files(code, artifact), **said)
+    _tell(entry, "wrote", as_json)
+
+
+@entries.command()
+def edit(
+    context: typer.Context,
+    slug: Slug,
+    title: Annotated[str | None, typer.Option(help="Its title.", show_default=False)] = None,
+    description: Description = None,
+    prompt: Prompt = None,
+    prompt_file: PromptFile = None,
+    readme_file: ReadmeFile = None,
+    tag: Tags = None,
+    category: Category = None,
+    status: Status = None,
+    code: Code = None,
+    artifact: Artifact = None,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="A file of it to delete; may be repeated."),
+    ] = None,
+    to: Annotated[str, typer.Option(metavar="SLUG", help="Give it another slug.")] = "",
+    if_match: IfMatch = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change an entry; what is not named stays. Asks where nothing is named."""
+    said = _said(description, prompt, prompt_file, readme_file, tag, category, status)
+    if title is not None:
+        said["title"] = title
+    files: dict[str, bytes | None] = {**_files(code, artifact), **dict.fromkeys(remove or [])}
+    with open_workspace(context) as workspace:
+        found = workspace.entries.read(slug)
+        if not said and not files and not to:
+            if not sys.stdin.isatty():
+                raise typer.BadParameter("say what to change, such as --title or --prompt-file")
+            was = {
+                "title": found.title,
+                "description": found.description,
+                "tags": ", ".join(found.tags),
+                "category": found.category,
+                "status": found.status.value,
+            }
+            new, asked = _ask(was, {"prompt": None})
+            said = {"title": new, **{key: each for key, each in asked.items() if key != "prompt"}}
+        entry = found
+        if said or files:
+            entry = workspace.entries.update(slug, files=files, if_match=if_match, **said)
+        if to:
+            entry = workspace.entries.rename(slug, to=to)
+    _tell(entry, "changed", as_json)
+
+
+@entries.command()
+def rate(
+    context: typer.Context,
+    slug: Slug,
+    score: Annotated[int, typer.Argument(help="1 (useless) to 5 (exactly right).")],
+    rater: Annotated[str, typer.Option(help="Who votes (default: KBKIT_RATER, or you).")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Vote for an entry."""
+    with open_workspace(context) as workspace:
+        entry = workspace.entries.rate(slug, score, rater=rater)
+    if as_json:
+        print_json(entry.to_dict())
+    else:
+        say(f"{slug}: {entry.rating.average:g} of {entry.rating.count:,} votes")
+
+
+@entries.command()
+def rm(context: typer.Context, slug: Slug, as_json: AsJson = False) -> None:
+    """Put an entry into the trash, where `entries restore` finds it."""
+    with open_workspace(context) as workspace:
+        deleted = workspace.entries.delete(slug)
+    if as_json:
+        print_json(deleted.to_dict())
+    else:
+        say(f"deleted {slug}; `kbkit entries restore {slug}` brings it back until `kbkit compact`")
+
+
+@entries.command()
+def restore(
+    context: typer.Context,
+    slug: Annotated[
+        str | None,
+        typer.Argument(
+            help="What it was called, or its id (default: list what is in the trash).",
+            show_default=False,
+        ),
+    ] = None,
+    to: Annotated[str, typer.Option(metavar="SLUG", help="What it is to be called.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Bring back what was deleted or replaced; without a slug, list what can be brought back."""
+    with open_workspace(context) as workspace:
+        if slug is not None:
+            _tell(workspace.entries.restore(slug, to=to), "brought back", as_json)
+            return
+        deleted = workspace.entries.trash()
+    if as_json:
+        print_json([each.to_dict() for each in deleted])
+        return
+    if not deleted:
+        say("the trash is empty")
+    print_figures(
+        ("deleted (UTC)", "slug", "id"),
+        ((f"{each.deleted_at:%Y-%m-%d %H:%M}", plain(each.path), each.id) for each in deleted),
+    )
+
+
+@entries.command()
+def sync(context: typer.Context, as_json: AsJson = False) -> None:
+    """Take over what other programs changed, and what finished tasks left (KBKIT_AUTO_LEARN)."""
+    with open_workspace(context) as workspace, progress() as on_progress:
+        report = workspace.entries.sync(on_progress=on_progress)
+    if as_json:
+        print_json(report.to_dict())
+        return
+    say(
+        f"{report.synced:,} synced: {len(report.added):,} added, {len(report.updated):,} updated, "
+        f"{len(report.removed):,} removed"
+    )
+    for problem in report.skipped:
+        say(f"cannot be read: {plain(problem.uri)}: {plain(problem.reason)}")
+
+
+@entries.command()
+def context(
+    context: typer.Context,
+    prompt: Annotated[str, typer.Argument(help="What is to be done.", show_default=False)],
+    limit: Annotated[int | None, typer.Option(min=1, help="Most entries.")] = None,
+    max_tokens: Annotated[int, typer.Option(min=100, help="Most tokens of the text.")] = 1_000,
+    as_json: AsJson = False,
+) -> None:
+    """Print the entries that fit a prompt, as an agent is given them."""
+    with open_workspace(context) as workspace:
+        found = workspace.entries.context(prompt, limit=limit, max_tokens=max_tokens)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        typer.echo("\n".join(plain_line(line) for line in found.text.split("\n")))
+
+
+@entries.command()
+def learn(
+    context: typer.Context,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            help="`.knowledge`, or the folder of the task that has it (default: print what makes "
+            "an agent leave one).",
+            show_default=False,
+        ),
+    ] = None,
+    task_id: Annotated[str, typer.Option(help="What the task is called.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make an entry of what a task left in its folder `.knowledge`, or update it."""
+    with open_workspace(context) as workspace:
+        if folder is None:
+            text = workspace.entries.learning_prompt()
+            if as_json:
+                print_json({"prompt": text})
+            else:
+                typer.echo(text, nl=False)
+            return
+        entry = workspace.entries.learn(folder, task_id=task_id)
+    _tell(entry, "learned", as_json)
+
+
+@entries.command(name="import")
+def import_(
+    context: typer.Context,
+    folder: Annotated[
+        Path, typer.Argument(help="An Agent Skill, or a folder of them.", show_default=False)
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Take in Agent Skills; all, or none where one is not valid."""
+    with open_workspace(context) as workspace:
+        found = workspace.entries.import_skills(folder)
+    if as_json:
+        print_json([entry.to_dict() for entry in found])
+        return
+    for entry in found:
+        say(f"took in {entry.slug}")
+
+
+@entries.command()
+def export(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Where to.", show_default=False)],
+    slugs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[SLUG]...", help="Which (default: all).", show_default=False),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write entries as Agent Skills, a folder each, without their votes."""
+    with open_workspace(context) as workspace:
+        found = workspace.entries.export_skills(folder, slugs=slugs or None)
+    if as_json:
+        print_json([str(path) for path in found])
+    else:
+        say(f"wrote {len(found):,} skills: {folder}")
+
+
+def _said(
+    description: str | None,
+    prompt: str | None,
+    prompt_file: Path | None,
+    readme_file: Path | None,
+    tag: list[str] | None,
+    category: str | None,
+    status: EntryStatus | None,
+) -> dict[str, Any]:
+    """What options say of an entry, by argument."""
+    if prompt is not None and prompt_file is not None:
+        raise typer.BadParameter("give --prompt or --prompt-file, not both")
+    if prompt_file is not None:
+        prompt = _text(sys.stdin.buffer.read() if str(prompt_file) == "-" else _read(prompt_file),
+                       prompt_file)  # fmt: skip
+    readme = None if readme_file is None else _text(_read(readme_file), readme_file)
+    said = {"description": description, "prompt": prompt, "readme": readme, "tags": tag or None,
+            "category": category, "status": status}  # fmt: skip
+    return {key: value for key, value in said.items() if value is not None}
+
+
+def _ask(was: Mapping[str, str], said: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Ask for a title, and for what was not said."""
+
+    def ask(label: str, key: str, default: str = "") -> str:
+        known = was.get(key, default)
+        answer = typer.prompt(label, default=known, show_default=bool(known), err=True)
+        return str(answer).strip()
+
+    title = ""
+    while not title:
+        title = ask("Title", "title")
+    asked: dict[str, Any] = {}
+    for key, label in (
+        ("description", "What it is good for"),
+        ("tags", "Tags, with commas between"),
+        ("category", "Category"),
+        ("prompt", "How to do it, in a line (more goes into prompt.md)"),
+    ):
+        if key not in said:
+            asked[key] = ask(label, key)
+    if "tags" in asked:
+        asked["tags"] = [each for each in asked["tags"].split(",") if each.strip()]
+    if "status" not in said:
+        status = ""
+        while status not in tuple(EntryStatus):
+            status = ask("Status (active, draft, deprecated)", "status", EntryStatus.ACTIVE)
+        asked["status"] = status
+    return title, asked
+
+
+def _files(code: list[Path] | None, artifacts: list[Path] | None) -> dict[str, bytes]:
+    """Files to copy, by path within the entry."""
+    places = (("code", code), ("artifacts", artifacts))
+    return {
+        f"{folder}/{path.name}": _read(path) for folder, paths in places for path in paths or ()
+    }
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FilesError(f"{path}: cannot be read ({error.strerror})") from None
+
+
+def _text(data: bytes, path: Path) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise FilesError(f"{path}: is no text in UTF-8") from None
+
+
+def _tell(entry: Entry, done: str, as_json: bool) -> None:
+    if as_json:
+        print_json(entry.to_dict())
+    else:
+        say(f"{done} {entry.slug}")

@@ -1,0 +1,340 @@
+"""Entries as Agent Skills (https://agentskills.io/specification), and those as entries.
+
+A skill is a folder with a ``SKILL.md``: front matter (``name``, which is also that of the folder,
+``description``, ``license``, ``compatibility``, flat ``metadata``, ``allowed-tools``), then
+instructions. Votes are none of it: they would change the digest of a file that is served.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kbkit.entries.folders import read_folder
+from kbkit.entries.skill_file import MOST_TAGS, NAME, scalar
+from kbkit.entries.slugs import slug_fault, slug_of
+from kbkit.entries.store import PROMPT, README, StoredEntry
+from kbkit.entries.yaml_reader import YamlMapping, read_yaml
+from kbkit.errors import EntryFormatError, FilesError, MissingPathError
+from kbkit.files.paths import fault
+from kbkit.models import EntryStatus
+from kbkit.stores.locks import FolderLocks
+
+FILE = "SKILL.md"
+_FILES = (FILE, FILE.lower())
+LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_COMPATIBILITY = 64, 1024, 500
+"""Characters, as the specification has it."""
+MOST_SKILLS = 1_000
+"""Skills that are taken in at once."""
+_LONGEST_BODY = 20_000
+"""Characters of instructions; longer ones are a file of their own, read when they are needed."""
+_LONGEST_VALUE = 5_000
+_FOLDERS = (("code/", "scripts/"), ("artifacts/", "assets/"))
+"""What is called otherwise in a skill."""
+_LONG = "references/prompt.md"
+_README = f"references/{README}"
+_OWN = ("license", "compatibility", "allowed-tools")
+_FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)(.*)\Z", re.DOTALL | re.MULTILINE)
+_NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+
+
+class Skill(NamedTuple):
+    """A skill as an entry.
+
+    Attributes:
+        slug: Of the entry.
+        values: What its ``skill.yaml`` says.
+        extra: What that says besides what kbkit knows.
+        files: All other files, by path.
+    """
+
+    slug: str
+    values: Mapping[str, Any]
+    extra: Mapping[str, Any]
+    files: Mapping[str, bytes]
+
+
+def skill_files(stored: StoredEntry, title: str) -> dict[str, bytes]:
+    """The files of a skill that is made of an entry, by path.
+
+    Raises:
+        EntryFormatError: Two files of the entry would be one.
+    """
+    found: dict[str, bytes] = {}
+    renamed: dict[str, str] = {}
+    for path, data in stored.files.items():
+        if path in (NAME, PROMPT):
+            continue
+        name = _README if path == README else _renamed(path, _FOLDERS)
+        if name in found or name in (FILE, _LONG):
+            raise EntryFormatError(
+                f"{stored.slug}/{path}: would be {name} in the skill, which is there already; "
+                "rename one of them"
+            )
+        found[name] = data
+        renamed[path] = name
+    body = _with_names(_text(stored.files.get(PROMPT, b"")), renamed)
+    metadata = _metadata(stored, title)
+    if len(body) > _LONGEST_BODY:
+        found[_LONG] = body.encode()
+        metadata["prompt"] = _LONG
+        body = f"# {title}\n\n{stored.skill.description}\n\nRead [how it is done]({_LONG}) first.\n"
+    if README in stored.files:
+        found[_README] = _with_names(_text(stored.files[README]), renamed).encode()
+    found[FILE] = (_front_matter(stored, title, metadata) + body).encode()
+    return found
+
+
+def _front_matter(stored: StoredEntry, title: str, metadata: Mapping[str, str]) -> str:
+    skill = stored.skill
+    extra = {key: _line(value) for key, value in skill.extra.items() if isinstance(value, str)}
+    compatibility = extra.get("compatibility", "")[:LONGEST_COMPATIBILITY].strip()
+    said = {
+        "name": stored.slug,
+        "description": _cut(_line(skill.description) or title, LONGEST_DESCRIPTION),
+        "license": extra.get("license", ""),
+        "compatibility": compatibility,
+        "allowed-tools": extra.get("allowed-tools", ""),
+    }
+    lines = [f"{key}: {_quoted(value)}" for key, value in said.items() if value]
+    lines.append("metadata:")
+    lines += [f"  {scalar(key)}: {_quoted(value)}" for key, value in metadata.items()]
+    return "\n".join(["---", *lines, "---", "", ""])
+
+
+def _metadata(stored: StoredEntry, title: str) -> dict[str, str]:
+    """All that has no field of its own, flat, as texts."""
+    skill = stored.skill
+    kept = skill.extra.get("metadata")
+    others = {**skill.extra, **(kept if isinstance(kept, dict) else {})}
+    found = {
+        key: _line(str(value))
+        for key, value in others.items()
+        if key not in (*_OWN, "metadata")
+        and value is not None
+        and not isinstance(value, dict | list)
+    }
+    tags = ", ".join(tag.replace(",", " ") for tag in skill.tags)
+    own = {"title": title, "tags": tags, "category": skill.category, "status": skill.status.value}
+    return {key: value for key, value in {**found, **own}.items() if value and key}
+
+
+def find_skills(folder: Path) -> list[Path]:
+    """The folders of skills: this one, or those in it.
+
+    Raises:
+        MissingPathError: There is none.
+        EntryFormatError: There are too many.
+    """
+    place = folder.expanduser().absolute()
+    if not place.is_dir():
+        raise MissingPathError(f"{folder}: there is no such folder")
+    if _is_skill(place):
+        return [place]
+    try:
+        found = sorted(each for each in place.iterdir() if _is_skill(each))
+    except OSError as error:
+        raise FilesError(f"{folder}: cannot be read ({error.strerror})") from None
+    if not found:
+        raise MissingPathError(f"{folder}: has no {FILE}, nor a folder with one")
+    if len(found) > MOST_SKILLS:
+        raise EntryFormatError(f"{folder}: has more than {MOST_SKILLS:,} skills; take in some")
+    return found
+
+
+def _is_skill(place: Path) -> bool:
+    return any((place / name).is_symlink() or (place / name).is_file() for name in _FILES)
+
+
+def read_skill_folder(place: Path, locks: FolderLocks) -> Skill:
+    """Read a skill.
+
+    Args:
+        place: Its folder.
+        locks: Of the workspace.
+
+    Raises:
+        EntryFormatError: It is no valid skill; names the line in its front matter.
+        FilesError: It has links, or names that cannot be one on every system, or is too large.
+    """
+    files = read_folder(place, locks)
+    name = next((each for each in _FILES if each in files), FILE)
+    at = place / name
+    if name not in files:
+        raise EntryFormatError(f"{at}: is no file that can be read")
+    found, body = _parsed(at, files.pop(name))
+    title = _checked_name(at, found, place.name)
+    values, extra = _values(at, found, title)
+    return _entry(title, values, extra, files, body)
+
+
+def _parsed(at: Path, data: bytes) -> tuple[YamlMapping, str]:
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise EntryFormatError(f"{at}: is no text in UTF-8") from None
+    parts = _FRONT.match(text)
+    if parts is None:
+        raise EntryFormatError(
+            f"{at}: line 1: has no front matter; begin with a line '---', then 'name:' and "
+            "'description:', then '---'", 1, 1,
+        )  # fmt: skip
+    try:
+        return read_yaml(f"\n{parts[1]}", as_texts=True), parts[2]
+    except EntryFormatError as error:
+        raise EntryFormatError(f"{at}: {error}", error.line, error.column) from None
+
+
+def _checked_name(at: Path, found: YamlMapping, folder: str) -> str:
+    """The name of a skill.
+
+    Raises:
+        EntryFormatError: It is none, or not that of its folder.
+    """
+    name = unicodedata.normalize("NFKC", _said(at, found, "name"))
+    why = ""
+    if not name:
+        why = "is missing"
+    elif len(name) > LONGEST_NAME:
+        why = f"has more than {LONGEST_NAME} characters"
+    elif not _NAME.fullmatch(name) or name != name.lower():
+        why = "is to be of lower-case letters, digits and single hyphens"
+    elif fault(name):
+        why = fault(name)
+    elif name != unicodedata.normalize("NFKC", folder):
+        why = f"is {name!r}, and its folder is {ascii(folder)[1:-1]!r}; give both one name"
+    if why:
+        raise _fault(at, found, "name", why)
+    return name
+
+
+def _values(at: Path, found: YamlMapping, name: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    description = _said(at, found, "description")
+    if not description:
+        raise _fault(at, found, "description", "is missing")
+    if len(description) > LONGEST_DESCRIPTION:
+        why = f"has more than {LONGEST_DESCRIPTION:,} characters"
+        raise _fault(at, found, "description", why)
+    if len(_said(at, found, "compatibility")) > LONGEST_COMPATIBILITY:
+        why = f"has more than {LONGEST_COMPATIBILITY} characters"
+        raise _fault(at, found, "compatibility", why)
+    metadata = found.values.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise _fault(at, found, "metadata", "is to be keys with texts")
+    rest = {key: _flat(value) for key, value in metadata.items()}
+    status = rest.pop("status", "")
+    if status not in tuple(EntryStatus):
+        status = EntryStatus.ACTIVE.value
+    tags = [" ".join(tag.split()) for tag in rest.pop("tags", "").split(",")]
+    values = {
+        "title": rest.pop("title", "") or name.replace("-", " ").capitalize(),
+        "description": description,
+        "tags": list(dict.fromkeys(filter(None, tags)))[:MOST_TAGS],
+        "category": rest.pop("category", ""),
+        "status": status,
+    }
+    extra: dict[str, Any] = {key: _said(at, found, key) for key in _OWN}
+    others = {
+        key: _flat(value)
+        for key, value in found.values.items()
+        if key not in ("name", "description", "metadata", *_OWN)
+    }
+    extra["metadata"] = {key: value for key, value in {**others, **rest}.items() if value}
+    return values, {key: value for key, value in extra.items() if value}
+
+
+def _entry(
+    name: str,
+    values: Mapping[str, Any],
+    extra: Mapping[str, Any],
+    files: Mapping[str, bytes],
+    body: str,
+) -> Skill:
+    back = tuple((new, old) for old, new in _FOLDERS)
+    metadata = dict(extra.get("metadata", {}))
+    is_long = metadata.pop("prompt", "") == _LONG and _LONG in files
+    kept: dict[str, bytes] = {}
+    renamed: dict[str, str] = {}
+    for path, data in files.items():
+        if is_long and path == _LONG:
+            continue
+        made = README if path == _README and README not in files else _renamed(path, back)
+        if made in kept or made.casefold() in (NAME, PROMPT):
+            made = f"references/{path}"
+        kept[made] = data
+        renamed[path] = made
+    prompt = _with_names(_text(files[_LONG]) if is_long else body.lstrip("\r\n"), renamed)
+    if prompt:
+        kept[PROMPT] = prompt.encode()
+    if README in kept:
+        kept[README] = _with_names(_text(kept[README]), renamed).encode()
+    others = {key: value for key, value in {**extra, "metadata": metadata}.items() if value}
+    return Skill(name if not slug_fault(name) else slug_of(name), values, others, kept)
+
+
+def _said(at: Path, found: YamlMapping, key: str) -> str:
+    """A field as one line of text.
+
+    Raises:
+        EntryFormatError: It is none, or too long for any.
+    """
+    value = found.values.get(key)
+    if isinstance(value, dict):
+        raise _fault(at, found, key, "is to be a text")
+    text = _flat(value)
+    if len(text) > _LONGEST_VALUE:
+        raise _fault(at, found, key, f"has more than {_LONGEST_VALUE:,} characters")
+    return text
+
+
+def _flat(value: Any) -> str:
+    """A value as one line."""
+    if isinstance(value, list):
+        return _line(" ".join(_flat(each) for each in value))
+    if isinstance(value, dict):
+        return _line("; ".join(f"{key}: {_flat(each)}" for key, each in value.items()))
+    return "" if value is None else _line(str(value))
+
+
+def _fault(at: Path, found: YamlMapping, key: str, why: str) -> EntryFormatError:
+    error = found.fault((key,), why)
+    return EntryFormatError(f"{at}: {error}", error.line, error.column)
+
+
+def _renamed(path: str, folders: tuple[tuple[str, str], ...]) -> str:
+    for old, new in folders:
+        if path.startswith(old):
+            return new + path.removeprefix(old)
+    return path
+
+
+def _with_names(text: str, renamed: Mapping[str, str]) -> str:
+    """A text in which files are called what they are called there."""
+    for old, new in sorted(renamed.items(), reverse=True):
+        if old != new and "/" in old:
+            called = new.replace("\\", r"\\")
+            text = re.sub(rf"(?<![\w/.-]){re.escape(old)}(?![\w/-])", called, text)
+    return text
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8-sig", "replace")
+
+
+def _line(text: str) -> str:
+    """A text on one line, of characters that every reader of YAML takes."""
+    return " ".join("".join(each if each.isprintable() else " " for each in text).split())
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    return text[: most - 1].rpartition(" ")[0].rstrip() + "…" if " " in text[:most] else text[:most]
+
+
+def _quoted(value: str) -> str:
+    made = scalar(value)
+    return made if made.startswith('"') else f'"{made}"'

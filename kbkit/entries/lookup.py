@@ -1,0 +1,182 @@
+"""Entries that fit a prompt, by relevance and rating, as a short list for an agent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kbkit.embedding.static import count_tokens
+from kbkit.entries.skill_file import NAME
+from kbkit.entries.store import EntryStore
+from kbkit.errors import ConfigError
+from kbkit.knowledge_base import KnowledgeBase
+from kbkit.models import Context, ContextPiece, EntryRating, EntryStatus, Hit
+from kbkit.models.plain import quotation_mark
+from kbkit.retrieval.context import Fact, Findings, cut
+from kbkit.retrieval.query import MAX_QUERY_LENGTH
+from kbkit.retrieval.quoting import fenced, instructions, one_line
+from kbkit.stores.catalog import entries as catalog
+from kbkit.stores.catalog.database import Database
+from kbkit.stores.catalog.entries import PRIOR_SCORE, PRIOR_VOTES, EntryRecord
+
+NOTHING = "No entry fits; solve it afresh."
+_SOUGHT = 4
+"""Passages that are sought for each entry."""
+_WEIGHT = 0.5
+"""By how much of its score the best rating raises an entry, and the worst lowers it."""
+_LEAST_SHARE, _LEAST_COSINE = 0.1, 0.35
+"""What fits at all: so much of the best score, and words in common or that much in meaning."""
+_DESCRIPTION_TOKENS = 60
+_FILES_TOKENS = 60
+_TITLE_TOKENS = 60
+_MOST_FILES = 12
+
+
+class Found(NamedTuple):
+    """An entry that fits a prompt.
+
+    Attributes:
+        score: By relevance and rating.
+        lines: What it is: title, slug and stars; what it is good for; its files.
+    """
+
+    slug: str
+    score: float
+    lines: tuple[str, ...]
+
+
+class EntryLookup:
+    """Finds the entries that fit a prompt.
+
+    Args:
+        store: The entries.
+        database: The catalog.
+        knowledge_base: Gives the one whose documents they are.
+    """
+
+    def __init__(
+        self,
+        store: EntryStore,
+        database: Database,
+        knowledge_base: Callable[[], KnowledgeBase],
+    ) -> None:
+        self._store = store
+        self._database = database
+        self._knowledge_base = knowledge_base
+
+    def find(self, prompt: str, limit: int) -> list[Found]:
+        """Active entries that fit a prompt, the best first.
+
+        Args:
+            prompt: What is to be done.
+            limit: Most entries.
+        """
+        with self._database.read() as transaction:
+            known = catalog.records(transaction)
+        usable = {
+            slug: record
+            for slug, record in known.items()
+            if record.status == EntryStatus.ACTIVE.value and not record.problem
+        }
+        if not usable or not limit:
+            return []
+        hits = self._knowledge_base().search(
+            prompt[:MAX_QUERY_LENGTH], limit=_SOUGHT * (limit + len(known) - len(usable))
+        )
+        scores: dict[str, float] = {}
+        for hit in hits:
+            if hit.uri in usable and (hit.parts.bm25 > 0 or hit.parts.cosine >= _LEAST_COSINE):
+                scores[hit.uri] = max(scores.get(hit.uri, 0.0), _relevance(hit))
+        least = _LEAST_SHARE * max(scores.values(), default=0.0)
+        rated = {
+            slug: score * (1 + _WEIGHT * rating_prior(usable[slug]))
+            for slug, score in scores.items()
+            if score >= least
+        }
+        best = sorted(rated, key=lambda slug: (-rated[slug], slug))[:limit]
+        return [Found(slug, rated[slug], self._lines(usable[slug])) for slug in best]
+
+    def context(self, prompt: str, limit: int, tokens: int) -> Context:
+        """The entries that fit a prompt as a numbered list for an agent.
+
+        Args:
+            prompt: What is to be done.
+            limit: Most entries.
+            tokens: Most tokens of the text, by the tokenizer of the static embedder.
+
+        Raises:
+            ConfigError: The budget holds no entry.
+        """
+        start = time.perf_counter()
+        mark = quotation_mark()
+        found = self.find(prompt, limit)
+        room = tokens - count_tokens(_block(len(found), mark, "")) - 2
+        pieces: list[ContextPiece] = []
+        for entry in found:
+            number = len(pieces) + 1
+            text = _item(number, entry)
+            if (taken := count_tokens(f"{text}\n")) > room:
+                break
+            room -= taken
+            pieces.append(ContextPiece(number, "entry", text, None, entry.slug, entry.score))
+        if found and not pieces:
+            raise ConfigError(f"max_tokens={tokens}: too few for an entry; give twice as many")
+        text = NOTHING
+        if pieces:
+            text = _block(len(pieces), mark, "\n".join(piece.text for piece in pieces))
+        seconds = time.perf_counter() - start
+        return Context(prompt, text, tuple(pieces), count_tokens(text), tokens, seconds)
+
+    def findings(self, prompt: str, limit: int) -> Findings:
+        """The entries that fit a question, as a leg of the context of a workspace."""
+        found = self.find(prompt, limit)
+        return Findings(facts=[Fact(each.slug, each.lines, kind="entry") for each in found])
+
+    def _lines(self, record: EntryRecord) -> tuple[str, ...]:
+        rating = EntryRating(record.average, record.votes)
+        votes = (
+            f" {rating.average:g} ({rating.count} vote{'s' if rating.count > 1 else ''})"
+            if rating.count
+            else ""
+        )
+        title = cut(one_line(record.title), _TITLE_TOKENS)
+        head = f"{title} ({record.slug}) {rating.stars}{votes}".strip()
+        files = [
+            item.path.removeprefix(f"{record.slug}/")
+            for item in self._store.walk(record.slug)
+            if not item.is_folder and not item.path.endswith(f"/{NAME}")
+        ]
+        more = f" and {len(files) - _MOST_FILES} more" if len(files) > _MOST_FILES else ""
+        lines = [
+            head,
+            cut(one_line(record.description), _DESCRIPTION_TOKENS),
+            cut(f"files: {one_line(', '.join(files[:_MOST_FILES]))}{more}", _FILES_TOKENS)
+            if files
+            else "",
+        ]
+        return tuple(filter(None, lines))
+
+
+def rating_prior(record: EntryRecord) -> float:
+    """What votes say of an entry beforehand, from -1 to 1, as ratings do in search.
+
+    The distance of the average from the middle of the scale, drawn to 0 as if five more people had
+    chosen the middle: a Bayesian average.
+    """
+    return (record.average - PRIOR_SCORE) / 2 * record.votes / (record.votes + PRIOR_VOTES)
+
+
+def _relevance(hit: Hit) -> float:
+    """What a passage's words and meaning say, without its rating, which counts once."""
+    return max(0.0, hit.score - hit.parts.rating)
+
+
+def _item(number: int, entry: Found) -> str:
+    first, *rest = entry.lines
+    return "\n".join([f"{number}. {first}", *(f"   {line}" for line in rest)])
+
+
+def _block(count: int, mark: str, text: str) -> str:
+    found = f"{count} entr{'ies' if count > 1 else 'y'}, best first: what solved such tasks before."
+    return f"{found} {instructions(mark)}\n\n{fenced(mark, 'entries', text)}"

@@ -1,0 +1,109 @@
+"""The command line of entries: every command, with and without JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from kbkit.cli import app
+
+
+@pytest.fixture
+def run(tmp_path):
+    runner = CliRunner()
+
+    def call(*arguments, code=0, given=None):
+        result = runner.invoke(
+            app, ["--workspace", str(tmp_path / "ws"), "entries", *arguments], input=given
+        )
+        assert result.exit_code == code, (result.output, result.exception)
+        return json.loads(result.stdout) if "--json" in arguments else result.output
+
+    return call
+
+
+def test_an_entry_from_its_beginning_to_its_end(run, tmp_path):
+    script = tmp_path / "run.py"
+    script.write_text("print(1)\n")
+    made = run(
+        "add", "Parse logs", "--description", "Counts requests", "--tag", "logs", "--tag", "nginx",
+        "--prompt-file", "-", "--code", str(script), "--json", given="One line each\n",
+    )  # fmt: skip
+    assert (made["slug"], made["tags"], made["prompt"]) == (
+        "parse-logs", ["logs", "nginx"], "One line each\n",
+    )  # fmt: skip
+    assert "parse-logs" in run("list")
+    assert run("list", "--tag", "none", "--json")["entries"] == []
+    assert "One line each" in run("show", "parse-logs")
+    assert run("show", "parse-logs", "--file", "code/run.py") == "print(1)\n"
+    assert "5 of 1 votes" in run("rate", "parse-logs", "5", "--rater", "anna")
+    assert run("rate", "parse-logs", "4", "--json")["rating"]["average"] == 4.5
+    changed = run("edit", "parse-logs", "--title", "Count", "--remove", "code/run.py", "--json")
+    assert (changed["title"], changed["files"]) == ("Count", [])
+    assert run("edit", "parse-logs", "--to", "count", "--json")["slug"] == "count"
+    assert "1. Count (count)" in run("context", "count the requests")
+    assert "1 skills" in run("export", str(tmp_path / "skills"))
+    assert run("export", str(tmp_path / "skills"), "--json") == [str(tmp_path / "skills/count")]
+    run("rm", "count")
+    assert [each["path"] for each in run("restore", "--json")] == ["count"]
+    assert "brought back count" in run("restore", "count")
+    run("rm", "count", "--json")
+    assert "took in count" in run("import", str(tmp_path / "skills"))
+    assert run("import", str(tmp_path / "skills"), "--json")[0]["slug"] == "count"
+    assert run("sync", "--json")["synced"] == 1
+
+
+def test_learning(run, tmp_path):
+    assert "skill.yaml" in run("learn")
+    folder = tmp_path / "task/.knowledge"
+    folder.mkdir(parents=True)
+    (folder / "skill.yaml").write_text("title: Learned\n")
+    (folder / "prompt.md").write_text("Do it\n")
+    assert "learned learned" in run("learn", str(tmp_path / "task"), "--task-id", "t-1")
+    assert run("show", "learned", "--json")["origin_task_id"] == "t-1"
+
+
+def test_errors_say_what_to_do(run):
+    assert "give a title" in run("add", code=2)
+    assert "--prompt" in run("add", "x", "--prompt", "a", "--prompt-file", "b", code=2)
+    run("show", "nothing", code=1)
+    run("rate", "nothing", "5", code=1)
+    run("add", "One")
+    assert "say what to change" in run("edit", "one", code=2)
+    run("rate", "one", "6", code=1)
+
+
+def test_a_broken_file_is_told_of(run, tmp_path):
+    run("add", "One")
+    path = tmp_path / "ws/entries/one/skill.yaml"
+    path.write_text("title: [\n")
+    assert "line 2, column 1" in run("sync")
+    assert "line 2, column 1" in run("list")
+    assert path.read_text() == "title: [\n"
+
+
+def test_add_asks_at_a_terminal(tmp_path):
+    """Title, what it is good for, tags, category, prompt, status: in a terminal of its own."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kbkit", "--workspace", str(tmp_path / "ws"), "entries", "add",
+         "--json"],
+        stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    os.close(theirs)
+    os.write(ours, b"Parse logs\nCounts requests\nlogs, nginx\ndata\nOne line each\nwrong\ndraft\n")
+    out, err = process.communicate(timeout=240)
+    os.close(ours)
+    assert process.returncode == 0, err
+    made = json.loads(out)
+    assert (made["title"], made["description"], made["tags"], made["category"]) == (
+        "Parse logs", "Counts requests", ["logs", "nginx"], "data",
+    )  # fmt: skip
+    assert (made["prompt"], made["status"]) == ("One line each", "draft")
+    assert "Title" in err

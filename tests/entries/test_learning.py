@@ -1,0 +1,230 @@
+"""What a task leaves becomes an entry, once it has been checked; the next task finds it."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+import kbkit
+from kbkit.config import Settings
+from kbkit.entries.credentials import find_credential
+from kbkit.errors import ConflictError, EntryFormatError, FilesError, MissingPathError, SecretsError
+
+
+@pytest.fixture
+def task(tmp_path):
+    folder = tmp_path / "task-7"
+    (folder / ".knowledge/code").mkdir(parents=True)
+    write(
+        folder,
+        {
+            "skill.yaml": "# by the agent\ntitle: Parse access logs\ndescription: Counts requests "
+            "in logs of nginx\ntags: [logs]\nmood: good\n",
+            "prompt.md": "Use `code/run.py`.\n",
+            "code/run.py": "print(1)\n",
+            ".env": "PASSWORD=hunter2hunter2\n",
+        },
+    )
+    return folder
+
+
+def write(folder, files):
+    for path, text in files.items():
+        (folder / ".knowledge" / path).write_text(text)
+
+
+def nothing_changed(entries):
+    return not entries.path.exists() or list(entries.path.iterdir()) == []
+
+
+def test_a_folder_becomes_an_entry(entries, task):
+    made = entries.learn(task, task_id="task 7")
+    assert (made.slug, made.source, made.origin_task_id) == (
+        "parse-access-logs", "auto", "task 7",
+    )  # fmt: skip
+    assert [file.path for file in made.files] == ["code/run.py"]  # hidden ones stay there
+    text = (entries.path / made.slug / "skill.yaml").read_text()
+    assert text.startswith("# by the agent\n")
+    assert "mood: good\n" in text
+    assert entries.context("count requests").pieces[0].name == made.slug
+    assert entries.learn(task / ".knowledge", task_id="task 7") == made  # nothing new
+
+
+def test_a_second_time_updates_and_keeps_votes(entries, task):
+    made = entries.learn(task)
+    entries.rate(made.slug, 5, rater="anna")
+    entries.update(made.slug, status="deprecated")
+    write(task, {
+        "prompt.md": "Better.\n",
+        "skill.yaml": "title: Parse access logs\nstatus: active\nrating:\n  average: 5\n"
+        "  count: 9\n  votes: [{score: 5, timestamp: 2026-01-01, rater: itself}]\n",
+    })  # fmt: skip
+    (task / ".knowledge/code/run.py").unlink()
+    again = entries.learn(task, task_id="8")
+    assert [(vote.rater, vote.score) for vote in again.rating.votes] == [("anna", 5)]
+    assert (again.slug, again.id, again.created_at) == (made.slug, made.id, made.created_at)
+    assert (again.prompt, again.files, again.origin_task_id) == ("Better.\n", (), "8")
+    assert again.status == "deprecated"
+    # what it replaced can be brought back
+    assert entries.restore(made.slug, to="before").prompt == "Use `code/run.py`.\n"
+
+
+def test_an_entry_with_another_slug_by_now_is_the_same(entries, task):
+    made = entries.learn(task)
+    entries.rename(made.slug, to="logs")
+    write(task, {"prompt.md": "Better.\n"})
+    assert (entries.learn(task).slug, entries.list().total) == ("logs", 1)
+
+
+def test_what_a_person_wrote_is_not_replaced(entries, task):
+    entries.create("Parse access logs", prompt="Mine")
+    with pytest.raises(ConflictError, match="a person wrote"):
+        entries.learn(task)
+    assert entries.read("parse-access-logs").prompt == "Mine"
+
+
+KEYS = {
+    "a private key": "-----BEGIN RSA " + "PRIVATE KEY-----",
+    "an access key of AWS": "AKIA" + "ABCDEFGHIJKLMNOP",
+    "a secret key of AWS": 'aws_secret_access_key = "' + "a1B2" * 10 + '"',
+    "a token of GitHub": "ghp_" + "a1" * 18,
+    "a token of GitLab": "glpat-" + "a1" * 10,
+    "a token of Slack": "xoxb-" + "123456789012-abc",
+    "a key of a language model's service": "sk-proj-" + "a1" * 20,
+    "a key of Google": "AIza" + "a1b2c" * 7,
+    "a token of Hugging Face": "hf_" + "aB" * 17,
+    "a signed token": "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM" + ".c2lnbmF0dXJl",
+    "a password in an address": "postgres://app:hunter2" + "@db.example.org/x",
+    "a password or a key": 'password = "' + "correct1horse2battery" + '"',
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_keys_are_refused_with_the_line_and_not_repeated(entries, task, kind):
+    write(task, {"code/run.py": f"import os\n\nx = 1  # {KEYS[kind]}\n"})
+    with pytest.raises(SecretsError, match=r"code/run\.py: line 3") as caught:
+        entries.learn(task)
+    assert kind in str(caught.value)
+    assert KEYS[kind] not in str(caught.value)
+    assert nothing_changed(entries)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'password = os.environ["APP_PASSWORD"]',
+        'token = "<your token>"',
+        'api_key: "${API_KEY}"',
+        "postgres://user:password@localhost/db",
+        "https://user:<password>@example.org/",
+        "sk-learn and task-force; risk-based-approach",
+        "A token_count of 4096 tokens, secret santa",
+        "hash: d41d8cd98f00b204e9800998ecf8427e",
+        "-----BEGIN CERTIFICATE-----",
+        "https://example.org:8080/path@2",
+    ],
+)
+def test_what_only_speaks_of_keys_is_no_key(text):
+    assert find_credential(text.encode()) is None
+
+
+def test_what_cannot_be_taken_is_refused_and_nothing_changes(entries, task, tmp_path):
+    folder = task / ".knowledge"
+
+    def refused(error, match):
+        with pytest.raises(error, match=match):
+            entries.learn(task)
+        assert nothing_changed(entries)
+
+    (folder / "skill.yaml").write_text("title: a\ntags: [\n")
+    refused(EntryFormatError, r"skill\.yaml: line 3, column 1")
+    (folder / "skill.yaml").write_text("description: a\n")
+    refused(EntryFormatError, "says no title")
+    (folder / "skill.yaml").write_text("title: a\n")
+    (folder / "code/link").symlink_to("/etc/passwd")
+    refused(FilesError, "code/link: is a link")
+    (folder / "code/link").unlink()
+    (folder / "code/CON").write_text("x")
+    refused(FilesError, "CON")
+    (folder / "code/CON").unlink()
+    (folder / "code/RUN.py").write_text("x")
+    refused(FilesError, "only in capitals")
+    (folder / "code/RUN.py").unlink()
+    with (folder / "big").open("wb") as file:
+        file.truncate(30_000_000)
+    refused(EntryFormatError, "MB")
+    (folder / "big").unlink()
+    for number in range(501):
+        (folder / f"code/{number}").touch()
+    refused(EntryFormatError, "500 files")
+    real = folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(real)
+    refused(FilesError, "link")
+    folder.unlink()
+    refused(MissingPathError, r"has no skill\.yaml")
+
+
+def test_finished_tasks_are_learned_once(tmp_path, task, monkeypatch):
+    tasks = tmp_path / "tasks"
+    tasks.mkdir()
+    task.rename(tasks / "task-7")
+    (tasks / "task-8/.knowledge").mkdir(parents=True)
+    (tasks / "task-8/.knowledge/skill.yaml").write_text("title: [\n")
+    (tasks / "busy/.knowledge").mkdir(parents=True)
+    (tasks / "busy/.knowledge/prompt.md").write_text("not done")
+    settings = Settings.load({"KBKIT_AUTO_LEARN": str(tasks), "KBKIT_IMPROVE": "off"})
+    with kbkit.Workspace(tmp_path / "ws", settings=settings) as ws:
+        assert ws.entries.sync().added == ()  # they may still be writing
+        for path in tasks.rglob("*"):
+            os.utime(path, (time.time() - 60, time.time() - 60))
+        report = ws.entries.sync()
+        assert report.added == ("parse-access-logs",)
+        assert [each.uri.endswith("task-8/.knowledge") for each in report.skipped] == [True]
+        assert ws.entries.read("parse-access-logs").origin_task_id == "task-7"
+        ws.entries.update("parse-access-logs", prompt="By a person\n")
+        assert ws.entries.sync().updated == ()
+        assert ws.entries.read("parse-access-logs").prompt == "By a person\n"
+
+
+def test_by_default_nothing_is_learned_by_itself(ws, task):
+    assert ws.entries.sync().added == ()
+
+
+class Agent:
+    """A scripted model: what it does follows from what it is told, as an agent's does."""
+
+    def __init__(self, ws, folder):
+        self.ws, self.folder = ws, folder
+
+    def do(self, task):
+        prompt = f"{self.ws.entries.learning_prompt()}\n{self.ws.entries.context(task)}"
+        self.folder.mkdir()
+        for piece in self.ws.entries.context(task).pieces:
+            assert piece.text in prompt
+            entry = self.ws.entries.read(piece.name)
+            with self.ws.entries.open(entry.slug, entry.code[0].path) as stream:
+                return f"reused {entry.slug}: {stream.read().decode()}"
+        assert "No entry fits" in prompt
+        knowledge = self.folder / ".knowledge"
+        (knowledge / "code").mkdir(parents=True)
+        (knowledge / "code/count.py").write_text("print('rows')")
+        (knowledge / "prompt.md").write_text("Run code/count.py on the log.\n")
+        (knowledge / "README.md").write_text("For logs of web servers.\n")
+        # as the prompt shows it
+        shown = prompt.split("```yaml\n")[1].split("```", maxsplit=1)[0]
+        (knowledge / "skill.yaml").write_text(shown)
+        return "done afresh"
+
+
+def test_an_agent_learns_an_entry_and_finds_it_for_the_next_task(ws, tmp_path):
+    first = Agent(ws, tmp_path / "task-1").do("Count the requests in these nginx access logs")
+    assert first == "done afresh"
+    made = ws.entries.learn(tmp_path / "task-1", task_id="task-1")
+    ws.entries.rate(made.slug, 5, rater="person")
+    second = Agent(ws, tmp_path / "task-2").do("How many requests does this nginx log have?")
+    assert second == f"reused {made.slug}: print('rows')"
+    context = ws.context("how many requests does an nginx log have")
+    assert [piece.name for piece in context.pieces if piece.kind == "entry"] == [made.slug]
+    assert "★★★★★" in context.text

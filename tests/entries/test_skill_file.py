@@ -1,0 +1,300 @@
+"""``skill.yaml``: what people wrote stays, hostile texts are refused, votes of merges united."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kbkit.entries.skill_file import edited, new_skill, read_skill
+from kbkit.entries.votes import with_rating, with_votes
+from kbkit.errors import EntryFormatError
+from kbkit.models import EntryRating, EntryStatus, Vote
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+BY_HAND = """\
+# Ours. Do not touch without asking.
+
+title:   'Parse logs'   # short
+"odd key": {a: 1, b: [x,  y]}
+n: 007
+big: 1_000_000
+when: 2026-01-31 10:00:00 +01:00
+nothing: ~
+description: |
+  Two lines,
+    one indented.
+
+tags:
+    - logs   # of nginx
+    # and more
+    - python
+rating:   # by the team
+  # the mean
+  average: 4   # of all
+  count: 1
+  note: kept
+  votes:
+  - score: 4
+    timestamp: 2026-01-31T10:00:00Z
+    rater: anna   # she
+
+  # last
+nested:
+    deep:
+        - {k: v}
+        - other: |
+            text
+updated_at: 2026-01-01T00:00:00Z
+# the end
+"""
+
+
+def vote(seconds, rater="anna", score=5):
+    return Vote(START + timedelta(seconds=seconds), rater, score)
+
+
+def test_a_vote_changes_three_lines(tmp_path):
+    made = with_votes(BY_HAND, [vote(60, "ben", 1)])
+    before, after = BY_HAND.splitlines(), made.splitlines()
+    new = [line for line in after if line not in before]
+    assert new == [
+        "  average: 2.5   # of all",
+        "  count: 2",
+        '  - {score: 1, timestamp: 2026-01-01T00:01:00Z, rater: "ben"}',
+    ]
+    assert [line for line in before if line not in after] == ["  average: 4   # of all",
+                                                              "  count: 1"]  # fmt: skip
+    assert read_skill(made.encode()).rating.count == 2
+
+
+def test_an_edit_leaves_all_else(tmp_path):
+    made = edited(BY_HAND, {"title": "null", "updated_at": START, "status": "draft"})
+    lost = [line for line in BY_HAND.splitlines() if line not in made.splitlines()]
+    # a list in brackets has one space between, and blocks the indentation of the rest
+    assert [line for line in lost if "[x" not in line] == [
+        "title:   'Parse logs'   # short", "  Two lines,", "    one indented.",
+        "updated_at: 2026-01-01T00:00:00Z",
+    ] or len(lost) <= 8  # fmt: skip
+    for comment in ("# Ours.", "# short", "# of nginx", "# and more", "# by the team", "# the mean",
+                    "# of all", "# she", "# last", "# the end"):  # fmt: skip
+        assert made.count(comment) == 1, comment
+    for text in (
+        "n: 007\n",
+        "big: 1_000_000\n",
+        "when: 2026-01-31 10:00:00 +01:00\n",
+        "note: kept",
+    ):
+        assert text in made
+    was, now = yaml.safe_load(BY_HAND), yaml.safe_load(made)
+    assert now.pop("status") == "draft"
+    assert (now.pop("title"), was.pop("title")) == ("null", "Parse logs")
+    was.pop("updated_at"), now.pop("updated_at")
+    assert was == now
+    assert list(was) == list(now)
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_line_ends_stay(ending):
+    text = BY_HAND.replace("\n", ending)
+    for made in (with_votes(text, [vote(1)]), edited(text, {"title": "Other"})):
+        assert made.count("\n") == made.count(ending)
+        assert read_skill(made.encode()).extra == read_skill(text.encode()).extra
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("title: x", 1),
+        ("title: x\n", 1),
+        ("title: x\nrating:\n", 1),
+        ("title: x\nrating: {average: 0, count: 0, votes: []}\nz: 1\n", 1),
+        ("title: x\nrating:\n  votes: []\n", 1),
+        ("rating:\n    votes:\n    count: 0\n    average: 0.0\ntitle: x", 1),
+        ("rating:\n  average: 9\n  count: 7\n  votes: [{score: 3, timestamp: 2026-01-01}]\n", 2),
+        ("title: x\nrating:\n  votes:\n  - score: 3\n    timestamp: '2026-01-01'\n", 2),
+    ],
+)
+def test_votes_find_a_place_in_any_form(text, count):
+    made = read_skill(with_votes(text, [vote(1)]).encode())
+    assert made.rating.count == count
+    found = yaml.safe_load(made.text)
+    assert (found["rating"]["count"], len(found["rating"]["votes"])) == (count, count)
+    assert found["rating"]["average"] == made.rating.average
+
+
+words = st.text(
+    st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\u2028\u2029\ufeff"),
+    max_size=30,
+)
+scalars = st.one_of(words, st.integers(), st.booleans(), st.none(), st.floats(-1e6, 1e6))
+trees = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.dictionaries(words.filter(lambda key: key not in KEYS), trees, max_size=5),
+    words, st.lists(words, max_size=3), st.booleans(),
+    st.lists(st.tuples(st.integers(0, 10**9), words, st.integers(1, 5)), max_size=4),
+)  # fmt: skip
+def test_whatever_is_written_is_read_again(extra, title, tags, flow, given_votes):
+    """Keys that kbkit knows nothing of stay whatever is written, and what is written is read."""
+    text = yaml.safe_dump(extra, allow_unicode=True, default_flow_style=flow, sort_keys=False)
+    text = ("" if not extra else text) + new_skill({"title": "x", "tags": ["a"]})
+    if flow and extra:
+        return  # one mapping in braces, to which no line can be added
+    before = read_skill(text.encode())
+    votes = [vote(*each) for each in given_votes]
+    made = with_votes(edited(text, {"title": title, "tags": tags, "category": title}), votes)
+    after = read_skill(made.encode())
+    assert after.extra == before.extra
+    assert yaml.safe_load(made)["title"] == title
+    assert after.category == " ".join(title.split())
+    assert after.rating == EntryRating.of(tuple(sorted(set(votes))))
+    assert with_votes(made, votes) == made
+
+
+KEYS = {"id", "title", "description", "tags", "category", "status", "rating", "source",
+        "origin_task_id", "created_at", "updated_at"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "reason"),
+    [
+        ("title: [a\n", (2, 1), "expected"),
+        ("title: a\n  bad: b\n", (2, 6), "mapping values"),
+        ("title: a\n\tb: c\n", (2, 1), "tab character"),
+        ("title: a\ntags: b\ntitle: c\n", (3, 1), "second time"),
+        ("- a\n", (1, 1), "no mapping"),
+        ("", (1, 1), "empty"),
+        ("just words\n", (1, 1), "no mapping"),
+        ("title: a\n---\ntitle: b\n", (2, 1), "second document"),
+        ("%YAML 1.1\n---\ntitle: a\n", (1, 1), "directives"),
+        ("title: !!python/object/apply:os.system [id]\n", (1, 8), "tags"),
+        ("title: !custom x\n", (1, 8), "tags"),
+        ("a: &a [x]\ntitle: *a\n", (1, 4), "anchors"),
+        ("title: {a: b}\n", (1, 8), "is to be a text"),
+        ("title: a\nstatus: done\n", (2, 9), "active, draft, deprecated"),
+        ("title: a\ncreated_at: soon\n", (2, 13), "a time"),
+        ("tags: {a: b}\n", (1, 7), "list of words"),
+        ("rating: 5\n", (1, 9), "average, count and votes"),
+        ("rating:\n  votes:\n  - {score: 9, timestamp: 2026-01-01}\n", (3, 13), "1 to 5"),
+        ("rating:\n  votes:\n  - {score: true, timestamp: 2026-01-01}\n", (3, 13), "1 to 5"),
+        ("rating:\n  votes:\n  - {score: 4, timestamp: now}\n", (3, 27), "a time"),
+        ("title: \x01\n", (1, 8), "character"),
+        ("a: " + "[" * 40 + "]" * 40 + "\n", (1, 34), "nested"),
+        ("title: " + "x" * 301 + "\n", (1, 8), "300 characters"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_with_line_and_column(text, place, reason):
+    with pytest.raises(EntryFormatError, match=reason) as caught:
+        read_skill(text.encode())
+    assert (caught.value.line, caught.value.column) == place, str(caught.value)
+    assert f"line {place[0]}, column {place[1]}: " in str(caught.value)
+
+
+def test_hostile_texts_take_no_time_and_no_memory():
+    laughs = "a0: &a0 [x, x]\n" + "".join(
+        f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+    )
+    with pytest.raises(EntryFormatError, match="anchors"):
+        read_skill(laughs.encode())
+    with pytest.raises(EntryFormatError, match="MB"):
+        read_skill(b"title: " + b"x" * 5_000_000)
+    with pytest.raises(EntryFormatError, match="nested"):
+        read_skill(b"a: " + b"[" * 100_000)
+    with pytest.raises(EntryFormatError, match="values"):
+        read_skill(b"a: [" + b"1," * 600_000 + b"]")
+    with pytest.raises(EntryFormatError, match=r"line 2, column 4: no text in UTF-8"):
+        read_skill(b"a: b\nc: \xff\n")
+
+
+# ---- merges in git
+
+
+def git(folder, *arguments, check=True):
+    environment = {
+        **os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull,
+        **{f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER")
+           for what in ("NAME", "EMAIL")},
+    }  # fmt: skip
+    return subprocess.run(
+        ["git", *arguments], cwd=folder, env=environment, check=check, capture_output=True,
+        text=True,
+    )  # fmt: skip
+
+
+def merged(folder, base, ours, theirs, *options):
+    """What git makes of a file that two people changed, and whether it found a conflict."""
+    git(folder, "init", "-q", "-b", "main")
+    path = folder / "skill.yaml"
+    for branch, text in (("main", base), ("theirs", theirs), ("main", ours)):
+        git(folder, "checkout", "-q", *(["-b"] if branch == "theirs" else []), branch, check=False)
+        path.write_text(text)
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", "x")
+    conflict = git(folder, *options, "merge", "theirs", "-m", "m", check=False).returncode != 0
+    return path.read_text(), conflict
+
+
+@pytest.mark.parametrize("driver", ["union", "text", "diff3"])
+@pytest.mark.parametrize("before", [0, 1, 3])
+@pytest.mark.parametrize("form", ["ours", "by hand"])
+def test_a_merge_in_git_keeps_the_votes_of_both(tmp_path, driver, before, form):
+    base = with_rating(new_skill({"title": "x"}), EntryRating.of(tuple(map(vote, range(before)))))
+    if form == "by hand":
+        if not before:
+            base = base.replace("  votes: []", "  votes:")
+        block = yaml.safe_dump(json.loads(json.dumps(
+            {"votes": [{"score": 5, "timestamp": f"2026-01-01T00:00:0{n}Z", "rater": "anna"}
+                       for n in range(before)]})), sort_keys=False)  # fmt: skip
+        if before:
+            base = base[: base.index("  votes:")] + "".join(
+                f"  {line}\n" for line in block.splitlines()
+            ) + base[base.index("source:"):]  # fmt: skip
+    ours = with_votes(base, [vote(10, "ben", 2)])
+    theirs = with_votes(with_votes(base, [vote(11, "cleo", 5)]), [vote(12, "ben", 2)])
+    if driver == "union":
+        (tmp_path / ".gitattributes").write_text("skill.yaml merge=union\n")
+    options = ["-c", "merge.conflictStyle=diff3"] if driver == "diff3" else []
+    text, conflict = merged(tmp_path, base, ours, theirs, *options)
+    assert conflict == (driver != "union")
+    found = read_skill(text.encode())
+    assert set(found.rating.votes) == {
+        *map(vote, range(before)), vote(10, "ben", 2), vote(11, "cleo", 5), vote(12, "ben", 2),
+    }  # fmt: skip
+    said = yaml.safe_load(found.text)["rating"]
+    assert (said["count"], len(said["votes"])) == (before + 3, before + 3)
+    assert said["average"] == found.rating.average
+    assert read_skill(found.text.encode()).text == found.text
+
+
+@pytest.mark.parametrize("driver", ["union", "text"])
+def test_a_conflict_about_anything_else_is_told_and_left(tmp_path, driver):
+    base = with_votes(new_skill({"title": "x"}), [vote(1)])
+    ours = with_votes(edited(base, {"title": "ours"}), [vote(2)])
+    theirs = with_votes(edited(base, {"title": "theirs"}), [vote(3)])
+    if driver == "union":
+        (tmp_path / ".gitattributes").write_text("skill.yaml merge=union\n")
+    text, _ = merged(tmp_path, base, ours, theirs)
+    with pytest.raises(EntryFormatError) as caught:
+        read_skill(text.encode())
+    assert caught.value.line == text[: text.index("title: theirs" if driver == "union" else "<<<")
+                                     ].count("\n") + 1  # fmt: skip
+
+
+def test_what_is_missing_is_so_by_default():
+    found = read_skill(b"title: Only that\n")
+    assert (found.id, found.status, found.tags, found.rating.count) == (
+        "", EntryStatus.ACTIVE, (), 0,
+    )  # fmt: skip

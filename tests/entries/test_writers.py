@@ -1,0 +1,174 @@
+"""Several processes vote and write at once, and are killed while they do."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+import kbkit
+from kbkit.entries.skill_file import read_skill
+
+ROOT = Path(__file__).parents[2]
+START = """
+import sys
+import kbkit
+ws = kbkit.open(sys.argv[1])
+me = sys.argv[2]
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+VOTES = 12
+KILLED_VOTES = 200
+
+
+def start(code, *arguments):
+    process = subprocess.Popen(
+        [sys.executable, "-c", START + code, *map(str, arguments)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
+    )  # fmt: skip
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def go(process):
+    process.stdin.write("go\n")
+    process.stdin.flush()
+
+
+def test_four_processes_voting_lose_nothing(ws):
+    ws.entries.create("One")
+    code = f"""
+for number in range({VOTES}):
+    ws.entries.rate("one", 1 + number % 5, rater=f"{{me}} {{number}}")
+"""
+    processes = [start(code, ws.path, name) for name in "abcd"]
+    for process in processes:
+        go(process)
+    assert [process.wait(250) for process in processes] == [0] * 4
+    votes = ws.entries.read("one").rating.votes
+    assert sorted((vote.rater, vote.score) for vote in votes) == sorted(
+        (f"{me} {number}", 1 + number % 5) for me in "abcd" for number in range(VOTES)
+    )
+    assert len(ws["entries"].ratings) == 4 * VOTES
+    (listed,) = ws.entries.list()
+    assert (listed.rating.count, listed.rating.average) == (
+        4 * VOTES, ws.entries.read("one").rating.average,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_kills_during_200_votes_leave_nothing_torn(tmp_path):
+    """A vote that was said to be given is there; average, number and catalog agree with votes."""
+    place = tmp_path / "ws"
+    with kbkit.open(place) as ws:
+        ws.entries.create("One", prompt="Stays\n", description="Stays too")
+    code = """
+for number in range(int(sys.argv[3]), 200):
+    ws.entries.rate("one", 1 + number % 5, rater=str(number))
+    print(number, flush=True)
+"""
+    chance = random.Random(5)
+    said, kills = set(), 0
+    while len(said) < KILLED_VOTES:
+        process = start(code, place, "x", max(said, default=-1) + 1)
+        go(process)
+        wanted = chance.randint(15, 40)
+        for line in process.stdout:
+            said.add(int(line))
+            wanted -= 1
+            if wanted == 0:
+                process.kill()  # anywhere in the vote after
+        process.wait(60)
+        kills += process.returncode != 0
+        found = read_skill((place / "entries/one/skill.yaml").read_bytes())
+        shown = yaml.safe_load(found.text)["rating"]
+        assert (shown["count"], shown["average"]) == (found.rating.count, found.rating.average)
+        assert said <= {int(vote.rater) for vote in found.rating.votes}
+    assert kills >= 4
+    with kbkit.open(place) as ws:
+        entry = ws.entries.read("one")
+        (listed,) = ws.entries.list()
+        assert listed.rating.count == entry.rating.count
+        assert listed.rating.average == entry.rating.average
+        assert len(ws["entries"].ratings) == entry.rating.count
+        assert {(int(vote.rater), vote.score) for vote in entry.rating.votes} == {
+            (number, 1 + number % 5) for number in range(KILLED_VOTES)
+        }
+        assert (entry.prompt, entry.description) == ("Stays\n", "Stays too")
+        ws.entries.sync()
+    assert sorted(each.name for each in (place / "entries").iterdir()) == [".gitattributes", "one"]
+
+
+BETWEEN = """
+import os, signal
+from kbkit.entries.{module} import {name}
+def die(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+{name}.{method} = die
+ws.entries.rate("one", 2, rater="last")
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_a_kill_between_the_folder_and_the_catalog_is_made_good(ws):
+    ws.entries.create("One")
+    ws.entries.rate("one", 5, rater="first")
+    code = BETWEEN.format(module="index", name="EntryIndex", method="level")
+    process = start(code, ws.path, "x")
+    go(process)
+    assert process.wait(60) == -signal.SIGKILL
+    assert ws.entries.read("one").rating.count == 2
+    assert len(ws["entries"].ratings) == 1  # the catalog does not know yet
+    (listed,) = ws.entries.list()
+    assert (listed.rating.count, listed.rating.average) == (2, 3.5)
+    assert len(ws["entries"].ratings) == 2
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+@pytest.mark.parametrize("when", [1, 2, 3])
+def test_a_kill_while_a_folder_takes_the_place_of_another(ws, tmp_path, when):
+    """Killed at the first, second or third move: what was, or what is to be, and never a part."""
+    task = tmp_path / ".knowledge"
+    (task / "code").mkdir(parents=True)
+    (task / "skill.yaml").write_text("title: One\n")
+    (task / "prompt.md").write_text("old")
+    (task / "code/a.py").write_text("old")
+    ws.entries.learn(task)
+    ws.entries.rate("one", 4)
+    (task / "prompt.md").write_text("new")
+    (task / "code/a.py").unlink()
+    (task / "code/b.py").write_text("new")
+    code = f"""
+import os, signal
+from kbkit.files.directory import Directory
+moves, move = 0, Directory.move
+def counted(*arguments):
+    global moves
+    moves += 1
+    if moves == {when}:
+        os.kill(os.getpid(), signal.SIGKILL)
+    move(*arguments)
+Directory.move = counted
+ws.entries.learn(sys.argv[2])
+"""
+    process = start(code, ws.path, task)
+    go(process)
+    assert process.wait(60) == -signal.SIGKILL
+    entry = ws.entries.read("one") if when == 1 else None
+    if entry is None:
+        ws.entries.sync()
+        entry = ws.entries.read("one")
+    is_new = when > 1  # whole beside it before the second move
+    assert entry.prompt == ("new" if is_new else "old")
+    assert [file.path for file in entry.files] == ["code/b.py" if is_new else "code/a.py"]
+    assert entry.rating.count == 1
+    ws.entries.sync()
+    assert sorted(each.name for each in ws.entries.path.iterdir() if each.name != ".trash") == [
+        ".gitattributes", "one",
+    ]  # fmt: skip
