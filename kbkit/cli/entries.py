@@ -12,7 +12,7 @@ import typer
 from kbkit.cli.app import AsJson, app, open_workspace
 from kbkit.errors import FilesError
 from kbkit.models import EntryStatus
-from kbkit.models.plain import plain
+from kbkit.models.plain import plain, pluralize
 from kbkit.terminal import print_figures, print_json, progress, say
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def show(
     if as_json:
         print_json(entry.to_dict())
         return
-    votes = f" {entry.rating.average:g} of {entry.rating.count:,} votes"
+    votes = f" {entry.rating.average:g} of {pluralize(entry.rating.count, 'vote')}"
     head = {
         "title": entry.title,
         "slug": entry.slug,
@@ -252,7 +252,7 @@ def rate(
     if as_json:
         print_json(entry.to_dict())
     else:
-        say(f"{slug}: {entry.rating.average:g} of {entry.rating.count:,} votes")
+        say(f"{slug}: {entry.rating.average:g} of {pluralize(entry.rating.count, 'vote')}")
 
 
 @entries.command()
@@ -390,7 +390,7 @@ def export(
     if as_json:
         print_json([str(path) for path in found])
     else:
-        say(f"wrote {len(found):,} skills: {folder}")
+        say(f"wrote {pluralize(len(found), 'skill')}: {folder}")
 
 
 def _said(

@@ -12,7 +12,7 @@ from kbkit.entries.store import EntryStore
 from kbkit.errors import ConfigError
 from kbkit.knowledge_base import KnowledgeBase
 from kbkit.models import Context, ContextPiece, EntryRating, EntryStatus, Hit
-from kbkit.models.plain import quotation_mark
+from kbkit.models.plain import pluralize, quotation_mark
 from kbkit.retrieval.context import Fact, Findings, cut
 from kbkit.retrieval.query import MAX_QUERY_LENGTH
 from kbkit.retrieval.quoting import fenced, instructions, one_line
@@ -135,11 +135,8 @@ class EntryLookup:
 
     def _lines(self, record: EntryRecord) -> tuple[str, ...]:
         rating = EntryRating(record.average, record.votes)
-        votes = (
-            f" {rating.average:g} ({rating.count} vote{'s' if rating.count > 1 else ''})"
-            if rating.count
-            else ""
-        )
+        said = f" {rating.average:g} ({pluralize(rating.count, 'vote')})"
+        votes = said if rating.count else ""
         title = cut(one_line(record.title), _TITLE_TOKENS)
         head = f"{title} ({record.slug}) {rating.stars}{votes}".strip()
         files = [

@@ -42,13 +42,13 @@ def test_an_entry_from_its_beginning_to_its_end(run, tmp_path):
     assert run("list", "--tag", "none", "--json")["entries"] == []
     assert "One line each" in run("show", "parse-logs")
     assert run("show", "parse-logs", "--file", "code/run.py") == "print(1)\n"
-    assert "5 of 1 votes" in run("rate", "parse-logs", "5", "--rater", "anna")
+    assert "5 of 1 vote\n" in run("rate", "parse-logs", "5", "--rater", "anna")
     assert run("rate", "parse-logs", "4", "--json")["rating"]["average"] == 4.5
     changed = run("edit", "parse-logs", "--title", "Count", "--remove", "code/run.py", "--json")
     assert (changed["title"], changed["files"]) == ("Count", [])
     assert run("edit", "parse-logs", "--to", "count", "--json")["slug"] == "count"
     assert "1. Count (count)" in run("context", "count the requests")
-    assert "1 skills" in run("export", str(tmp_path / "skills"))
+    assert "wrote 1 skill:" in run("export", str(tmp_path / "skills"))
     assert run("export", str(tmp_path / "skills"), "--json") == [str(tmp_path / "skills/count")]
     run("rm", "count")
     assert [each["path"] for each in run("restore", "--json")] == ["count"]
