@@ -36,6 +36,7 @@ from kbkit.models import (
     DocumentState,
     DocumentType,
     EntityType,
+    Frame,
     SubjectKind,
 )
 from kbkit.text.subject_keys import subject_key
@@ -92,6 +93,29 @@ def labelled(folder: Path = LABELS) -> list[Labelled]:
     return found
 
 
+def labelled_frames(folder: Path = LABELS) -> list[Labelled]:
+    """Chunks of two more manuals, of which only the kind of statement was labelled."""
+    annotator, nothing = RulesAnnotator(), NameGazetteer()
+    found = []
+    for row in _rows(folder, "frames.jsonl"):
+        (made,) = annotator.annotate([_passage(row)], nothing)
+        found.append(Labelled(row["manual"], False, row["frame"], (), made[0]))
+    return found
+
+
+def frames(chunks: Sequence[Labelled]) -> list[tuple[str, int, float, float]]:
+    """Of each kind of statement, and of none: how many were labelled, precision and recall."""
+    found = []
+    for frame in (*Frame, None):
+        wanted = [chunk for chunk in chunks if chunk.frame == frame]
+        said = [chunk for chunk in chunks if chunk.annotation.frame == frame]
+        right = sum(chunk.is_right for chunk in said)
+        found.append(
+            (frame or "none", len(wanted), right / max(1, len(said)), right / max(1, len(wanted)))
+        )
+    return found
+
+
 def scores(chunks: Sequence[Labelled]) -> Scores:
     """Figures of some chunks; entities count once a chunk, all chunks together."""
     right = given = met = expected = 0
@@ -135,8 +159,8 @@ def chunks_a_second(folder: Path = LABELS) -> float:
     return _ROUNDS * len(passages) / (time.process_time() - start)
 
 
-def _rows(folder: Path) -> list[dict[str, Any]]:
-    lines = (folder / "chunks.jsonl").read_text("utf-8").splitlines()
+def _rows(folder: Path, name: str = "chunks.jsonl") -> list[dict[str, Any]]:
+    lines = (folder / name).read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]
 
 
@@ -187,8 +211,29 @@ def main() -> None:
             )
     unseen = [chunk for chunk in chunks if not chunk.tuning]
     bins = [(f"{mean:.2f}", str(held), f"{right:.2f}") for held, mean, right in reliability(unseen)]
+    fresh = labelled_frames()
+    for manual in (*dict.fromkeys(chunk.manual for chunk in fresh), ""):
+        some = [chunk for chunk in fresh if manual in ("", chunk.manual)]
+        accuracy = f"{scores(some).accuracy:.3f}"
+        rows.append((manual or "all", "frames", str(len(some)), accuracy, "", "", ""))
+    sets = {
+        "tuning": [chunk for chunk in chunks if chunk.tuning], "unseen": [*unseen, *fresh]
+    }  # fmt: skip
+    kinds = [
+        (frame, name, str(count), f"{precision:.2f}", f"{recall:.2f}")
+        for name, some in sets.items()
+        for frame, count, precision, recall in frames(some)
+    ]
     head = ("manual", "set", "chunks", "frame", "precision", "recall", "F1")
-    lines = [*table(head, rows), "", *table(("confidence", "chunks", "right"), bins), ""]
+    of_kinds = table(("kind", "set", "labelled", "precision", "recall"), kinds)
+    lines = [
+        *table(head, rows),
+        "",
+        *of_kinds,
+        "",
+        *table(("confidence", "chunks", "right"), bins),
+        "",
+    ]
     report("annotation", [*lines, f"{chunks_a_second():,.0f} chunks a second"])
 
 

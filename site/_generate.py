@@ -52,6 +52,7 @@ MODELS: tuple[type[Spec], ...] = (
     recipes.PluginAnnotation,
     recipes.NoAnnotation,
     recipes.NameSpec,
+    recipes.GraphSpec,
     recipes.LearningSpec,
     recipes.StorageSpec,
     recipes.SiteSpec,

@@ -60,12 +60,12 @@ _CUES: dict[Frame, dict[float, str]] = {
         "|synonymous"
         "|equivalent to|is equivalent|are equivalent|roughly equivalent|same as|shorthand for"
         "|identical to|another name|superseded by|interchangeable|interchangeably|replaced by"
-        "|renamed to|renamed from|is short for|stands for|deprecated alias|synonyms|aliases"
+        "|renamed to|renamed from|is short for|stands for|deprecated alias|synonyms|aliases for"
         "|equivalent of|same meaning|is the same|are the same|functionally identical"
         "|referred to as|equates to|same thing|exactly equivalent|logically equivalent"
         "|alternative spelling|equivalent line"
         "|alternative spellings|is the equivalent",
-        1.2: "alias|equivalent|equivalently|identical|renamed|abbreviation"
+        1.2: "alias|aliases|equivalent|equivalently|identical|renamed|abbreviation"
         "|also called|known as|analogous|corresponds to|works like|behaves like|same way"
         "|replacement for|deprecated|similar to|just like|acts like|same effect|counterpart",
         0.3: "like|called|instead|same|replaces|compatible",

@@ -13,7 +13,7 @@ from kbkit.markdown.blocks import without_text_anchor
 from kbkit.markdown.plain_text import inline_text, plain_text
 from kbkit.models import Annotation, Frame
 
-REVISION = 4
+REVISION = 5
 """Counts changes of the rules: what they say of a chunk is said anew."""
 
 _LONGEST = 600

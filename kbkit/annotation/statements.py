@@ -165,7 +165,9 @@ def _weigh(low: str, sentences: list[Sentence]) -> None:
         elif begin["condition"]:
             sentence.weights[Frame.CAUSAL] += 0.7
         elif begin["directions"]:
-            sentence.weights[Frame.PROCEDURE] += 2.0
+            # to use it, you must ...: that is what has to be, rather than a step
+            bound = sentence.weights[Frame.CONSTRAINT] >= 2
+            sentence.weights[Frame.PROCEDURE] += 0.8 if bound else 2.0
         elif begin["step"]:
             sentence.weights[Frame.PROCEDURE] += 1.8 if sentence.item == 2 else 0.6
         elif begin["purpose"]:

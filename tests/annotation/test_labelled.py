@@ -44,6 +44,15 @@ def test_frames_and_entities(benchmark, chunks, tuning, accuracy, f1):
     assert got.f1 >= f1
 
 
+def test_frames_of_two_more_manuals(benchmark):
+    fresh = benchmark.labelled_frames()
+    assert len(fresh) == 60
+    assert sum(chunk.is_right for chunk in fresh) / len(fresh) >= 0.76
+    found = {frame: row for frame, *row in benchmark.frames(fresh)}
+    assert sum(count for count, _, _ in found.values()) == 60
+    assert found["none"][1] >= 0.8
+
+
 def test_frames_are_right_as_often_as_the_confidence_says(benchmark, chunks):
     unseen = [chunk for chunk in chunks if not chunk.tuning]
     bins = benchmark.reliability(unseen)
