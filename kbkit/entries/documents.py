@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+
 from kbkit.entries.store import PROMPT, README, StoredEntry
 from kbkit.models import SourceDocument
 
@@ -54,5 +56,6 @@ def _code(stored: StoredEntry) -> list[str]:
         fence = "````"
         while fence in text:
             fence += "`"
-        parts.append(f"## {path}\n\n{fence}\n{text.rstrip()}\n{fence}")
+        language = posixpath.splitext(path)[1][1:]
+        parts.append(f"## {path}\n\n{fence}{language}\n{text.rstrip()}\n{fence}")
     return parts

@@ -222,6 +222,7 @@ class Facts:
             not to be shown.
         sections: What else the site has.
         downloads: Files of documents, by the document's id.
+        best: URIs of documents, the best rated first, where that is how they are to be listed.
     """
 
     related: Mapping[str, Sequence[Related]] = field(default_factory=dict)
@@ -234,3 +235,4 @@ class Facts:
     graph: GraphFacts | None = None
     sections: Sequence[SiteSection] = ()
     downloads: Mapping[str, Download] = field(default_factory=dict)
+    best: Sequence[str] = ()

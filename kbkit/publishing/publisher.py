@@ -27,8 +27,8 @@ from kbkit.publishing.index_content import index_content, index_state, to_fit
 from kbkit.publishing.stored_documents import StoredDocuments
 from kbkit.recipes import KnowledgeBaseSpec
 from kbkit.retrieval.encoder_fitting import is_outdated
-from kbkit.stores.catalog import annotated_chunks, knowledge_bases
-from kbkit.stores.catalog.built_in import BUILT_IN
+from kbkit.stores.catalog import annotated_chunks, entries, knowledge_bases
+from kbkit.stores.catalog.built_in import BUILT_IN, ENTRIES
 from kbkit.stores.catalog.query_encoders import EncoderTarget
 from kbkit.stores.stores import Stores
 
@@ -136,7 +136,12 @@ class Publisher:
                 site,
                 on_progress,
                 images=self.stores.images.read,
-                facts=replace(facts, sections=self.sections, downloads=archives),
+                facts=replace(
+                    facts,
+                    sections=self.sections,
+                    downloads=archives,
+                    best=entries.best(transaction) if self.kb_id == ENTRIES else (),
+                ),
             )
         _tell(on_progress, "index", 0, "search index")
         seconds = {**report.seconds, **self._fit(on_progress), **self._write_index(folder)}

@@ -40,6 +40,7 @@ def ws(tmp_path):
             files={"code/parse.py": "def parse(): ...\n", "artifacts/evil.html": HOSTILE,
                    "artifacts/evil.svg": "<svg onload=boom()></svg>"},
         )  # fmt: skip
+        workspace.entries.create("Brew tea", status="draft")
         workspace.entries.rate("parse-a-log", 5, rater="secret-ann")
         workspace.entries.rate("parse-a-log", 4, rater="secret-bob")
         yield workspace
@@ -78,8 +79,13 @@ def test_a_site_has_files_and_entries_where_they_are_asked_for(ws, tmp_path):
     assert "#drinks" in tea
 
     (entry,) = [page for path, page in built.items() if path.endswith("/parse-a-log.html")]
-    assert "rated 4.5 of 5 by 2 people" in entry
+    assert "★★★★★ rated 4.5 of 5 by 2 people" in entry
     assert "#logs" in entry
+    assert "#tools" in entry
+    assert '<span class="k">def</span>' in entry
+    best = built["entries/index.html"].partition("<article")[2]
+    assert best.index("★★★★★ (2)") < best.index("Brew tea")
+    assert "[[" not in built["files/index.html"]
     assert "parse.py" in entry
     assert "artifacts/evil.svg" in entry
     archive = links(entry)["Download all of it"]

@@ -14,6 +14,7 @@ from kbkit.export.pages.elements import (
     front_matter,
     html_title,
     license_link,
+    stars,
 )
 from kbkit.export.pages.links import LinkMap, in_page, relative
 from kbkit.export.pages.outline import Entry, Outline
@@ -108,7 +109,8 @@ def _byline(entry: Entry, outline: Outline, path: str) -> Iterator[str]:
         yield f"**could not be fetched since {entry.day}**"
     if entry.id in outline.facts.ratings:
         average, people = outline.facts.ratings[entry.id]
-        yield f"rated {average:.1f} of 5 by {people:,} {'person' if people == 1 else 'people'}"
+        noun = "person" if people == 1 else "people"
+        yield f"{stars(average)} rated {average:.1f} of 5 by {people:,} {noun}"
     for tag in entry.tags:
         label = escape(f"#{tag}")
         page = outline.tag_paths.get(tag)

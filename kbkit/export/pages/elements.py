@@ -46,6 +46,12 @@ def _yaml(value: Any) -> str:
     return text.strip()
 
 
+def stars(average: float) -> str:
+    """A rating as five stars, full or not."""
+    full = int(average + 0.5)
+    return "★" * full + "☆" * (5 - full)
+
+
 def breadcrumbs(outline: Outline, above: Sequence[Section], here: str) -> str:
     """Links to what lies above a page, outermost first."""
     steps = [f"[{escape(outline.title)}]({relative(HOME, here)})"]

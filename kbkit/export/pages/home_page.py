@@ -6,7 +6,7 @@ The plugin puts a field to search in between what the knowledge base is and what
 from __future__ import annotations
 
 from kbkit.export.pages.contents import introduces
-from kbkit.export.pages.elements import front_matter, html_title
+from kbkit.export.pages.elements import front_matter, html_title, stars
 from kbkit.export.pages.links import relative
 from kbkit.export.pages.list_pages import (
     document_line,
@@ -49,7 +49,8 @@ def home_page(info: KnowledgeBaseInfo, outline: Outline) -> dict[str, str]:
         lines += _section(outline, section)
     if rest := root.sections[SECTIONS:]:
         lines += ["## More sections", "", *(section_line(outline, each, HOME) for each in rest), ""]
-    if root.documents:
+    lines += _best(outline)
+    if root.documents and not outline.facts.best:
         label = "More documents" if root.sections else "Documents"
         lines += [f"## {label}", "", *document_list(outline, root.documents[:MOST_DOCUMENTS], HOME)]
     if len(root.documents) > MOST_DOCUMENTS:
@@ -108,6 +109,18 @@ def _changes(outline: Outline) -> list[str]:
         for uri, revision in latest_changes(outline.history(), CHANGES)
     ]
     return ["## Newest changes", "", *lines, ""] if lines else []
+
+
+def _best(outline: Outline) -> list[str]:
+    """Documents with their stars, the best first, where that is their order."""
+    found = [outline.entries[uri] for uri in outline.facts.best if uri in outline.entries]
+    rows = []
+    for entry in found[:MOST_DOCUMENTS]:
+        line = document_list(outline, [entry.uri], HOME)[0]
+        average, people = outline.facts.ratings.get(entry.id, (0.0, 0))
+        rated = f" {stars(average)} ({people:,})" if people else ""
+        rows.append(f"{line}{rated}")
+    return ["## The best first", "", *rows, ""] if rows else []
 
 
 def _other_sections(outline: Outline) -> list[str]:

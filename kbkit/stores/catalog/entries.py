@@ -113,6 +113,12 @@ def listed(
     return found
 
 
+def best(transaction: Transaction) -> list[str]:
+    """The slugs of all entries, the best rated first."""
+    found = listed(transaction, status=None, category=None, tag=None, text="", sort="rating")
+    return [record.slug for record in found]
+
+
 def note(transaction: Transaction, found: Sequence[EntryRecord]) -> None:
     """Keep what is known of entries now, in place of what was."""
     forget(transaction, [record.slug for record in found])
