@@ -113,6 +113,11 @@ def test_voila_serves_it_to_those_who_know_the_token(dashboard, visit):
         tabs = [tab.bounding_box() for tab in page.get_by_role("tab").all()]
         tops = [tab["y"] for tab in tabs]
         assert max(tops) - min(tops) < tabs[0]["height"] / 2  # all in one row
+        cut = page.eval_on_selector_all(
+            ".lm-TabBar-tab",
+            "tabs => tabs.filter(t => t.scrollWidth > t.clientWidth + 1).map(t => t.textContent)",
+        )
+        assert cut == []
     assert violations(page, "html") == []
     assert events == []
     with kbkit.open(folder) as workspace:

@@ -293,6 +293,8 @@ def test_sources_are_listed_switched_off_and_removed(scratch, tmp_path):
     assert kb.spec.embedding.type == "static"
     labels = [label for label, _ in panel.kept.choice.options]
     assert labels == ["Files: one (1 document)", "Files: two (1 document)"]
+    assert panel.kept.choice.value == kb.sources["one"].id  # something is chosen from the start
+    assert IngestPanel(kb).kept.choice.value == kb.sources["one"].id
     panel.kept.choice.value = kb.sources["two"].id
     panel.kept.switch_button.click()
     assert not kb.sources["two"].enabled

@@ -53,8 +53,8 @@ class KeptSources(widgets.VBox):  # type: ignore[misc]  # ipywidgets has no type
         self._known = {} if kb is None else {source.id: source for source in kb.sources}
         before = self.choice.value
         self.choice.options = [(_label(source), known) for known, source in self._known.items()]
-        if before in self._known:
-            self.choice.value = before
+        # ipywidgets chooses none of the options that it is given later
+        self.choice.value = before if before in self._known else next(iter(self._known), None)
         show(self, bool(self._known))
         self._show_chosen()
 
