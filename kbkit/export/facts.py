@@ -184,11 +184,13 @@ class Download:
         path: Of the archive in the export.
         files: Path and size in bytes of each.
         read: Gives the archive; asked for when it is written.
+        about: What it is.
     """
 
     path: str
     files: Sequence[tuple[str, int]]
     read: Callable[[], bytes]
+    about: str = "ZIP"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,10 @@ def downloads(documents: Mapping[str, str], attachments: Attachments) -> dict[st
             sizes = tuple((path, len(data)) for path, data in sorted(files.items()))
             name = safe_name(uri)
             found[known] = Download(
-                f"{FOLDER}/{name}.zip", sizes, partial(_archive, name, attachments, uri)
+                f"{FOLDER}/{name}.zip",
+                sizes,
+                partial(_archive, name, attachments, uri),
+                "an Agent Skill as ZIP" if "SKILL.md" in files else "ZIP",
             )
     return found
 

@@ -82,7 +82,7 @@ def test_notes_and_entries_are_found_read_and_downloaded(tab: Tab):
     with tab.page.expect_download() as download:
         article.get_by_role("link", name="Download all of it").click()
     with zipfile.ZipFile(download.value.path()) as archive:
-        assert "parse-a-kiln-log/code/parse.py" in archive.namelist()
+        assert "parse-a-kiln-log/scripts/parse.py" in archive.namelist()
     assert tab.type("numbat")[0] == "Parse a kiln log"
 
 

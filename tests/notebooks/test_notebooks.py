@@ -214,6 +214,9 @@ def test_files_and_entries(run, tmp_path: Path):
     assert PANEL in notebook.output("FilesPanel(ws)")
     entries = notebook.output("ws.entries.list()")
     assert entries.index("★★★★★    Fire stoneware") < entries.index("★★☆☆☆    Throw a bowl")
+    learned = notebook.output("ws.entries.learn(")
+    assert "mix-a-celadon-glaze auto task-7" in learned
+    assert "Recipe of a green glaze by weight" in learned
     assert PANEL in notebook.output("EntriesPanel(ws)")
     assert "['entries', 'files'" in notebook.output("files=True, entries=True")
     with kbkit.open(tmp_path / "kb") as ws:

@@ -87,16 +87,17 @@ def test_a_site_has_files_and_entries_where_they_are_asked_for(ws, tmp_path):
     assert best.index("★★★★★ (2)") < best.index("Brew tea")
     assert "[[" not in built["files/index.html"]
     assert "parse.py" in entry
-    assert "artifacts/evil.svg" in entry
+    assert "assets/evil.svg" in entry
     archive = links(entry)["Download all of it"]
     found = list(report.site.rglob("parse-a-log.zip"))
     assert len(found) == 1
     assert archive.endswith("downloads/parse-a-log.zip")
     with zipfile.ZipFile(found[0]) as opened:
-        assert opened.read("parse-a-log/code/parse.py") == b"def parse(): ...\n"
+        assert opened.read("parse-a-log/scripts/parse.py") == b"def parse(): ...\n"
+        assert b'name: "parse-a-log"' in opened.read("parse-a-log/SKILL.md")
         assert sorted(opened.namelist()) == [
-            "parse-a-log/artifacts/evil.html", "parse-a-log/artifacts/evil.svg",
-            "parse-a-log/code/parse.py", "parse-a-log/prompt.md",
+            "parse-a-log/SKILL.md", "parse-a-log/assets/evil.html",
+            "parse-a-log/assets/evil.svg", "parse-a-log/scripts/parse.py",
         ]  # fmt: skip
 
     served = b"".join(path.read_bytes() for path in report.site.rglob("*") if path.is_file())

@@ -137,7 +137,7 @@ def _files(entry: Entry, outline: Outline, path: str) -> str:
     if download is None:
         return ""
     lines = [f"- {escape(name)}, {_size(size)}" for name, size in download.files]
-    link = f"[Download all of it]({relative(download.path, path)}) (ZIP)"
+    link = f"[Download all of it]({relative(download.path, path)}) ({download.about})"
     return "\n".join(["## Files", "", *lines, "", link, "", ""])
 
 
