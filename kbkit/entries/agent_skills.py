@@ -81,7 +81,8 @@ def skill_files(stored: StoredEntry, title: str) -> dict[str, bytes]:
     if len(body) > _LONGEST_BODY:
         found[_LONG] = body.encode()
         metadata["prompt"] = _LONG
-        body = f"# {title}\n\n{stored.skill.description}\n\nRead [how it is done]({_LONG}) first.\n"
+        parts = (f"# {title}", stored.skill.description, f"Read [how it is done]({_LONG}) first.")
+        body = "\n\n".join(filter(None, parts)) + "\n"
     if README in stored.files:
         found[_README] = _with_names(_text(stored.files[README]), renamed).encode()
     found[FILE] = (_front_matter(stored, title, metadata) + body).encode()
@@ -117,7 +118,7 @@ def _metadata(stored: StoredEntry, title: str) -> dict[str, str]:
         and value is not None
         and not isinstance(value, dict | list)
     }
-    tags = ", ".join(tag.replace(",", " ") for tag in skill.tags)
+    tags = ", ".join(_line(tag.replace(",", " ")) for tag in skill.tags)
     own = {"title": title, "tags": tags, "category": skill.category, "status": skill.status.value}
     return {key: value for key, value in {**found, **own}.items() if value and key}
 

@@ -131,7 +131,7 @@ def test_relations_tie_anything_to_anything(graph, kb, workspace):
     chunk = next(iter(kb.chunks))
     graph.create("pool")
     note = Target(TargetKind.FILE, "notes/pools.md")
-    workspace.entries.create("Fix pools")
+    workspace.entries.create("Mend", slug="fix-pools")
     for source, target in [
         ("pool", "http://x.org/pools"), (chunk.id, "pool"), (note, chunk.id), (document.id, note),
         (Target(TargetKind.ENTRY, "fix-pools"), Target(TargetKind.CHUNK, chunk.id)),
