@@ -229,6 +229,7 @@ class NameGazetteer:
                 rule.inside
                 and _begins_sentence(look.plain, start)
                 and not look.is_marked(start, end)
+                and not look.is_subject(start, end)
             ):
                 continue
             return rule
@@ -304,6 +305,14 @@ class _Look:
             return any(a <= start and end <= b for a, b in self._spans)
         return before == "[" and after == "]"
 
+    def is_subject(self, start: int, end: int) -> bool:
+        """Whether a verb follows that no imperative has behind it, or it is a letter alone.
+
+        ``Go is compiled`` and ``R plots`` speak of languages, ``Go to the page`` does not.
+        """
+        alone = end - start == 1 and self.plain[start] not in "AI"
+        return alone or _FINITE.match(self.plain, end) is not None
+
     @cached_property
     def headings(self) -> frozenset[tuple[int, int]]:
         """Where words stand that are all of a heading, or of a link to a numbered one."""
@@ -316,6 +325,12 @@ class _Look:
     @cached_property
     def _spans(self) -> list[tuple[int, int]]:
         return [match.span(2) for match in _CODE_SPAN.finditer(self.plain)]
+
+
+_FINITE = re.compile(
+    r"(?:['’]s)?\s+(?:is|isn['’]t|was|has|had|does|doesn['’]t|can|cannot|can['’]t|could|will|would"
+    r"|may|might|must|shall|should)\b"
+)
 
 
 def _wordy(text: str, at: int) -> bool:

@@ -53,6 +53,7 @@ class _State:
     digests: Mapping[int, str]
     version: int
     links: Mapping[str, Mapping[str, str]]
+    curated: Mapping[str, str]
     stated: Mapping[int, Sequence[StatedRelation]]
     spec: GraphSpec
     defined: dict[str, list[tuple[str, DefinedName]]] = field(default_factory=dict)
@@ -164,6 +165,8 @@ def build_small(stores: Stores, kb_id: str, most: int = SMALL) -> None:
 
 def _look(database: Database, kb_id: str) -> _State:
     with database.read() as transaction:
+        config = knowledge_bases.get_by_id(transaction, kb_id).config
+        named_by_recipe = config.get("annotation", {}).get("names", ())
         state = _State(
             graph.places(transaction, kb_id),
             graph.mentions(transaction, kb_id),
@@ -173,10 +176,9 @@ def _look(database: Database, kb_id: str) -> _State:
             graph.digests(transaction, kb_id),
             graph.version(transaction, kb_id),
             files.linked_documents(transaction, kb_id),
+            {each["name"]: each["type"] for each in named_by_recipe},
             chunk_annotations.stated_relations(transaction, kb_id),
-            GraphSpec.model_validate(
-                knowledge_bases.get_by_id(transaction, kb_id).config.get("graph", {})
-            ),
+            GraphSpec.model_validate(config.get("graph", {})),
         )
     _define(state)
     missing = {
@@ -249,7 +251,7 @@ def _sections(places: Sequence[ChunkPlace]) -> list[list[int]]:
 def _described(
     database: Database, state: _State, documents: Mapping[str, DocumentNames]
 ) -> dict[str, tuple[str, str]]:
-    """What each entity is: its type as most say, and how the section begins that defines it."""
+    """What each entity is: its type as the recipe or most say, and how what defines it begins."""
     types: dict[str, Counter[EntityType]] = {}
     for known, name in state.given:
         types.setdefault(known, Counter())[name.type] += _DEFINES if name.defines else 1
@@ -264,7 +266,8 @@ def _described(
     for known in sorted(there):
         counts = types.get(known) or Counter({EntityType.NAME: 1})
         most = max(counts, key=lambda each: (counts[each], each.value))
-        found[known] = (most.value, first_sentence(texts.get(defining.get(known, -1), "")))
+        type_ = state.curated.get(state.names.get(known, ""), most.value)
+        found[known] = (type_, first_sentence(texts.get(defining.get(known, -1), "")))
     return found
 
 

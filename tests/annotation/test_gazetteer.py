@@ -83,6 +83,10 @@ def test_ordinary_words_are_names_where_marks_say_so(text, names):
         ("c is a letter", []),
         ("in R, R is used", ["R", "R"]),
         ("Make it so with Make", ["Make"]),
+        ("Go is compiled. Go has maps. Go's runtime", ["Go", "Go"]),
+        ("It works. R plots. C is old.", ["R", "C"]),
+        ("Go can wait. Make must be there.", ["Go", "Make"]),
+        ("Go and see. Make canned food.", []),
     ],
 )
 def test_names_like_stop_words(text, names):

@@ -149,3 +149,13 @@ def test_a_wrong_key_is_named_with_its_line(tmp_path):
     told = str(error.value)
     assert re.search(r"r\.yaml:5: graph\.built: unknown key; did you mean 'build'\?", told)
     assert re.search(r"r\.yaml:6: graph\.co_occurrence: input should be less than or equal", told)
+
+
+def test_names_of_a_recipe_have_the_types_that_it_says(workspace):
+    names = [{"name": "make", "type": "command"}, {"name": "Go", "type": "term"}]
+    spec = KnowledgeBaseSpec.model_validate({"annotation": {"names": names}})
+    kb = workspace.create("tools", spec=spec)
+    kb.add("Tools", "# Tools\n\nRun `make`. Go is compiled, and `gofmt` too.\n", source="text:1")
+    found = {each.name: each.type for each in workspace.graph.entities()}
+    assert found["make"] == "command"
+    assert found["Go"] == "term"
