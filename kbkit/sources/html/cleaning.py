@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import Any
-from urllib.parse import unquote_plus
 
 from lxml import etree
 
@@ -16,7 +15,7 @@ from kbkit.sources.html.anchors import (
     names_place,
     says_its_place,
 )
-from kbkit.sources.html.code import language, numbers_lines
+from kbkit.sources.html.code import labels_of_code, numbers_lines, runs_code
 from kbkit.sources.html.dom import (
     BLOCKS,
     HEADINGS,
@@ -57,6 +56,10 @@ _CONTROLS = frozenset(
         share-buttons social-share printfooter source_code method-source-code method-click-advice
         """)
 )
+# of these, what may as well name a part of the page, where it has headings
+_PARTS_TOO = frozenset(
+    str.split("edit-page edit-this-page printfooter share-buttons social-share cookie-banner")
+)
 # those of navigation, as far as it is nothing but links
 _NAVIGATION = frozenset(
     str.split("""
@@ -87,8 +90,6 @@ _TOPS = frozenset({"top", "back to top", "to top", "go to top", "return to top",
 _ARROW = re.compile(r"<-+>?|-+>|[←-⇿«»‹›◀▶]+")
 _UNFOLDING_WORDS = 3  # most words of a link that unfolds something
 _SIGNS = re.compile(r"\s*[·|•](?:\s*[·|•])*\s*")  # between the links of a line
-_LONG = 60  # characters of an address that may carry a program
-_CARRIED = 0.9  # share of the words of code that a link to run it carries
 _HIDDEN_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
 
 _MARKED = etree.XPath(
@@ -99,7 +100,6 @@ _MARKED = etree.XPath(
 _ICONS = re.compile("[\ue000-\uf8ff]+")
 """Signs that Unicode leaves to fonts."""
 _WORD = re.compile(r"\w")
-_WORDS = re.compile(r"\w+")
 
 
 def clean(body: Element) -> None:
@@ -118,7 +118,7 @@ def clean(body: Element) -> None:
             doomed.append(_wrapping(link))
         elif _jumps(link):
             doomed.append(_jump_line(link))
-        elif _leads_nowhere(link) or _returns(link) or _runs_code(link):
+        elif _leads_nowhere(link) or _returns(link) or runs_code(link):
             doomed.append(link)
         elif names_place(link) and "#" in (link.get("href") or "") and is_mark(link):
             # it says where the heading is, so it stays, but not its pilcrow
@@ -130,7 +130,7 @@ def clean(body: Element) -> None:
         furniture = verdicts.get(key)
         if furniture is None:
             furniture = verdicts[key] = _is_furniture(element, element.attrib)
-        if furniture or numbers_lines(element):
+        if (furniture and not _holds_sections(element)) or numbers_lines(element):
             doomed.append(element)
         elif _is_named(element, _NAVIGATION):
             navigation.append(element)
@@ -146,13 +146,15 @@ def clean(body: Element) -> None:
     _drop(contents(body), body)
     drop_step_lines(body)
     _drop(repeated_links(body), body)
-    _drop(_labels_of_code(body), body)
+    _drop(labels_of_code(body), body)
     _drop([head for head in body.iter("h1", "h2", "h3", "h4") if _heads_links(head)], body)
 
 
 def _icons(body: Element) -> list[Element]:
     """Elements that show nothing but signs of a font of icons; beside words, the signs go."""
-    found = []
+    found: list[Element] = []
+    if not _ICONS.search("".join(body.itertext())):
+        return found
     for element in body.iter():
         if not isinstance(element.tag, str):
             continue
@@ -256,19 +258,6 @@ def _folded_sources(body: Element) -> list[Element]:
     return found
 
 
-def _labels_of_code(body: Element) -> list[Element]:
-    """What names the language of code beside it, as the code's class does."""
-    found = []
-    for pre in body.iter("pre"):
-        for beside in (pre.getprevious(), pre.getnext()):
-            if beside is None or beside.tag not in ("span", "div", "small", "em"):
-                continue
-            text = normalized_text(beside).lower()
-            if text and text == language(pre) and not (beside.tail or "").strip():
-                found.append(beside)
-    return found
-
-
 def _leads_to_source(link: Element) -> bool:
     """A link to the source of what is described, beside its name or at the end of its line."""
     text = "".join(link.itertext()).strip(" \t\r\n\xa0[]()").lower()
@@ -277,17 +266,6 @@ def _leads_to_source(link: Element) -> bool:
     if next(link.iterancestors(*HEADINGS), None) is not None:
         return True
     return bool(_SOURCE.search(f"{link.get('class') or ''} {link.get('href') or ''}"))
-
-
-def _runs_code(link: Element) -> bool:
-    """A link that takes the code beside it to a page that runs it."""
-    href = link.get("href") or ""
-    if len(href) < _LONG or "%" not in href:
-        return False
-    code = next(link.getparent().iterchildren("pre"), None)
-    words = _WORDS.findall(normalized_text(code)) if code is not None else []
-    carried = set(_WORDS.findall(unquote_plus(href)))
-    return bool(words) and sum(word in carried for word in words) >= _CARRIED * len(words)
 
 
 def _leads_nowhere(link: Element) -> bool:
@@ -317,8 +295,9 @@ def _jump_line(link: Element) -> Element:
     """A link that jumps, or the line of such links that it stands in."""
     line = link.getparent()
     named = _JUMP.search(f"{line.get('class') or ''} {line.get('id') or ''}")
-    short = line.tag in ("div", "p", "span") and len(normalized_text(line).split()) <= _LITTLE
-    return line if named and short else link
+    if not named or line.tag not in ("div", "p", "span"):
+        return link
+    return line if len(normalized_text(line).split()) <= _LITTLE else link
 
 
 def _returns(link: Element) -> bool:
@@ -385,6 +364,12 @@ def _is_furniture(element: Element, attributes: Any) -> bool:
         return True
     style = attributes.get("style")
     return bool(style and _HIDDEN_STYLE.search(style)) and not _unfolds(element)
+
+
+def _holds_sections(element: Element) -> bool:
+    """Whether something that is named like a control is a part of the page in truth."""
+    named = _is_named(element, _PARTS_TOO)
+    return named and next(element.iter(*HEADINGS), None) is not None
 
 
 def _unfolds(row: Element) -> bool:

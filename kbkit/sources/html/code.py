@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from urllib.parse import unquote_plus
 
 from lxml import etree
 
-from kbkit.sources.html.dom import BLOCKS, PREFORMATTED, Element, classes
+from kbkit.sources.html.dom import BLOCKS, PREFORMATTED, Element, classes, normalized_text
 
 _LINE_END = ""
 
@@ -25,6 +26,9 @@ _CODE = re.compile(
     re.IGNORECASE,
 )
 _SPACE = re.compile("[ \t\r\n]+")
+_WORD = re.compile(r"\w+")
+_LONG = 60  # characters of an address that may carry a program
+_CARRIED = 0.9  # share of the words of code that a link to run it carries
 _CODE_TAGS = frozenset({"code", "samp", "kbd", "tt"})
 _LINE_TAGS = frozenset({"ul", "ol", "li", "div"})  # in code, each begins a line
 _AROUND_CODE = frozenset({"div", "figure", "td", "tr", "tbody", "table", "pre"})
@@ -207,6 +211,30 @@ def language(pre: Element) -> str:
             return named
     bare = {name.lower() for element in candidates[:2] for name in classes(element)}
     return next(iter(sorted(bare & _BARE_LANGUAGES)), "")
+
+
+def labels_of_code(body: Element) -> list[Element]:
+    """What names the language of code beside it, as the code's class does."""
+    found = []
+    for pre in body.iter("pre"):
+        for beside in (pre.getprevious(), pre.getnext()):
+            if beside is None or beside.tag not in ("span", "div", "small", "em"):
+                continue
+            text = normalized_text(beside).lower()
+            if text and text == language(pre) and not (beside.tail or "").strip():
+                found.append(beside)
+    return found
+
+
+def runs_code(link: Element) -> bool:
+    """A link that takes the code beside it to a page that runs it."""
+    href = link.get("href") or ""
+    if len(href) < _LONG or "%" not in href:
+        return False
+    code = next(link.getparent().iterchildren("pre"), None)
+    words = _WORD.findall(normalized_text(code)) if code is not None else []
+    carried = set(_WORD.findall(unquote_plus(href)))
+    return bool(words) and sum(word in carried for word in words) >= _CARRIED * len(words)
 
 
 def code_text(pre: Element) -> str:

@@ -241,9 +241,9 @@ def is_rest_of_menu(around: Element) -> bool:
     """Whether what a menu stood in holds nothing else but a few links, such as who made it."""
     if around.tag not in ("div", "aside", "section", "header"):
         return False
-    words = len(normalized_text(around).split())
-    if next(around.iter(*HEADINGS), None) is not None:
+    if next(around.iter(*HEADINGS, "p", "pre"), None) is not None:
         return False
+    words = len(normalized_text(around).split())
     return 0 < words <= _FEW_WORDS and linked_share(around) == 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from itertools import dropwhile, islice
 
 from kbkit.sources.html.dom import (
     BLOCKS,
@@ -18,6 +19,7 @@ from kbkit.sources.html.regions import key_of
 LONGEST = 500  # characters of a title that are kept
 _TITLE_CLASS = re.compile(r"(?:title|caption|(?!sub|alt|alert|admonition)[a-z]+[-_]?title)$")
 _TEXTS = frozenset({*HEADINGS, "p", "pre", "ul", "ol", "dl", "table", "blockquote"})
+_LINES_BELOW = 4  # blocks below a heading that are looked at
 _BESIDE_SITE = 12  # characters beside the name of a site in a line that says it
 _MORE = 4  # words that a heading may have besides the title
 _TITLE_WORDS, _BESIDE = 30, 80  # most words of a title, and of the block around it
@@ -140,8 +142,8 @@ def _qualified(heading: str, named: str, common: Collection[int]) -> str:
 def _letter(region: Element) -> str:
     """The one letter whose part of an index a page is, to stand behind its title; or ``""``."""
     heads = [normalized_text(head) for head in region.iter(*HEADINGS)]
-    letters = re.findall(r"\w+", heads[0]) if len(heads) == 1 else []
-    return f": {letters[0]}" if [len(one) for one in letters] == [1] else ""
+    letter = heads[0].strip("-–— ") if len(heads) == 1 else ""
+    return f": {letter}" if len(letter) == 1 else ""
 
 
 def same_heading(tree: Element, title: str) -> Element | None:
@@ -221,19 +223,14 @@ def drop_site_line(region: Element, named: str, common: Collection[int]) -> None
     site = named.replace(bare_title(named, common), "").strip(_SEPARATORS).lower() if common else ""
     if heading is None or not site:
         return
-    inside = False
-    for part in list(region.iter(*BLOCKS)):
-        inside = inside or part is heading
+    behind = dropwhile(lambda part: part is not heading, region.iter(*BLOCKS))
+    leaves = (part for part in behind if not any(child.tag in BLOCKS for child in part))
+    for part in list(islice(leaves, 1, 1 + _LINES_BELOW)):
         text = normalized_text(part)
-        if not inside or part is heading or not text:
-            continue
-        if (
-            key_of(text) in common
-            and site in text.lower()
-            and len(text) <= len(site) + _BESIDE_SITE
-        ):
+        same = key_of(text) in common and len(text) <= len(site) + _BESIDE_SITE
+        if same and site in text.lower():
             drop_tree(part)
-        elif next(part.iterdescendants(*BLOCKS), None) is None:
+        elif text:
             return
 
 

@@ -460,6 +460,12 @@ def test_all_that_is_said_of_a_term_stands_in_its_item() -> None:
     assert markdown(page) == "-   **Parameters**: a\n\n    b\n\n-   **Since**: 1.0"
 
 
+def test_parts_that_are_named_like_controls_stay_where_they_have_headings() -> None:
+    part = "<div class='edit-page'>{}<p>Write it anew.</p></div>"
+    assert "## Edit\n\nWrite it anew." in markdown(part.format("<h2>Edit</h2>"))
+    assert "Write it anew." not in markdown(part.format(""))
+
+
 def test_signs_of_icon_fonts_are_no_text() -> None:
     page = (
         "<p>Run <i class='fa'>\uf17c</i> this \uf17a:</p><label>\uf17c/\uf179</label><pre>x</pre>"

@@ -182,6 +182,8 @@ class PageStates:
     @staticmethod
     def _translates(element: Element, size: int, linked: int) -> bool:
         """Whether an element leads to the page in other languages, maybe in its own too."""
+        if linked == 0:
+            return False
         links = [one for one in element.iter("a") if one.get("href")]
         foreign = sum(1 for one in links if one.get("hreflang"))
         return len(links) > 1 and foreign >= len(links) - 1 and size - linked <= _NAMES
