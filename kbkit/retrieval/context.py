@@ -130,47 +130,47 @@ def build(query: str, search: Leg, others: Mapping[str, Leg], limit: int, tokens
     hits = [hit for findings in found for hit in findings.hits]
     facts = [fact for findings in found for fact in findings.facts]
     notes = tuple(dict.fromkeys(note for findings in found for note in findings.notes))
-    pieces, text = _write(excerpts(hits, limit), facts, notes, tokens)
+    pieces, text, taken = _write(excerpts(hits, limit), facts, notes, tokens)
     seconds = time.perf_counter() - start
-    return Context(query, text, tuple(pieces), count_tokens(text), tokens, seconds, notes)
+    return Context(query, text, tuple(pieces), taken, tokens, seconds, notes)
 
 
 def _write(
     found: Sequence[Excerpt], facts: Sequence[Fact], notes: Sequence[str], tokens: int
-) -> tuple[list[ContextPiece], str]:
-    """Pieces that the budget holds, and the block that they make.
+) -> tuple[list[ContextPiece], str, int]:
+    """Pieces that the budget holds, the block that they make, and its tokens.
 
-    No token goes beyond the end of a line, so lines, and what is made of them, add up.
+    No token goes beyond the end of a line, so lines, and what is made of them, add up: each text is
+    counted once, which takes longer than all else here.
     """
     mark, now = quotation_mark(), datetime.now(UTC)
-    # what is counted one by one below is tokenized at once
-    count_tokens("\n".join([mark, *(excerpt.text for excerpt in found),
-                            *(line for fact in facts for line in fact.lines)]))  # fmt: skip
     most = len(found) + len(facts)
     head = count_tokens(_head(len(found), Counter(fact.kind for fact in facts), mark)) + _BETWEEN
     # what facts take at most; passages have what they leave
     kept, taken_by = list[Fact](), Counter[str]()
     for fact in facts:
-        taken = count_tokens(fenced(mark, str(most), _told(fact, now, {}))) + _BETWEEN
-        if taken_by[fact.kind] + taken <= tokens // _SHARES[fact.kind]:
+        wanted = _count(fenced(mark, str(most), _told(fact, now, {}))) + _BETWEEN
+        if taken_by[fact.kind] + wanted <= tokens // _SHARES[fact.kind]:
             kept.append(fact)
-            taken_by[fact.kind] += taken
+            taken_by[fact.kind] += wanted
     reserved = taken_by.total()
     room, dearest = tokens - head - reserved, 0
     pieces: list[ContextPiece] = []
     parts: list[str] = []
+    taken = 0
     for excerpt in found:
         chunks = tuple(chunk.id for chunk in excerpt.chunks)
         citation = _citation(excerpt.hit, excerpt.heading_path, chunks, now)
         source, text, number = _source(citation), harmless(excerpt.text), len(pieces) + 1
-        own = count_tokens(fenced(mark, str(number), f"{source}\n\n")) + _BETWEEN
+        own = _count(fenced(mark, str(number), f"{source}\n\n")) + _BETWEEN
         length = _count(text)
-        if room - own < min(_LEAST_TEXT, length):
+        left = room - taken - own
+        if left < min(_LEAST_TEXT, length):
             dearest = max(dearest, own)
             continue
-        shown = text if length <= room - own else cut(text, room - own)
+        shown = text if length <= left else cut(text, left)
         parts.append(fenced(mark, str(number), f"{source}\n\n{shown}"))
-        room -= own + (length if shown is text else _count(shown))
+        taken += own + (length if shown is text else _count(shown))
         score, is_cut = excerpt.hit.score, len(shown) < len(text)
         pieces.append(ContextPiece(number, "passage", shown, citation, "", score, is_cut))
     if found and not pieces:
@@ -188,17 +188,20 @@ def _write(
         if not text:
             continue
         parts.append(fenced(mark, str(number), text))
+        taken += _count(parts[-1]) + _BETWEEN
         source_of = None if fact.hit is None else _citation_of(fact.hit, now)
         pieces.append(ContextPiece(number, fact.kind, text, source_of, one_line(fact.name)))
     told = Counter(piece.kind for piece in pieces[passages:])
     for note in notes:
         part = fenced(mark, "note", cut(one_line(note), _NOTE_TOKENS))
-        if (taken := count_tokens(part) + _BETWEEN) <= room:
+        own = _count(part) + _BETWEEN
+        if taken + own <= tokens - head:
             parts.append(part)
-            room -= taken
+            taken += own
     if not parts:
-        return pieces, NOTHING
-    return pieces, "\n\n".join([_head(passages, told, mark), *parts])
+        return pieces, NOTHING, count_tokens(NOTHING)
+    begun = _head(passages, told, mark)
+    return pieces, "\n\n".join([begun, *parts]), count_tokens(begun) + taken
 
 
 def _head(passages: int, told: Mapping[str, int], mark: str) -> str:
