@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import queue
+import threading
 import time
 
 import pytest
@@ -11,6 +13,7 @@ import kbkit
 from kbkit.config import Settings
 from kbkit.entries.credentials import find_credential
 from kbkit.errors import ConflictError, EntryFormatError, FilesError, MissingPathError, SecretsError
+from kbkit.watching import watch_files
 
 
 @pytest.fixture
@@ -228,3 +231,24 @@ def test_an_agent_learns_an_entry_and_finds_it_for_the_next_task(ws, tmp_path):
     context = ws.context("how many requests does an nginx log have")
     assert [piece.name for piece in context.pieces if piece.kind == "entry"] == [made.slug]
     assert "★★★★★" in context.text
+
+
+def test_what_finished_tasks_leave_is_learned_while_it_is_watched(tmp_path, task):
+    tasks = tmp_path / "tasks"
+    tasks.mkdir()
+    settings = Settings.load({"KBKIT_AUTO_LEARN": str(tasks), "KBKIT_IMPROVE": "off"})
+    stop, seen = threading.Event(), queue.Queue()
+    with kbkit.Workspace(tmp_path / "ws", settings=settings) as ws:
+        options = {"stop": stop, "on_sync": seen.put, "on_trouble": seen.put}
+        watcher = threading.Thread(target=watch_files, args=(ws.entries,), kwargs=options)
+        watcher.start()
+        try:
+            task.rename(tasks / "task-7")
+            assert seen.get(timeout=200).added == ("parse-access-logs",)
+            path = ws.entries.path / "parse-access-logs/prompt.md"
+            path.write_text("By hand, with a wombat.\n")
+            assert seen.get(timeout=200).updated == ("parse-access-logs",)
+            assert ws.search("wombat").hits[0].uri == "parse-access-logs"
+        finally:
+            stop.set()
+            watcher.join()
