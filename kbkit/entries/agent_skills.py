@@ -10,17 +10,18 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kbkit.entries.folders import read_folder
-from kbkit.entries.skill_file import MOST_TAGS, NAME, scalar
-from kbkit.entries.slugs import slug_fault, slug_of
+from kbkit.entries.skill_file import MOST_TAGS, NAME, new_skill, scalar
+from kbkit.entries.slugs import slug_fault, slug_of, unique
 from kbkit.entries.store import PROMPT, README, StoredEntry
 from kbkit.entries.yaml_reader import YamlMapping, read_yaml
 from kbkit.errors import EntryFormatError, FilesError, MissingPathError
 from kbkit.files.paths import fault
-from kbkit.models import EntryStatus
+from kbkit.models import EntryRating, EntrySource, EntryStatus
 from kbkit.stores.locks import FolderLocks
 
 FILE = "SKILL.md"
@@ -81,8 +82,7 @@ def skill_files(stored: StoredEntry, title: str) -> dict[str, bytes]:
     if len(body) > _LONGEST_BODY:
         found[_LONG] = body.encode()
         metadata["prompt"] = _LONG
-        parts = (f"# {title}", stored.skill.description, f"Read [how it is done]({_LONG}) first.")
-        body = "\n\n".join(filter(None, parts)) + "\n"
+        body = f"# {title}\n\nRead [how it is done]({_LONG}) first.\n"
     if README in stored.files:
         found[_README] = _with_names(_text(stored.files[README]), renamed).encode()
     found[FILE] = (_front_matter(stored, title, metadata) + body).encode()
@@ -274,6 +274,31 @@ def _entry(
         kept[README] = _with_names(_text(kept[README]), renamed).encode()
     others = {key: value for key, value in {**extra, "metadata": metadata}.items() if value}
     return Skill(name if not slug_fault(name) else slug_of(name), values, others, kept)
+
+
+def entry_files(
+    skill: Skill, before: StoredEntry | None, ids: Mapping[str, str]
+) -> dict[str, bytes]:
+    """The files of the entry that a skill becomes, by path.
+
+    Args:
+        skill: The skill.
+        before: The entry of its slug, whose votes, id and origin stay.
+        ids: Ids of all entries, by slug.
+    """
+    now = datetime.now(UTC)
+    known = before.skill if before is not None else None
+    others = {each for slug, each in ids.items() if slug != skill.slug}
+    values = {
+        **skill.values,
+        "id": (known.id if known else "") or unique(skill.slug, others),
+        "rating": known.rating if known else EntryRating(),
+        "source": (known.source if known else EntrySource.MANUAL).value,
+        "origin_task_id": known.origin_task_id if known else "",
+        "created_at": (known.created_at if known else None) or now,
+        "updated_at": now,
+    }
+    return {**skill.files, NAME: new_skill(values, skill.extra).encode()}
 
 
 def _said(at: Path, found: YamlMapping, key: str) -> str:

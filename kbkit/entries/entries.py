@@ -7,29 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from kbkit.arguments import explained
 from kbkit.config import Settings
 from kbkit.entries import agent_skills, learning, skill_folders
-from kbkit.entries.documents import text_of, title_of
+from kbkit.entries.checks import checked, checked_files, checked_status
+from kbkit.entries.documents import title_of
 from kbkit.entries.index import EntryIndex
 from kbkit.entries.lookup import EntryLookup
-from kbkit.entries.skill_file import (
-    LONGEST_DESCRIPTION,
-    LONGEST_TITLE,
-    MOST_TAGS,
-    NAME,
-    edited,
-    new_skill,
-)
+from kbkit.entries.skill_file import NAME, edited, new_skill
 from kbkit.entries.slugs import check_slug, slug_of, unique
-from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry, says_else
+from kbkit.entries.store import PROMPT, README, EntryStore, says_else
+from kbkit.entries.values import entry_of, info_of
 from kbkit.errors import (
     ConfigError,
-    ConflictError,
-    FilesError,
-    InvalidPathError,
     MissingPathError,
     VersionConflictError,
 )
@@ -40,28 +32,20 @@ from kbkit.models import (
     Context,
     DeletedFile,
     Entry,
-    EntryFile,
-    EntryInfo,
     EntryPage,
-    EntryRating,
     EntrySource,
     EntryStatus,
     EntrySyncReport,
-    Problem,
     Vote,
 )
 from kbkit.progress import OnProgress, progress_bar
 from kbkit.retrieval.context import LEAST_TOKENS, Findings
-from kbkit.stores.catalog import entries as catalog
 from kbkit.stores.catalog.built_in import ENTRIES
-from kbkit.stores.catalog.entries import EntryRecord
 from kbkit.stores.stores import Stores
 from kbkit.validation import check_integer, check_text
 
 SORTS = ("rating", "updated", "title")
 """What a list of entries may be in the order of."""
-_OWN = frozenset({NAME, PROMPT.casefold(), README.casefold()})
-"""Files that have an argument of their own."""
 _TICK = timedelta(microseconds=1)
 
 
@@ -78,14 +62,13 @@ class Entries:
         store: EntryStore,
         index: EntryIndex,
         lookup: EntryLookup,
-        stores: Stores,
+        learner: learning.Learner,
         settings: Settings,
     ) -> None:
         self._store = store
         self._index = index
         self._lookup = lookup
-        self._database = stores.database
-        self._locks = stores.locks
+        self._learner = learner
         self._settings = settings
 
     @property
@@ -103,7 +86,7 @@ class Entries:
             EntryFormatError: Its ``skill.yaml`` cannot be read; names line and column.
         """
         stored = self._store.read_entry(slug)
-        return _entry(stored, self._index.records().get(slug))
+        return entry_of(stored, self._index.records().get(slug))
 
     def list(
         self,
@@ -136,17 +119,15 @@ class Entries:
             raise ConfigError(f"sort={sort!r}: choose from {', '.join(SORTS)}")
         most = None if limit is None else check_integer("limit", limit, 1)
         start = check_integer("offset", offset, 0)
-        with self._database.read() as transaction:
-            found = catalog.listed(
-                transaction,
-                status=None if status is None else _status(status).value,
-                category=None if category is None else check_text("category", category),
-                tag=None if tag is None else check_text("tag", tag),
-                text=check_text("text", text),
-                sort=sort,
-            )
+        found = self._index.listed(
+            status=None if status is None else checked_status(status).value,
+            category=None if category is None else check_text("category", category),
+            tag=None if tag is None else check_text("tag", tag),
+            text=check_text("text", text),
+            sort=sort,
+        )
         end = None if most is None else start + most
-        return EntryPage(tuple(_info(each) for each in found[start:end]), len(found), start)
+        return EntryPage(tuple(info_of(each) for each in found[start:end]), len(found), start)
 
     def open(self, slug: str, path: str) -> BinaryIO:
         """A file of an entry, to be read bit by bit and closed; used as a ``with`` block.
@@ -195,16 +176,18 @@ class Entries:
             InvalidPathError: The slug is none, or a path may not be one.
             PathExistsError: The slug is taken.
         """
-        said = _checked(title=title, description=description, tags=tags, category=category,
+        said = checked(title=title, description=description, tags=tags, category=category,
                         status=status, prompt=prompt, readme=readme)  # fmt: skip
-        others = {path: data for path, data in _files(files or {}).items() if data is not None}
+        others = {
+            path: data for path, data in checked_files(files or {}).items() if data is not None
+        }
         if slug:
             check_slug(slug)
         with self._store.locked():
             there = {each.name.casefold() for each in self.path.iterdir()} if (
                 self.path.is_dir()) else set()  # fmt: skip
             made = slug or slug_of(said["title"], there)
-            ids = {record.id for record in self._index.records().values()}
+            ids = self._index.ids().values()
             now = datetime.now(UTC)
             values = {key: value for key, value in said.items() if key not in _TEXTS}
             values |= {"id": unique(made, ids), "source": EntrySource.MANUAL.value,
@@ -250,8 +233,8 @@ class Entries:
         """
         given = {"title": title, "description": description, "tags": tags, "category": category,
                  "status": status, "prompt": prompt, "readme": readme}  # fmt: skip
-        said = _checked(**{key: value for key, value in given.items() if value is not None})
-        others = _files(files or {})
+        said = checked(**{key: value for key, value in given.items() if value is not None})
+        others = checked_files(files or {})
         with self._store.locked():
             stored = self._store.read_entry(slug)
             if if_match is not None and if_match != stored.version:
@@ -374,7 +357,7 @@ class Entries:
         """
         self._store.sweep()
         with progress_bar(on_progress) as tell:
-            wrong = self._learn_finished()
+            wrong = self._learner.learn_finished(self._settings.auto_learn)
             report = self._index.level(on_progress=tell, stop=stop)
         return replace(report, skipped=(*report.skipped, *wrong))
 
@@ -423,34 +406,9 @@ class Entries:
             ConflictError: A person wrote the entry of that slug.
         """
         place = learning.knowledge_folder(Path(folder))
-        slug = self._learn(place, " ".join(check_text("task_id", task_id).split()))
+        slug = self._learner.learn(place, " ".join(check_text("task_id", task_id).split()))
         self._index.level()
         return self.read(slug)
-
-    def _learn(self, place: Path, task_id: str) -> str:
-        ids = {slug: record.id for slug, record in self._index.records().items()}
-        return learning.learn(self._store, ids, place, self._locks, task_id)
-
-    def _learn_finished(self) -> builtins.list[Problem]:
-        """Learn what finished tasks left, each state once, where a setting says which tasks."""
-        folder = self._settings.auto_learn
-        if folder is None:
-            return []
-        with self._database.read() as transaction:
-            known = catalog.learned(transaction)
-        for task, place, digest in learning.finished(folder):
-            if str(place) in known and known[str(place)].digest == digest:
-                continue
-            slug = problem = ""
-            try:
-                slug = self._learn(place, task)
-            except (FilesError, ConflictError) as error:
-                problem = str(error)
-            with self._database.write() as transaction:
-                catalog.note_learned(transaction, str(place), digest, slug, problem)
-        with self._database.read() as transaction:
-            known = catalog.learned(transaction)
-        return [Problem(each, row.problem) for each, row in known.items() if row.problem]
 
     def learning_prompt(self) -> str:
         """What makes an agent leave what it learned: a section of its system prompt."""
@@ -503,7 +461,7 @@ class Entries:
             FilesError: One has links, or names that cannot be one on every system.
         """
         found = [
-            agent_skills.read_skill_folder(place, self._locks)
+            agent_skills.read_skill_folder(place, self._store.locks)
             for place in agent_skills.find_skills(Path(folder))
         ]
         with self._store.locked():
@@ -512,27 +470,14 @@ class Entries:
                 for skill in found
                 if self._store.look(skill.slug) is not None
             }
+            ids = self._index.ids()
             for skill in found:
-                self._import(skill, before.get(skill.slug))
+                was = before.get(skill.slug)
+                files = agent_skills.entry_files(skill, was, ids)
+                if was is None or says_else(was, files):
+                    self._store.place(skill.slug, files, replace=was is not None)
         self._index.level()
         return tuple(self.read(skill.slug) for skill in found)
-
-    def _import(self, skill: agent_skills.Skill, before: StoredEntry | None) -> None:
-        now = datetime.now(UTC)
-        known = before.skill if before is not None else None
-        others = {each.id for slug, each in self._index.records().items() if slug != skill.slug}
-        values = {
-            **skill.values,
-            "id": (known.id if known else "") or unique(skill.slug, others),
-            "rating": known.rating if known else EntryRating(),
-            "source": (known.source if known else EntrySource.MANUAL).value,
-            "origin_task_id": known.origin_task_id if known else "",
-            "created_at": (known.created_at if known else None) or now,
-            "updated_at": now,
-        }
-        files = {**skill.files, NAME: new_skill(values, skill.extra).encode()}
-        if before is None or says_else(before, files):
-            self._store.place(skill.slug, files, replace=before is not None)
 
     def __repr__(self) -> str:
         return f"<Entries in {str(self.path)!r}>"
@@ -555,7 +500,8 @@ def open_entries(
     store = EntryStore(stores.folder / ENTRIES, stores.locks)
     index = EntryIndex(store, stores, knowledge_base)
     lookup = EntryLookup(store, stores.database, knowledge_base)
-    return Entries(store, index, lookup, stores, settings)
+    learner = learning.Learner(store, index, stores)
+    return Entries(store, index, lookup, learner, settings)
 
 
 def take_over(entries: Entries) -> None:
@@ -577,109 +523,3 @@ def empty_trash(entries: Entries) -> int:
             return trash.empty()
     except MissingPathError:
         return 0
-
-
-def _checked(**said: Any) -> dict[str, Any]:
-    """What somebody says of an entry, each in one form.
-
-    Raises:
-        ConfigError: Something is wrong; the message begins with its name.
-    """
-    found = {key: value if key in ("tags", "status") else check_text(key, value)
-             for key, value in said.items()}  # fmt: skip
-    for key, most in (("title", LONGEST_TITLE), ("category", LONGEST_TITLE)):
-        if key in found:
-            found[key] = " ".join(found[key].split())
-            if len(found[key]) > most:
-                raise ConfigError(f"{key}: has more than {most} characters; say it shorter")
-    if found.get("title") == "":
-        raise ConfigError("title: is empty; say in a line what the entry does")
-    if len(found.get("description", "")) > LONGEST_DESCRIPTION:
-        raise ConfigError(f"description: has more than {LONGEST_DESCRIPTION:,} characters; say "
-                          "more in the prompt or the readme")  # fmt: skip
-    if "description" in found:
-        found["description"] = found["description"].strip()
-    if "tags" in found:
-        found["tags"] = _tags(found["tags"])
-    if "status" in found:
-        found["status"] = _status(found["status"]).value
-    return found
-
-
-def _tags(tags: Any) -> tuple[str, ...]:
-    if isinstance(tags, str) or not isinstance(tags, Sequence):
-        raise ConfigError(f"tags={tags!r}: give a list of words, such as ['logs', 'python']")
-    said = (" ".join(check_text("tags", each).split()).removeprefix("#") for each in tags)
-    found = tuple(dict.fromkeys(each[:LONGEST_TITLE] for each in said if each))
-    if len(found) > MOST_TAGS:
-        raise ConfigError(f"tags: more than {MOST_TAGS}")
-    return found
-
-
-def _status(status: str | EntryStatus) -> EntryStatus:
-    try:
-        return EntryStatus(status)
-    except ValueError:
-        raise ConfigError(f"status={status!r}: choose from {', '.join(EntryStatus)}") from None
-
-
-def _files(files: Mapping[str, str | bytes | None]) -> dict[str, bytes | None]:
-    """Files as they are written, by path in one form."""
-    found: dict[str, bytes | None] = {}
-    for path, content in files.items():
-        parts = parts_of(path)
-        if len(parts) == 0 or (len(parts) == 1 and parts[0].casefold() in _OWN):
-            raise InvalidPathError(f"{path}: name a file such as 'code/run.py'; the prompt, the "
-                                   "readme and what skill.yaml says have arguments of their own"
-                                   )  # fmt: skip
-        if content is not None and not isinstance(content, str | bytes):
-            raise ConfigError(f"files: {path}: give text or bytes")
-        found[joined(parts)] = check_text(path, content).encode() if isinstance(
-            content, str) else content  # fmt: skip
-    return found
-
-
-def _info(record: EntryRecord) -> EntryInfo:
-    return EntryInfo(
-        slug=record.slug,
-        id=record.id,
-        title=record.title,
-        description=record.description,
-        tags=tuple(record.tags),
-        category=record.category,
-        status=EntryStatus(record.status),
-        rating=EntryRating(record.average, record.votes),
-        source=EntrySource(record.source),
-        origin_task_id=record.origin_task_id,
-        created_at=record.created_at,
-        updated_at=record.updated_at,
-        version=record.version,
-        problem=record.problem,
-    )
-
-
-def _entry(stored: StoredEntry, record: EntryRecord | None) -> Entry:
-    skill = stored.skill
-    own = (NAME, PROMPT, README)
-    return Entry(
-        slug=stored.slug,
-        id=record.id if record and record.version else skill.id or stored.slug,
-        title=title_of(stored),
-        description=skill.description,
-        tags=skill.tags,
-        category=skill.category,
-        status=skill.status,
-        rating=skill.rating,
-        source=skill.source,
-        origin_task_id=skill.origin_task_id,
-        created_at=skill.created_at or datetime.fromtimestamp(stored.made / 1e9, UTC),
-        updated_at=skill.updated_at or datetime.fromtimestamp(stored.changed / 1e9, UTC),
-        version=stored.version,
-        prompt=text_of(stored, PROMPT),
-        readme=text_of(stored, README),
-        files=tuple(
-            EntryFile(path, len(data))
-            for path, data in sorted(stored.files.items())
-            if path not in own
-        ),
-    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from kbkit.entries.documents import document_of, title_of
 from kbkit.entries.skill_file import NAME
@@ -54,6 +55,15 @@ class EntryIndex:
         """What is known of all entries, by slug."""
         with self._database.read() as transaction:
             return entries.records(transaction)
+
+    def listed(self, **wanted: Any) -> list[EntryRecord]:
+        """What is known of some entries, in order; see `kbkit.stores.catalog.entries.listed`."""
+        with self._database.read() as transaction:
+            return entries.listed(transaction, **wanted)
+
+    def ids(self) -> dict[str, str]:
+        """The id of each entry, by slug."""
+        return {slug: record.id for slug, record in self.records().items()}
 
     def level(
         self,

@@ -7,15 +7,19 @@ import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from kbkit.entries.folders import read_folder, refuse_credentials
+from kbkit.entries.index import EntryIndex
 from kbkit.entries.skill_file import NAME, SkillFile, edited, read_skill
 from kbkit.entries.slugs import slug_fault, slug_of, unique
 from kbkit.entries.store import PROMPT, README, EntryStore, StoredEntry, says_else
 from kbkit.entries.votes import with_rating
-from kbkit.errors import ConflictError, EntryFormatError, MissingPathError
-from kbkit.models import EntryRating, EntrySource
+from kbkit.errors import ConflictError, EntryFormatError, FilesError, MissingPathError
+from kbkit.models import EntryRating, EntrySource, Problem
+from kbkit.stores.catalog import entries as catalog
 from kbkit.stores.locks import FolderLocks
+from kbkit.stores.stores import Stores
 
 FOLDER = ".knowledge"
 """What a task leaves is in a folder of this name."""
@@ -95,36 +99,73 @@ def read_knowledge(place: Path, locks: FolderLocks) -> tuple[SkillFile, dict[str
     return skill, files
 
 
-def learn(
-    store: EntryStore, ids: Mapping[str, str], place: Path, locks: FolderLocks, task_id: str
-) -> str:
-    """Copy what a task left into the entry of its slug, and give that.
+class Learner:
+    """Makes entries of what tasks left.
 
     Args:
         store: The entries.
-        ids: Ids of the entries that are there, by slug.
-        place: The folder that the task left.
-        locks: Of the workspace.
-        task_id: Of the task; by default what the folder says.
-
-    Raises:
-        ConflictError: A person wrote the entry of that slug.
-        FilesError: It cannot be learned; nothing is changed.
+        index: What is known of them.
+        stores: Of the workspace.
     """
-    skill, files = read_knowledge(place, locks)
-    slug = skill.id if skill.id and not slug_fault(skill.id) else slug_of(skill.title)
-    slug = next((each for each, known_as in ids.items() if known_as == slug), slug)
-    with store.locked():
-        before = store.read_entry(slug) if store.look(slug) is not None else None
-        if before is not None and before.skill.source is not EntrySource.AUTO:
-            raise ConflictError(
-                f"{slug}: a person wrote the entry of that slug; give what the task left another "
-                f"title in {place / NAME}, or rename the entry"
-            )
-        files[NAME] = _skill_text(skill, before, slug, ids, task_id).encode()
-        if before is None or says_else(before, files):
-            store.place(slug, files, replace=before is not None)
-    return slug
+
+    def __init__(self, store: EntryStore, index: EntryIndex, stores: Stores) -> None:
+        self._store = store
+        self._index = index
+        self._database = stores.database
+        self._locks = stores.locks
+
+    def learn(self, place: Path, task_id: str) -> str:
+        """Copy what a task left into the entry of its slug, and give that.
+
+        Args:
+            place: The folder that the task left.
+            task_id: Of the task; by default what the folder says.
+
+        Raises:
+            ConflictError: A person wrote the entry of that slug.
+            FilesError: It cannot be learned; nothing is changed.
+        """
+        skill, files = read_knowledge(place, self._locks)
+        slug = skill.id if skill.id and not slug_fault(skill.id) else slug_of(skill.title)
+        with self._store.locked():
+            ids = self._index.ids()
+            slug = next((each for each, known_as in ids.items() if known_as == slug), slug)
+            there = self._store.look(slug) is not None
+            before = self._store.read_entry(slug) if there else None
+            if before is not None and before.skill.source is not EntrySource.AUTO:
+                raise ConflictError(
+                    f"{slug}: a person wrote the entry of that slug; give what the task left "
+                    f"another title in {place / NAME}, or rename the entry"
+                )
+            files[NAME] = _skill_text(skill, before, slug, ids, task_id).encode()
+            if before is None or says_else(before, files):
+                self._store.place(slug, files, replace=before is not None)
+        return slug
+
+    def learn_finished(self, folder: Path | None) -> list[Problem]:
+        """Learn what finished tasks left, each state once; gives what cannot be learned.
+
+        Args:
+            folder: Of tasks, a folder each; ``None`` for none.
+        """
+        if folder is None:
+            return []
+        known = self._learned()
+        for task, place, digest in finished(folder):
+            if str(place) in known and known[str(place)].digest == digest:
+                continue
+            slug = problem = ""
+            try:
+                slug = self.learn(place, task)
+            except (FilesError, ConflictError) as error:
+                problem = str(error)
+            with self._database.write() as transaction:
+                catalog.note_learned(transaction, str(place), digest, slug, problem)
+        return [Problem(each, row.problem) for each, row in self._learned().items() if row.problem]
+
+    def _learned(self) -> Mapping[str, Any]:
+        with self._database.read() as transaction:
+            return catalog.learned(transaction)
 
 
 def _skill_text(

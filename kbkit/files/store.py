@@ -87,7 +87,7 @@ class FileStore:
         self, root: Path, locks: FolderLocks, reserved: frozenset[str] = frozenset()
     ) -> None:
         self.root = root
-        self._locks = locks
+        self.locks = locks
         self._reserved = reserved
         self._held = threading.local()
 
@@ -451,7 +451,7 @@ class FileStore:
             yield
             return
         waited = self.WAIT if wait is None else wait
-        with self._locks.hold(self.LOCK, wait=waited, task=f"writing {self.LOCK}", poll=_POLL):
+        with self.locks.hold(self.LOCK, wait=waited, task=f"writing {self.LOCK}", poll=_POLL):
             self._held.now = True
             try:
                 yield
