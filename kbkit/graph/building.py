@@ -23,7 +23,14 @@ from kbkit.ingest.ids import document_id
 from kbkit.markdown.plain_text import plain_text
 from kbkit.models import EntityType, StatedRelation
 from kbkit.recipes import GraphSpec
-from kbkit.stores.catalog import chunk_annotations, files, graph, knowledge_bases, subjects
+from kbkit.stores.catalog import (
+    chunk_annotations,
+    files,
+    graph,
+    graph_writing,
+    knowledge_bases,
+    subjects,
+)
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.graph import ChunkPlace, DefinedName, Fact
 from kbkit.stores.catalog.subjects import entity_id
@@ -110,7 +117,7 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
                     facts += facts_of(section, document, uris, partial(document_id, kb_id))
         with database.write() as transaction:
             knowledge_bases.get_by_id(transaction, kb_id)
-            graph.put(
+            graph_writing.put(
                 transaction, kb_id, {place.seq: state.wanted[place.seq] for place in part}, facts
             )
     sections = _sections(state.places) if state.spec.build else []
@@ -118,9 +125,9 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
     entities = _described(database, state, described)
     with database.write() as transaction:
         knowledge_bases.get_by_id(transaction, kb_id)
-        graph.put_co_occurrence(transaction, kb_id, together)
-        graph.settle(transaction)
-        graph.put_entities(transaction, kb_id, entities)
+        graph_writing.put_co_occurrence(transaction, kb_id, together)
+        graph_writing.settle(transaction)
+        graph_writing.put_entities(transaction, kb_id, entities)
         graph.note_built(transaction, kb_id, state.version)
     return len(stale)
 

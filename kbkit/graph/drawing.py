@@ -8,9 +8,10 @@ from kbkit.graph.exporting import node_id
 from kbkit.graph.layout import Place, positions
 from kbkit.graph.walking import widened
 from kbkit.models import GraphLayout, LayoutEdge, LayoutNode, Target, TargetKind
-from kbkit.stores.catalog import relations
+from kbkit.stores.catalog import edges as edge_rows
+from kbkit.stores.catalog import targets as target_rows
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.relations import Edge
+from kbkit.stores.catalog.edges import Edge
 
 SMALLEST, LARGEST = 4.0, 18.0
 """Radii of nodes."""
@@ -44,7 +45,7 @@ def drawing(
     """
     documents = TargetKind.DOCUMENT in types
     kinds = {TargetKind.ENTITY} | ({TargetKind.DOCUMENT} if documents else set())
-    strengths = relations.strengths(transaction, kinds=kinds, names=names, kb_ids=kb_ids)
+    strengths = edge_rows.strengths(transaction, kinds=kinds, names=names, kb_ids=kb_ids)
     if around:
         chosen = _near(
             transaction, around, depth, kinds=kinds, names=names, kb_ids=kb_ids, limit=limit
@@ -52,12 +53,12 @@ def drawing(
         strengths |= {target: strengths.get(target, 0.0) for target in chosen}
     else:
         chosen = sorted(strengths, key=lambda each: (-strengths[each], node_id(each)))
-    labels = relations.labels(transaction, chosen if types or around else chosen[: 2 * limit])
+    labels = target_rows.labels(transaction, chosen if types or around else chosen[: 2 * limit])
     there = [each for each in chosen if each in labels and (not types or labels[each][1] in types)]
     there = [*dict.fromkeys([*(each for each in around if each in labels), *there])]
-    present = relations.present(transaction, there[: 2 * limit])
+    present = target_rows.present(transaction, there[: 2 * limit])
     shown = [each for each in there[: 2 * limit] if each in present][:limit]
-    edges = relations.edges(transaction, among=shown, names=names, kb_ids=kb_ids)
+    edges = edge_rows.edges(transaction, among=shown, names=names, kb_ids=kb_ids)
     total = len(there) if types else len(strengths)
     total = len(shown) if len(shown) < limit else total
     return _laid_out(
@@ -79,7 +80,7 @@ def _near(
     """Some targets and what is near them, the nearest and strongest first."""
 
     def edges_at(ends: Collection[Target]) -> list[Edge]:
-        found = relations.edges(transaction, at=ends, names=names, kb_ids=kb_ids)
+        found = edge_rows.edges(transaction, at=ends, names=names, kb_ids=kb_ids)
         return [edge for edge in found if edge.source.kind in kinds and edge.target.kind in kinds]
 
     chosen = dict.fromkeys(around)

@@ -13,6 +13,7 @@ from kbkit.errors import ConfigError, NotFoundError
 from kbkit.graph.keys import named
 from kbkit.models import Entity, GraphEdit, Relation, Target, TargetKind
 from kbkit.stores.catalog import entities, graph_edits, merges, reading, relations
+from kbkit.stores.catalog import targets as target_rows
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.graph_edits import noted
 from kbkit.stores.catalog.subjects import SubjectName
@@ -310,7 +311,7 @@ class Editing:
             if target.kind is TargetKind.ENTRY:
                 known = reading.find_entry(transaction, target.id)
                 target = Target(target.kind, known or target.id)
-            relations.check_target(transaction, target)
+            target_rows.check_target(transaction, target)
             return target
         name = _own_id(target)
         entity = entities.find(transaction, named(name))
@@ -329,13 +330,13 @@ class Editing:
 def _called(transaction: Transaction, ids: Sequence[str]) -> list[str]:
     """What entities are called."""
     targets = [Target(TargetKind.ENTITY, each) for each in ids]
-    labels = relations.labels(transaction, targets)
+    labels = target_rows.labels(transaction, targets)
     return [labels[each][0] for each in targets]
 
 
 def _words(transaction: Transaction, relation: Relation) -> str:
     """A relation in words."""
-    labels = relations.labels(transaction, [relation.source, relation.target])
+    labels = target_rows.labels(transaction, [relation.source, relation.target])
     return f"{labels[relation.source][0]!r} {relation.name} {labels[relation.target][0]!r}"
 
 

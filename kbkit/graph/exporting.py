@@ -1,13 +1,16 @@
-"""The graph in forms that other programs read. Pure functions."""
+"""The graph in forms that other programs read."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kbkit.errors import ConfigError, WorkspaceError
 from kbkit.models import Relation, Target
 
 if TYPE_CHECKING:
@@ -73,6 +76,28 @@ def as_graphml(relations: Sequence[Relation], labels: Labels) -> bytes:
     written = BytesIO()
     write_graphml(as_networkx(legible, named), written)
     return written.getvalue()
+
+
+def write(file: Path, relations: Sequence[Relation], labels: Labels) -> Path:
+    """Write a graph to a file, as its name says.
+
+    Raises:
+        ConfigError: It ends otherwise than with ``.graphml`` or ``.json``.
+        WorkspaceError: It cannot be written.
+    """
+    if file.suffix not in (".graphml", ".json"):
+        raise ConfigError(f"{file}: name a file that ends with .graphml or .json")
+    content = (
+        as_graphml(relations, labels)
+        if file.suffix == ".graphml"
+        else json.dumps(as_json(relations, labels), ensure_ascii=False).encode("utf-8", "replace")
+    )
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    except OSError as error:
+        raise WorkspaceError(f"{file}: {error.strerror}; name a file that you may write") from error
+    return file
 
 
 def _legible(text: str) -> str:

@@ -8,7 +8,8 @@ from functools import cached_property
 
 from kbkit.graph import gaps
 from kbkit.models import EntityType, Gap, GapKind, TargetKind
-from kbkit.stores.catalog import entities, files, relations
+from kbkit.stores.catalog import edges as edge_rows
+from kbkit.stores.catalog import entities, files
 from kbkit.stores.catalog import gaps as rows
 from kbkit.stores.catalog.built_in import FILES
 from kbkit.stores.catalog.database import Transaction
@@ -61,14 +62,14 @@ class _Finder:
             by_id |= {name: by_id[own] for name, own in self._aliases.items() if own in by_id}
             return gaps.unanswered(rows.bad_queries(transaction, kb_ids, _BADLY), by_id)
         if kind is GapKind.ORPHAN:
-            ends = relations.pairs(transaction)
+            ends = edge_rows.pairs(transaction)
             reached = {known for pair in ends for what, known in pair if what == TargetKind.ENTITY}
             return gaps.orphans(self._named, reached)
         if kind is GapKind.UNDESCRIBED:
             headings = rows.headings(transaction, kb_ids)
             return gaps.undescribed(self._named, self._defined, headings)
         terms = {each.id for each in self._named if each.type == EntityType.TERM}
-        contained = relations.pairs(transaction, "contains")
+        contained = edge_rows.pairs(transaction, "contains")
         parts = {target[1] for source, target in contained if source[1] not in terms}
         return gaps.unlinked(self._named, self._defined, self._naming, parts)
 

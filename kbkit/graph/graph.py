@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kbkit.arguments import explained
-from kbkit.errors import ConfigError, NotFoundError, WorkspaceError
+from kbkit.errors import ConfigError, NotFoundError
 from kbkit.graph import facts
 from kbkit.graph.building import build_waiting
 from kbkit.graph.drawing import drawing
 from kbkit.graph.editing import Editing, Named
-from kbkit.graph.exporting import as_frame, as_graphml, as_json, as_networkx
+from kbkit.graph.exporting import as_frame, as_json, as_networkx, write
 from kbkit.graph.gap_finding import find_gaps
 from kbkit.graph.layout import Place
 from kbkit.graph.suggestions import suggestions
@@ -31,7 +30,9 @@ from kbkit.models import (
     Target,
     TargetKind,
 )
+from kbkit.stores.catalog import edges as edge_rows
 from kbkit.stores.catalog import entities, knowledge_bases, merges, relations
+from kbkit.stores.catalog import targets as target_rows
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.gaps import named_entities
 from kbkit.stores.stores import Stores
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
-    from kbkit.stores.catalog.relations import Edge
+    from kbkit.stores.catalog.edges import Edge
 
 MOST_DRAWN = 2_000
 """Nodes of a picture."""
@@ -150,7 +151,7 @@ class Graph(Editing):
     def names(self, targets: Iterable[Target]) -> dict[Target, str]:
         """What targets are called: the name of an entity, a title, the headings of a chunk."""
         with self._database.read() as transaction:
-            labels = relations.labels(transaction, list(dict.fromkeys(targets)))
+            labels = target_rows.labels(transaction, list(dict.fromkeys(targets)))
         return {target: name for target, (name, _) in labels.items()}
 
     def neighbors(
@@ -179,7 +180,7 @@ class Graph(Editing):
         with self._read() as transaction:
             start = self._target(transaction, target)
             found = widened(
-                lambda ends: relations.edges(transaction, at=ends, names=names),
+                lambda ends: edge_rows.edges(transaction, at=ends, names=names),
                 start,
                 depth,
                 limit,
@@ -216,7 +217,7 @@ class Graph(Editing):
         """
         with self._read() as transaction:
             ends = self._target(transaction, source), self._target(transaction, target)
-            found = shortest_path(relations.edges(transaction), *ends)
+            found = shortest_path(edge_rows.edges(transaction), *ends)
             return self._steps(transaction, found)
 
     def gaps(
@@ -336,23 +337,7 @@ class Graph(Editing):
             ConfigError: It ends otherwise.
             WorkspaceError: It cannot be written.
         """
-        file = Path(path)
-        if file.suffix not in (".graphml", ".json"):
-            raise ConfigError(f"{file}: name a file that ends with .graphml or .json")
-        whole = self._whole()
-        content = (
-            as_graphml(*whole)
-            if file.suffix == ".graphml"
-            else json.dumps(as_json(*whole), ensure_ascii=False).encode("utf-8", "replace")
-        )
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content)
-        except OSError as error:
-            raise WorkspaceError(
-                f"{file}: {error.strerror}; name a file that you may write"
-            ) from error
-        return file
+        return write(Path(path), *self._whole())
 
     def to_frame(self) -> pd.DataFrame:
         """All relations as a DataFrame, the strongest first, indexed by their numbers."""
@@ -366,7 +351,7 @@ class Graph(Editing):
             ends = dict.fromkeys(
                 [*(end for each in found for end in (each.source, each.target)), *made]
             )
-            return found, relations.labels(transaction, list(ends))
+            return found, target_rows.labels(transaction, list(ends))
 
     @contextmanager
     def _read(self) -> Iterator[Transaction]:
@@ -399,7 +384,7 @@ class Graph(Editing):
         self, transaction: Transaction, found: Sequence[tuple[Target, int, Edge | None]]
     ) -> list[Step]:
         """What a walk came to, as people see it."""
-        labels = relations.labels(transaction, [target for target, _, _ in found])
+        labels = target_rows.labels(transaction, [target for target, _, _ in found])
         ids = [edge.id for _, _, edge in found if edge is not None]
         by_id = {each.id: each for each in relations.of(transaction, ids)}
         return [

@@ -23,9 +23,11 @@ from kbkit.graph.graph import MOST_DRAWN, Graph
 from kbkit.models import Entity, Gap, GapKind, GraphLayout, LayoutNode, Target, TargetKind
 from kbkit.models.plain import plain
 from kbkit.publishing.entity_mentions import EntityMentions
-from kbkit.stores.catalog import entities, graph, reading, relations
+from kbkit.stores.catalog import edges as edge_rows
+from kbkit.stores.catalog import entities, graph, reading
+from kbkit.stores.catalog import targets as target_rows
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.relations import Edge
+from kbkit.stores.catalog.edges import Edge
 from kbkit.stores.catalog.subjects import entity_id
 from kbkit.stores.snapshots.snapshot import Snapshot
 from kbkit.stores.stores import Stores
@@ -113,7 +115,7 @@ def graph_facts(
     }
     found = [
         edge
-        for edge in relations.edges(transaction, kb_ids=[kb_id])
+        for edge in edge_rows.edges(transaction, kb_ids=[kb_id])
         if edge.source.id in mentions.names and edge.target.id in mentions.names
     ]
     found.sort(key=lambda e: ((e.source, e.name, e.target) not in pictured, -e.weight, e.id))
@@ -146,7 +148,7 @@ def _undrawn(
 ) -> dict[Target, str]:
     """What is not drawn of the ends of relations, by name, and its type."""
     ends = {end for edge in edges for end in (edge.source, edge.target)} - set(drawn)
-    labels = relations.labels(transaction, list(ends))
+    labels = target_rows.labels(transaction, list(ends))
     order = sorted(labels, key=lambda each: (mentions.names[each.id], each.id))
     return {target: plain(labels[target][1]) for target in order}
 

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import GraphEdit
-from kbkit.stores.catalog import graph, merges
+from kbkit.stores.catalog import graph_writing, merges
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_schema import (
     annotation_subjects,
@@ -203,11 +203,11 @@ def _restore_relation(transaction: Transaction, before: Rows) -> None:
         values = _from_json(said)
         transaction.execute(relations.update().where(same).values(**values))
         return
-    values = {"by_hand": False, "made_by": graph.BUILDER, "note": "", "deleted_at": None}
+    values = {"by_hand": False, "made_by": graph_writing.BUILDER, "note": "", "deleted_at": None}
     known = transaction.execute(
         relations.update().where(same).values(**values).returning(relations.c.id)
     ).scalar_one()
-    graph.settle(transaction, [known])
+    graph_writing.settle(transaction, [known])
 
 
 def _have_read_again(transaction: Transaction, built: Mapping[str, int]) -> None:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
 from kbkit.models import DocumentState, KnowledgeBaseInfo
-from kbkit.stores.catalog import graph, knowledge_schema, statement_vectors
+from kbkit.stores.catalog import graph_writing, knowledge_schema, statement_vectors
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.schema import (
     card_vectors,
@@ -234,7 +234,7 @@ def delete(transaction: Transaction, kb_id: str) -> None:
     transaction.lexical.drop(kb_id)
     transaction.execute(dropped_collections.insert().values(name=row.collection))
     transaction.execute(knowledge_bases.delete().where(knowledge_bases.c.id == kb_id))
-    graph.settle(transaction)
+    graph_writing.settle(transaction)
 
 
 def describe(transaction: Transaction, row: KnowledgeBaseRow) -> KnowledgeBaseInfo:

@@ -7,31 +7,21 @@ row, so that no rebuild brings it back.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
 from kbkit.errors import ConflictError, NotFoundError
-from kbkit.models import DocumentState, Relation, SubjectKind, Target, TargetKind
+from kbkit.models import Relation, Target, TargetKind
 from kbkit.stores.catalog import entities
 from kbkit.stores.catalog.database import Transaction
-from kbkit.stores.catalog.entries_schema import entries as entries_table
-from kbkit.stores.catalog.knowledge_schema import entities as entity_rows
-from kbkit.stores.catalog.knowledge_schema import relation_evidence, relations, subjects
+from kbkit.stores.catalog.edges import at_targets, visible_ids
+from kbkit.stores.catalog.knowledge_schema import relation_evidence, relations
 from kbkit.stores.catalog.packing import in_parts
-from kbkit.stores.catalog.schema import chunks, documents, knowledge_bases
-
-
-class Edge(NamedTuple):
-    """A relation as walks need it; its ends stand for all that was merged into them."""
-
-    id: int
-    source: Target
-    name: str
-    target: Target
-    weight: float
+from kbkit.stores.catalog.schema import chunks, knowledge_bases
+from kbkit.stores.catalog.targets import check_target
 
 
 def relate(
@@ -90,40 +80,6 @@ def relate(
         entities.check_unchanged(name, row.seen_at, row.made_by, expected)
     transaction.execute(relations.update().where(relations.c.id == row.id).values(**said))
     return get(transaction, row.id)
-
-
-def check_target(transaction: Transaction, target: Target) -> None:
-    """Whether there is a target; files are taken at their word.
-
-    Raises:
-        NotFoundError: There is none.
-    """
-    if target.kind is TargetKind.ENTITY:
-        entities.get(transaction, target.id)
-        return
-    if target.kind in _TABLES and target not in present(transaction, [target]):
-        raise NotFoundError(f"no {target.kind.value} with id {target.id!r}")
-
-
-def present(transaction: Transaction, targets: Collection[Target]) -> set[Target]:
-    """Those of some targets that are there; files are taken at their word."""
-    found = {target for target in targets if target.kind not in (*_TABLES, TargetKind.ENTITY)}
-    for kind, query in _TABLES.items():
-        ids = [target.id for target in targets if target.kind is kind]
-        for part in in_parts(ids):
-            rows = transaction.execute(query.where(query.selected_columns[0].in_(part)))
-            found |= {Target(kind, known) for known in rows.scalars()}
-    named = [target.id for target in targets if target.kind is TargetKind.ENTITY]
-    for part in in_parts(named):
-        # an id tells the kind; a condition on it would have SQLite read all entities
-        query = (
-            sa.select(subjects.c.id)
-            .outerjoin(entity_rows, entity_rows.c.subject_id == subjects.c.id)
-            .where(subjects.c.id.in_(part), entity_rows.c.deleted_at.is_(None))
-        )
-        rows = transaction.execute(query)
-        found |= {Target(TargetKind.ENTITY, known) for known in rows.scalars()}
-    return found
 
 
 def get(transaction: Transaction, relation_id: int) -> Relation:
@@ -186,7 +142,7 @@ def listed(
     """
     query = sa.select(relations.c.id).where(_THERE)
     if target is not None:
-        query = query.where(_at(transaction, [target]))
+        query = query.where(at_targets(transaction, [target]))
     if name is not None:
         query = query.where(relations.c.name == name)
     if made_by is not None:
@@ -194,7 +150,7 @@ def listed(
     ids = list(
         transaction.execute(query.order_by(relations.c.weight.desc(), relations.c.id)).scalars()
     )
-    visible = {edge.id for edge in _visible(transaction, _rows_of(transaction, ids))}
+    visible = visible_ids(transaction, ids)
     return of(transaction, [known for known in ids if known in visible][:limit])
 
 
@@ -227,205 +183,8 @@ def ends(transaction: Transaction, relation_id: int) -> tuple[str, ...]:
     return tuple(transaction.execute(query.where(relations.c.id == relation_id)).one())
 
 
-def edges(
-    transaction: Transaction,
-    *,
-    at: Collection[Target] | None = None,
-    among: Collection[Target] | None = None,
-    names: Collection[str] = (),
-    kb_ids: Collection[str] | None = None,
-) -> list[Edge]:
-    """The relations of a graph, or those that begin or end at some targets.
-
-    Ends that are other names of an entity stand as that entity; of relations that become one so,
-    the strongest counts. Those whose ends are not there are left out.
-
-    Args:
-        transaction: Reads.
-        at: Only those that begin or end at one of these.
-        among: Only those that begin and end at two of these.
-        names: Only of these names; by default of any.
-        kb_ids: Only those that chunks of these knowledge bases support, or that a person made.
-    """
-    query = sa.select(*_EDGE).where(relations.c.deleted_at.is_(None))
-    if at is not None:
-        query = query.where(_at(transaction, at))
-    if among is not None:
-        sources, targets = _ends(transaction, among)
-        query = query.where(sources, targets)
-    if names:
-        query = query.where(relations.c.name.in_(list(names)))
-    if kb_ids is not None:
-        query = query.where(_supported(kb_ids))
-    best: dict[tuple[Target, str, Target], Edge] = {}
-    for edge in _visible(transaction, transaction.execute(query).all()):
-        key = (edge.source, edge.name, edge.target)
-        if key not in best or best[key].weight < edge.weight:
-            best[key] = edge
-    return list(best.values())
-
-
-Pair = tuple[tuple[str, str], tuple[str, str]]
-"""Kind and id of what a relation begins at, and of what it leads to."""
-
-
-def pairs(transaction: Transaction, name: str = "") -> set[Pair]:
-    """What is related to what, as `edges` sees it, with nothing else of the relations.
-
-    Args:
-        transaction: Reads.
-        name: Only by relations of this name, by default by any.
-    """
-    aliases = entities.aliases_of(transaction)
-    columns = ("source_kind", "source_id", "target_kind", "target_id")
-    query = sa.select(*(relations.c[each] for each in columns)).distinct()
-    query = query.where(relations.c.deleted_at.is_(None))
-    if name:
-        query = query.where(relations.c.name == name)
-    found = {
-        ((kind, aliases.get(known, known)), (other, aliases.get(end, end)))
-        for kind, known, other, end in transaction.execute(query)
-    }
-    # all entities, since most are ends: asking for each of them by its id takes longer
-    named = sa.select(subjects.c.id).where(subjects.c.kind == SubjectKind.ENTITY.value)
-    living = set(transaction.execute(named).scalars()) - entities.deleted(transaction)
-    there = {(TargetKind.ENTITY.value, known) for known in living}
-    others = {end for pair in found for end in pair if end[0] != TargetKind.ENTITY.value}
-    asked = {Target(TargetKind(kind), known) for kind, known in others}
-    there |= {(each.kind.value, each.id) for each in present(transaction, asked)}
-    return {(a, b) for a, b in found if a != b and a in there and b in there}
-
-
-def strengths(
-    transaction: Transaction,
-    *,
-    kinds: Collection[TargetKind],
-    names: Collection[str] = (),
-    kb_ids: Collection[str] | None = None,
-) -> dict[Target, float]:
-    """How much is related to targets of some kinds: the sum of the weights of their relations.
-
-    Other names of an entity count as that entity. Among them may be what is not there any more.
-
-    Args:
-        transaction: Reads.
-        kinds: Of the targets, and of what they are related to.
-        names: Only relations of these names; by default of any.
-        kb_ids: Only relations that `edges` gives for these knowledge bases.
-    """
-    values = [kind.value for kind in kinds]
-    counted = sa.and_(
-        relations.c.deleted_at.is_(None),
-        relations.c.source_kind.in_(values),
-        relations.c.target_kind.in_(values),
-    )
-    if names:
-        counted = sa.and_(counted, relations.c.name.in_(list(names)))
-    if kb_ids is not None:
-        counted = sa.and_(counted, _supported(kb_ids))
-    aliases = entities.aliases_of(transaction)
-    found: dict[Target, float] = {}
-    for end in ("source", "target"):
-        kind, known = relations.c[f"{end}_kind"], relations.c[f"{end}_id"]
-        total = sa.func.sum(relations.c.weight)
-        query = sa.select(kind, known, total).where(counted).group_by(kind, known)
-        for kind_, id_, weight in transaction.execute(query):
-            is_entity = kind_ == TargetKind.ENTITY.value
-            target = Target(TargetKind(kind_), aliases.get(id_, id_) if is_entity else id_)
-            found[target] = found.get(target, 0.0) + weight
-    return found
-
-
 _THERE = relations.c.deleted_at.is_(None) & (relations.c.weight > 0)
 """Of relations that are not deleted, those that more than the trash supports."""
-_TABLES = {
-    TargetKind.ENTRY: sa.select(entries_table.c.id),
-    TargetKind.CHUNK: sa.select(chunks.c.id)
-    .join(knowledge_bases, knowledge_bases.c.id == chunks.c.kb_id)
-    .where(knowledge_bases.c.deleted_at.is_(None)),
-    TargetKind.DOCUMENT: sa.select(documents.c.id)
-    .join(knowledge_bases, knowledge_bases.c.id == documents.c.kb_id)
-    .where(
-        knowledge_bases.c.deleted_at.is_(None), documents.c.state != DocumentState.GONE.value
-    ),
-}  # fmt: skip
-_EDGE = [
-    relations.c[name]
-    for name in ("id", "source_kind", "source_id", "name", "target_kind", "target_id", "weight")
-]
-
-
-def _rows_of(transaction: Transaction, ids: Sequence[int]) -> list[Any]:
-    return [
-        row
-        for part in in_parts(ids)
-        for row in transaction.execute(sa.select(*_EDGE).where(relations.c.id.in_(part)))
-    ]
-
-
-def _visible(transaction: Transaction, rows: Sequence[Any]) -> list[Edge]:
-    """Rows as edges between what is there, other names as what they name."""
-    aliases = entities.aliases_of(transaction)
-    kinds = {kind.value: kind for kind in TargetKind}
-    targets: dict[tuple[str, str], Target] = {}
-
-    def end(kind: str, known: str) -> Target:
-        if (kind, known) not in targets:
-            canonical = aliases.get(known, known) if kind == TargetKind.ENTITY.value else known
-            targets[kind, known] = Target(kinds[kind], canonical)
-        return targets[kind, known]
-
-    found = [
-        Edge(row.id, end(row.source_kind, row.source_id), row.name,
-             end(row.target_kind, row.target_id), row.weight)
-        for row in rows
-    ]  # fmt: skip
-    there = present(transaction, set(targets.values()))
-    return [
-        edge
-        for edge in found
-        if edge.source in there and edge.target in there and edge.source != edge.target
-    ]
-
-
-def _at(transaction: Transaction, targets: Collection[Target]) -> sa.ColumnElement[bool]:
-    """The condition that a relation begins or ends at one of some targets."""
-    return sa.or_(*_ends(transaction, targets))
-
-
-def _ends(
-    transaction: Transaction, targets: Collection[Target]
-) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
-    """The conditions that a relation begins at one of some targets, and that it ends at one."""
-    kinds: dict[TargetKind, set[str]] = {}
-    for target in targets:
-        kinds.setdefault(target.kind, set()).add(target.id)
-    if TargetKind.ENTITY in kinds:
-        kinds[TargetKind.ENTITY] = entities.group(transaction, kinds[TargetKind.ENTITY])
-    begins, ends = (
-        sa.or_(
-            sa.false(),
-            *(
-                sa.and_(kind_column == kind.value, transaction.is_in(id_column, list(ids)))
-                for kind, ids in kinds.items()
-            ),
-        )
-        for kind_column, id_column in (
-            (relations.c.source_kind, relations.c.source_id),
-            (relations.c.target_kind, relations.c.target_id),
-        )
-    )
-    return begins, ends
-
-
-def _supported(kb_ids: Collection[str]) -> sa.ColumnElement[bool]:
-    """The condition that chunks of some knowledge bases support a relation, or a person does."""
-    support = (
-        sa.select(relation_evidence.c.relation_id)
-        .join(chunks, chunks.c.seq == relation_evidence.c.chunk_seq)
-        .where(chunks.c.kb_id.in_(list(kb_ids)))
-    )
-    return sa.or_(relations.c.by_hand, relations.c.id.in_(support))
 
 
 def _relation(row: Any, aliases: Mapping[str, str], evidence: Sequence[str]) -> Relation:
@@ -448,29 +207,3 @@ def _relation(row: Any, aliases: Mapping[str, str], evidence: Sequence[str]) -> 
         note=row.note,
         by_hand=row.by_hand,
     )
-
-
-def labels(transaction: Transaction, targets: Collection[Target]) -> dict[Target, tuple[str, str]]:
-    """What targets are called, and what they are: the type of an entity, else their kind."""
-    found = {target: (target.id, target.kind.value) for target in targets}
-    queries = {
-        TargetKind.ENTITY: sa.select(subjects.c.id, subjects.c.name, entity_rows.c.type).outerjoin(
-            entity_rows, entity_rows.c.subject_id == subjects.c.id
-        ),
-        TargetKind.DOCUMENT: sa.select(documents.c.id, documents.c.title),
-        TargetKind.ENTRY: sa.select(entries_table.c.id, entries_table.c.title),
-        TargetKind.CHUNK: sa.select(chunks.c.id, documents.c.title, chunks.c.heading_path).join(
-            documents, documents.c.id == chunks.c.document_id
-        ),
-    }
-    for kind, query in queries.items():
-        ids = [target.id for target in targets if target.kind is kind]
-        for part in in_parts(ids):
-            for row in transaction.execute(query.where(query.selected_columns[0].in_(part))):
-                name, shown = row[1], kind.value
-                if kind is TargetKind.CHUNK:
-                    name = " > ".join(row.heading_path) or name
-                elif kind is TargetKind.ENTITY:
-                    shown = row.type or TargetKind.ENTITY.value
-                found[Target(kind, row.id)] = (name, shown)
-    return found

@@ -21,7 +21,7 @@ from kbkit.models import (
     Labels,
     SourceDocument,
 )
-from kbkit.stores.catalog import annotator_answers, graph, outbox
+from kbkit.stores.catalog import annotator_answers, graph_writing, outbox
 from kbkit.stores.catalog import knowledge_bases as bases
 from kbkit.stores.catalog.database import Transaction
 from kbkit.stores.catalog.knowledge_bases import KnowledgeBaseRow
@@ -146,7 +146,7 @@ def put_knowledge_base(transaction: Transaction, row: KnowledgeBaseRow) -> None:
         # no slug has a dot
         .values(name=f"{row.name}.{row.id[:8]}", deleted_at=datetime.now(UTC))
     )
-    graph.settle(transaction)
+    graph_writing.settle(transaction)
 
 
 def knowledge_bases_in_trash(transaction: Transaction) -> list[DeletedKnowledgeBase]:
@@ -197,7 +197,7 @@ def restore_knowledge_base(transaction: Transaction, name: str, to: str) -> Know
         .where(knowledge_bases.c.id == found.id)
         .values(name=to, deleted_at=None)
     )
-    graph.settle(transaction)
+    graph_writing.settle(transaction)
     row = bases.get(transaction, to)
     outbox.forget_dropped(transaction, [row.collection])
     outbox.restart(transaction, row)
