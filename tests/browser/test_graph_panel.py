@@ -47,6 +47,15 @@ _INK = """canvas => {
     }
     return colours.size;
 }"""
+_HAS_COLOUR_OF_MARK = """canvas => {
+    const mark = document.querySelector(".kbkit-graph .kb-graph-title .kb-graph-mark");
+    const [red, green, blue] = getComputedStyle(mark).fill.match(/\\d+/g).map(Number);
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    for (let i = 0; i < data.length; i += 4) {
+        if (data[i] === red && data[i + 1] === green && data[i + 2] === blue) return true;
+    }
+    return false;
+}"""
 _PICTURE = "canvas => canvas.toDataURL()"
 
 
@@ -270,6 +279,7 @@ def test_it_fits_and_everybody_can_use_it(lab: Lab):
             lab.page.screenshot(path=SCREENSHOTS / f"graph-{theme.lower()}-{name}.png")
             wait_until_fits(lab.panel)
         resize(lab.page, 1200, 900)
+        lab.page.wait_for_function(_HAS_COLOUR_OF_MARK, arg=lab.canvas.element_handle())
         pictures[theme] = lab.picture()
         assert violations(lab.page, ".kbkit-graph") == []
     assert pictures["Light"] != pictures["Dark"], "the picture has the colours of the theme"
