@@ -56,8 +56,8 @@ def shown(panel):
 
 
 def test_folders_are_read_when_they_are_opened(panel, files):
-    assert names(panel._view.tree["rows"]) == ["kb", "notes", "milk.md"]
-    assert all("rows" not in row for row in panel._view.tree["rows"])
+    assert names(panel._view.roots) == ["kb", "notes", "milk.md"]
+    assert all("rows" not in row for row in panel._view.roots)
     assert lines(panel, "notes") == ["log.md", "tea.md"]
     assert lines(panel, "nowhere") == []
     assert lines(panel, "../..") == []
@@ -165,11 +165,11 @@ def test_what_others_write_appears(panel, files, scratch):
         other.files.write("agent.md", "New.")
     panel._look()
     assert "An agent was here" in shown(panel)["html"]
-    assert "agent.md" in names(panel._view.tree["rows"])
+    assert "agent.md" in names(panel._view.roots)
     (files.path / "by-editor.md").write_text("# By an editor\n\nQuokka.\n")
     (files.path / "notes" / "tea.md").write_text("# Tea\n")
     panel._look()
-    assert "by-editor.md" in names(panel._view.tree["rows"])
+    assert "by-editor.md" in names(panel._view.roots)
     assert "An agent was here" not in shown(panel)["html"]
     assert scratch["files"].search("quokka").hits[0].uri == "by-editor.md"
     version = panel._view.tree["version"]
@@ -211,7 +211,7 @@ def test_an_empty_workspace_has_a_panel(tmp_path):
     with kbkit.open(tmp_path / "none") as workspace:
         panel = FilesPanel(workspace)
         assert panel.error is None
-        assert panel._view.tree["rows"] == []
+        assert panel._view.roots == []
         assert "New file" in panel._view.tree["empty"]
         panel.find_box.value = "x"
         assert panel.error is None

@@ -50,6 +50,7 @@ class FilesView(AskingView, module="files.js"):
     """The tree, the file beside it, and what writes; the tree's lines have a trait of their own."""
 
     tree = traitlets.Dict(help="The tree, as JSON values.").tag(sync=True)
+    roots = traitlets.List(help="Its outermost lines, sent when they change.").tag(sync=True)
 
 
 class FilesPanel(Panel):
@@ -316,6 +317,7 @@ class FilesPanel(Panel):
         """Show files as they are now; the one of a path, or else the one that is open."""
         self._seen = self._revision()
         self._version += 1
+        self._view.roots = rows(self._files.list())
         path = path or (self.file.path if self.file is not None else "")
         info = None
         if path:
@@ -392,13 +394,11 @@ class FilesPanel(Panel):
 
     def _show_tree(self, reveal: str = "") -> None:
         text = self.find_box.value.strip()
-        roots = rows(self._files.list())
         selected = self.file.path if self.file else ""
         self._view.tree = {
             "label": "Files",
             "kb": FILES,
             "version": self._version,
-            "rows": roots,
             "found": self._found(text) if text else None,
             "empty": "Nothing is found." if text else _NONE,
             "selected": reveal or selected,

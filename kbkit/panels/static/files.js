@@ -101,7 +101,7 @@ class FilesView extends AskingView {
       activate: (row) => this.activate(row),
       key: (key) => this.onTreeKey(key),
     });
-    this.drawOn("tree", () => this.tree.draw(model.get("tree")));
+    this.drawOn("tree", () => this.tree.draw({ ...model.get("tree"), rows: model.get("roots") }));
     this.drawOn("state", () => this.draw());
   }
 
