@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -184,7 +185,7 @@ def test_a_file_is_made_edited_moved_deleted_and_all_of_it_taken_back(lab: Lab, 
     lab.text.get_by_text("d d x More.").wait_for()
 
     lab.tree.focus()
-    assert lab.active() == "today.md"
+    sync_api.expect(lab.item("today.md")).to_have_class(re.compile("kbkit-active"))
     lab.keys("F2")
     target = lab.panel.get_by_role("textbox", name="New path")
     assert target.input_value() == "plans/today.md"
@@ -195,7 +196,7 @@ def test_a_file_is_made_edited_moved_deleted_and_all_of_it_taken_back(lab: Lab, 
     target.press("Enter")
     lab.opened("monday.md")
     sync_api.expect(lab.tree).to_be_focused()
-    assert lab.active() == "monday.md"
+    sync_api.expect(lab.item("monday.md")).to_have_class(re.compile("kbkit-active"))
     lab.keys("Delete")
     lab.says("Deleted: days/monday.md. Undo brings it back")
     assert [info.path for info in agent.list("days")] == []

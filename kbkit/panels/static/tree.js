@@ -58,6 +58,8 @@ export class Tree {
     };
     /** @type {Map<string, Row[]>} lines of folders that are known */
     this.known = new Map();
+    /** @type {Set<string>} folders whose lines are on their way */
+    this.asked = new Set();
     /** @type {Set<string>} */
     this.open = new Set();
     /** @type {Set<string>} folders of what a filter found that were closed */
@@ -104,7 +106,7 @@ export class Tree {
     if (state.version !== before.version) {
       this.addRows(state.rows);
       const known = [...this.open].filter((id) => this.known.has(id));
-      known.forEach((folder) => this.handlers.children(folder));
+      known.forEach((folder) => this.askFor(folder));
     }
     if (state.found !== before.found) {
       this.closed.clear();
@@ -130,9 +132,16 @@ export class Tree {
     }
   }
 
+  /** @param {string} folder */
+  askFor(folder) {
+    this.asked.add(folder);
+    this.handlers.children(folder);
+  }
+
   /** @param {{folder: string, rows: Row[]}} message */
   receive({ folder, rows }) {
     if (typeof folder === "string" && Array.isArray(rows)) {
+      this.asked.delete(folder);
       this.known.set(folder, rows);
       this.update();
     }
@@ -146,7 +155,10 @@ export class Tree {
     /** @type {(id: string) => boolean} */
     const has = (id) => this.lines.some((line) => line.row.id === id);
     if (!has(this.active)) {
-      this.active = has(selected) ? selected : (this.lines[0]?.row.id ?? "");
+      // keys are about nothing while the selected line may be on its way
+      const coming = this.revealing && !found && this.asked.size > 0;
+      const first = coming ? "" : (this.lines[0]?.row.id ?? "");
+      this.active = has(selected) ? selected : first;
     }
     this.root.hidden = this.lines.length === 0;
     this.note.hidden = this.lines.length > 0;
@@ -167,7 +179,7 @@ export class Tree {
     for (const folder of this.state.ancestors) {
       this.open.add(folder);
       if (!this.known.has(folder)) {
-        this.handlers.children(folder);
+        this.askFor(folder);
       }
     }
   }
@@ -332,7 +344,7 @@ export class Tree {
     } else {
       this.open[open ? "add" : "delete"](row.id);
       if (open && !this.known.has(row.id)) {
-        this.handlers.children(row.id);
+        this.askFor(row.id);
       }
     }
     this.update();
