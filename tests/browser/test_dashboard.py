@@ -104,6 +104,9 @@ def test_voila_serves_it_to_those_who_know_the_token(dashboard, visit):
     for tab in ("Judge", "Evaluate"):
         page.get_by_role("tab", name=tab).click()
         page.locator(".kbkit-tab:visible .kbkit-primary").wait_for()
+    for tab, button in (("Files", "New file…"), ("Entries", "New entry…")):
+        page.get_by_role("tab", name=tab).click()
+        page.locator(".kbkit-tab:visible").get_by_role("button", name=button).wait_for()
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.get_by_role("tab", name="Documents").click()
     for name, width in (("wide", 1200), ("narrow", 360)):

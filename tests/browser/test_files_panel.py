@@ -35,7 +35,7 @@ files.write("run.py", "def run():\\n    return 1\\n")
 files.write("hostile.md", "# <script>window.pwned = 1</script>\\n\\n<img src=x "
     "onerror='window.pwned = 2'> ![x](https://evil.example/x.png) [click](javascript:alert(4)) "
     "<svg onload=alert(5)></svg> [[<img src=x onerror=alert(6)>]]\\n")
-for number in range(3_000):
+for number in range(600):
     path = files.path / "many" / f"note {number}.md"
     path.parent.mkdir(exist_ok=True)
     path.write_text(f"# Note {number}\\n")"""
@@ -141,17 +141,17 @@ def test_the_tree_is_walked_and_a_file_is_read_by_keys(lab: Lab):
     lab.opened("milk.md")
 
 
-def test_thousands_of_files_are_lines_when_they_are_in_sight(lab: Lab):
+def test_hundreds_of_files_are_lines_when_they_are_in_sight(lab: Lab):
     lab.tree.focus()
     lab.keys("Home")
     lab.page.keyboard.type("many")
     lab.keys("ArrowRight")
     lab.item("note 0.md").wait_for()
     assert lab.tree.locator(".kbkit-line").count() < 60
-    lab.page.keyboard.type("note 2999")
-    assert lab.active() == "note 2999.md"
+    lab.page.keyboard.type("note 599")
+    assert lab.active() == "note 599.md"
     lab.keys("Enter")
-    lab.opened("note 2999.md")
+    lab.opened("note 599.md")
     lab.keys("ArrowLeft", "ArrowLeft")
     lab.item("note").first.wait_for(state="detached")
 
@@ -259,8 +259,8 @@ def test_what_an_agent_writes_appears_and_neither_side_loses_a_word(lab: Lab, ag
 
 def test_files_are_found_and_a_note_that_is_missing_is_made(lab: Lab, agent: Files):
     find = lab.panel.get_by_label("Find")
-    find.fill("2999 note")
-    lab.item("note 2999.md").wait_for()
+    find.fill("599 note")
+    lab.item("note 599.md").wait_for()
     find.fill("steep")
     lab.item("tea.md").click()
     lab.opened("tea.md")
