@@ -50,7 +50,9 @@ class FilesView(AskingView, module="files.js"):
     """The tree, the file beside it, and what writes; the tree's lines have a trait of their own."""
 
     tree = traitlets.Dict(help="The tree, as JSON values.").tag(sync=True)
-    roots = traitlets.List(help="Its outermost lines, sent when they change.").tag(sync=True)
+    roots: traitlets.List[Any] = traitlets.List(
+        help="Its outermost lines, sent when they change."
+    ).tag(sync=True)
 
 
 class FilesPanel(Panel):
