@@ -25,6 +25,9 @@ recipes = typer.Typer(
 app.add_typer(recipes, name="recipes")
 
 
+_FIGURES = ("documents", "seconds", "megabytes", "ndcg", "hit1")
+
+
 @recipes.command("list")
 def list_(as_json: AsJson = False) -> None:
     """List the recipes that come with kbkit, what they cost and reach where they were run."""
@@ -36,12 +39,12 @@ def list_(as_json: AsJson = False) -> None:
     if as_json:
         print_json([recipe.to_dict() for recipe in found])
         return
-    table = Table("name", "source", "pages", "seconds", "MB", "nDCG@10", "reads", box=None)
+    table = Table("name", "source", "pages", "seconds", "MB", "nDCG@10", "Hit@1", "reads", box=None)
     for recipe in found:
         figures = recipe.figures
         table.add_row(
             recipe.name, ", ".join(recipe.sources),
-            *(str(figures.get(key, "-")) for key in ("documents", "seconds", "megabytes", "ndcg")),
+            *(str(figures.get(key, "-")) for key in _FIGURES),
             recipe.address,
         )  # fmt: skip
     print_table(table)
@@ -58,7 +61,7 @@ def copy(
     from kbkit.gallery import copy_recipe
 
     first, *others = copy_recipe(name, folder, force=force)
-    more = f" and {len(others)} files that it reads" if others else ""
+    more = f" and {pluralize(len(others), 'file')} that it reads" if others else ""
     say(f"wrote {first}{more}; `kbkit build {first}` builds it")
 
 

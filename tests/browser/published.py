@@ -31,7 +31,7 @@ Simmer the quinces for forty minutes in water that hardly boils.
 Medlar jelly wants ripe fruit. A <script>alert(1)</script> in a text is a text.
 """
 CELLS = "".join(f"| cell {row} | " + "a cell with some words | " * 13 + "\n" for row in range(3))
-WIDE = f"""Look at `--rind` and [peel](https://fruit.example/jelly.html).
+WIDE = f"""Look at `--rind` and [peel `it`](https://fruit.example/jelly.html).
 
 | name | {"column of words | " * 13}
 |{"---|" * 14}
