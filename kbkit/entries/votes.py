@@ -13,15 +13,20 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from kbkit.entries.yaml_reader import DuplicateKeyError, Path, YamlMapping, read_yaml
+from kbkit.entries.yaml_reader import Path, YamlMapping, read_yaml
 from kbkit.errors import EntryFormatError
 from kbkit.models import EntryRating, Vote
 
 KEY = "rating"
+UPDATED = "updated_at"
 _RATING: Path = (KEY,)
 _AVERAGE, _COUNT, _VOTES = ((KEY, name) for name in ("average", "count", "votes"))
 _MARKER = re.compile(r"(<{7}|\|{7}|={7}|>{7})(?: [^\n]*)?\r?\n?")
 _HEAD = re.compile(r"rating\s*:\s*(#.*)?")
+_UPDATED = re.compile(rf"^{UPDATED}[ \t]*:[ \t]*(\S*).*\n?", re.MULTILINE)
+_VOTE = re.compile(r"\s+- \{score: .*\}")
+_SHORT = re.compile(r"[\w-]+:\s+[^\s|>&*!].*")
+"""A key with its value on one line."""
 _FIGURE = re.compile(r"\s+(average|count|votes)\s*:.*")
 
 
@@ -212,15 +217,16 @@ def _check(found: YamlMapping, made: str, rating: EntryRating) -> None:
                           " and below it average:, count: and votes:")  # fmt: skip
 
 
-def _rest(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if key != KEY}
+def _rest(values: Mapping[str, Any], *without: str) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if key != KEY and key not in without}
 
 
 def united(text: str) -> str:
     """A text, or what it is where a merge left the votes of both sides in it.
 
     What git leaves with its marks and what its driver ``union`` leaves is put together: all votes
-    of both sides, each once, average and number counted anew.
+    of both sides, each once, average and number counted anew. Of two times of the last change the
+    later one is kept, since two edits of other lines leave two.
 
     Raises:
         EntryFormatError: It cannot be read, or the merge left a conflict about something else;
@@ -230,10 +236,25 @@ def united(text: str) -> str:
         return _of_sides(text)
     try:
         read_yaml(text)
-    except DuplicateKeyError as error:
-        if error.path[0] != KEY or (made := _of_union(text)) is None:
-            raise
+    except EntryFormatError as error:
+        made = _with_last_update(_of_union(text) or text)
+        try:
+            read_yaml(made)
+        except EntryFormatError:
+            raise error from None
         return made
+    return text
+
+
+def _with_last_update(text: str) -> str:
+    """A text that says once when it was last changed."""
+    said = list(_UPDATED.finditer(text))
+    if len(said) < 2:
+        return text
+    last = max(said, key=lambda each: each[1].strip("'\""))
+    for each in reversed(said):
+        if each is not last:
+            text = text[: each.start()] + text[each.end() :]
     return text
 
 
@@ -257,9 +278,11 @@ def _of_sides(text: str) -> str:
     try:
         ours, theirs = (united("".join(side)) for side in sides)
         read = read_yaml(ours), read_yaml(theirs)
-        if _rest(read[0].values) != _rest(read[1].values):
+        if _rest(read[0].values, UPDATED) != _rest(read[1].values, UPDATED):
             raise conflict
-        return with_votes(ours, rating_of(read[1]).votes)
+        at = [str(each.values.get(UPDATED, "")) for each in read]
+        kept, other = (ours, read[1]) if at[0] >= at[1] else (theirs, read[0])
+        return with_votes(kept, rating_of(other).votes)
     except EntryFormatError:
         raise conflict from None
 
@@ -267,20 +290,29 @@ def _of_sides(text: str) -> str:
 def _of_union(text: str) -> str | None:
     """A text whose lines about votes stand below each other, put together.
 
-    ``None`` where there are other lines among them.
+    Lines between the votes and what both sides changed besides may stand there twice, word for
+    word; they are kept once. ``None`` where there are other lines among the votes.
     """
     kept, votes = list[str](), list[str]()
     at, inside = -1, False
-    for line in _lines(text):
+    lines, seen = _lines(text), set[str]()
+    for line, following in zip(lines, [*lines[1:], ""], strict=False):
         bare = line.rstrip("\r\n")
         if _HEAD.fullmatch(bare):
             inside, at = True, len(kept) if at < 0 else at
+        elif _VOTE.fullmatch(bare):
+            votes.append(f" {bare}\n")
         elif inside and bare[:1] == " ":
             if not _FIGURE.fullmatch(bare):
                 votes.append(f" {bare}\n")
         else:
             inside = inside and (not bare or bare.startswith("#"))
-            kept.append(line)
+            alone = not following[:1].isspace() or _VOTE.fullmatch(following.rstrip("\r\n"))
+            if not (_SHORT.fullmatch(bare) and alone and bare in seen):
+                kept.append(line)
+            seen.add(bare)
+    if at < 0:
+        return None
     try:
         rating = rating_of(read_yaml(f"rating:\n votes:\n{''.join(votes)}"))
     except EntryFormatError:

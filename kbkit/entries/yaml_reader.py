@@ -33,18 +33,6 @@ class Place:
     end: int
 
 
-class DuplicateKeyError(EntryFormatError):
-    """A key stands twice in a mapping.
-
-    Attributes:
-        path: Of the key.
-    """
-
-    def __init__(self, message: str, line: int, column: int, path: Path) -> None:
-        self.path = path
-        super().__init__(message, line, column)
-
-
 @dataclass(slots=True)
 class YamlMapping:
     """A text's values.
@@ -79,7 +67,6 @@ def read_yaml(text: str, *, as_texts: bool = False) -> YamlMapping:
         as_texts: Whether numbers and the like are taken as they are written.
 
     Raises:
-        DuplicateKeyError: A key stands twice.
         EntryFormatError: It is no such mapping, or a hostile one; names line and column.
     """
     if len(text) > MOST_BYTES:
@@ -157,17 +144,14 @@ class _Reader:
 
     def _mapping(self, path: Path) -> tuple[dict[str, Any], Any]:
         found: dict[str, Any] = {}
-        twice: DuplicateKeyError | None = None
+        twice: EntryFormatError | None = None
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent) or event.anchor:
                 raise _fault(event, "a key that is no text")
             key, at = event.value, (*path, event.value)
             if key in found:
-                place = _place(event, event)
-                twice = twice or DuplicateKeyError(
-                    f"line {place.line}, column {place.column}: {key!r} stands here a second time",
-                    place.line, place.column, at,
-                )  # fmt: skip
+                reason = f"{key!r} stands here a second time"
+                twice = twice or _fault(event, reason)
             self.found.keys[at] = _place(event, event)
             found[key] = self._value(next(self._events), at)
         if twice is not None:

@@ -114,3 +114,13 @@ def test_entries_are_ends_of_relations(ws):
     assert list(ws.graph.relations("nginx")) == []
     ws.entries.restore("logs")
     assert [each.name for each in ws.graph.relations("nginx")] == ["uses"]
+
+
+def test_what_speaks_of_a_subject_are_entries_too(ws):
+    ws.entries.create(
+        "Mend pools", prompt="# Mend pools\n\nUse `open_quokka_pool` again.\n\n"
+        "## open_quokka_pool\n\n`open_quokka_pool` opens a pool.\n",
+    )  # fmt: skip
+    ws["entries"].annotations.make()
+    found = ws.about("open_quokka_pool")
+    assert [(each.kb, each.uri) for each in found.documents] == [("entries", "mend-pools")]

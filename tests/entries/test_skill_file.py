@@ -293,6 +293,26 @@ def test_a_conflict_about_anything_else_is_told_and_left(tmp_path, driver):
                                      ].count("\n") + 1  # fmt: skip
 
 
+@pytest.mark.parametrize("driver", ["union", "text"])
+def test_edits_of_other_lines_and_votes_merge(tmp_path, driver):
+    """Each edit leaves a time of its own: the later one is kept, and both edits and votes."""
+    base = with_votes(new_skill({"title": "x", "tags": ["a"], "updated_at": START}), [vote(1)])
+    ours = edited(base, {"title": "ours", "updated_at": START + timedelta(hours=1)})
+    theirs = edited(base, {"category": "theirs", "updated_at": START + timedelta(hours=2)})
+    if driver == "union":
+        (tmp_path / ".gitattributes").write_text("skill.yaml merge=union\n")
+    text, conflict = merged(
+        tmp_path, base, with_votes(ours, [vote(2)]), with_votes(theirs, [vote(3)])
+    )
+    assert conflict == (driver == "text")
+    found = read_skill(text.encode())
+    assert (found.title, found.category) == ("ours", "theirs")
+    assert found.updated_at == START + timedelta(hours=2)
+    assert [each.timestamp for each in found.rating.votes] == [
+        START + timedelta(seconds=n) for n in (1, 2, 3)
+    ]
+
+
 def test_what_is_missing_is_so_by_default():
     found = read_skill(b"title: Only that\n")
     assert (found.id, found.status, found.tags, found.rating.count) == (

@@ -90,9 +90,11 @@ def listed(
         "updated": [entries.c.updated_at.desc()],
         "title": [],
     }[sort]
-    query = sa.select(*_COLUMNS, documents.c.content).outerjoin(
-        documents, documents.c.id == entries.c.document_id
-    )
+    # what they say is read only where it is looked through
+    content = documents.c.content if text else sa.literal("")
+    query = sa.select(*_COLUMNS, content)
+    if text:
+        query = query.outerjoin(documents, documents.c.id == entries.c.document_id)
     if status is not None:
         query = query.where(entries.c.status == status)
     rows = transaction.execute(
