@@ -176,10 +176,12 @@ def opening_anchor(element: Element) -> str:
 
 def _around(element: Element) -> str:
     nearest = ""
-    for _ in range(_LEVELS):
+    for level in range(_LEVELS):
         previous = element.getprevious()
         while previous is not None and (_is_empty(previous) or _is_label(previous)):
-            nearest = nearest or ("" if _is_label(previous) else _place(previous))
+            # before what a heading stands in, an empty block may be there for a script
+            marks = not _is_label(previous) and (level == 0 or previous.tag in ("a", "span"))
+            nearest = nearest or (_place(previous) if marks else "")
             previous = previous.getprevious()
         parent = element.getparent()
         if previous is not None or parent is None or (parent.text or "").strip():

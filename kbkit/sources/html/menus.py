@@ -109,11 +109,16 @@ def trails(body: Element) -> list[Element]:
             break
         items = [normalized_text(item) for item in element]
         bare = [text for item, text in zip(element, items, strict=True)
-                if text and next(item.iter("a"), None) is None]  # fmt: skip
+                if text and not any(map(_leads_away, item.iter("a")))]  # fmt: skip
         named = any(f" {text} " in f" {name} " for text in bare)
         if named and (len(bare) < len(items) <= _TRAIL or len(items) == 1):
             found.append(element)
     return found
+
+
+def _leads_away(link: Element) -> bool:
+    """Whether a link does not lead to the page that it is on, as the last of a trail may."""
+    return bool(link.get("href")) and link.get("aria-current") != "page"
 
 
 def contents(body: Element) -> list[Element]:
@@ -138,7 +143,7 @@ def contents(body: Element) -> list[Element]:
         before = element.getprevious()
         label = before is not None and _is_title(before) and not (before.tail or "").strip()
         least = 1 if label else _SITE_LINKS
-        if len(targets) < least or linked_share(element) < _ALL_LINKED:
+        if len(targets) < least or not _is_all_linked(element):
             continue
         places = places or {part.get("id") or part.get("name") or "" for part in body.iter()} - {""}
         if targets <= places and not any(outer in found for outer in element.iterancestors()):
@@ -147,6 +152,12 @@ def contents(body: Element) -> list[Element]:
             else:
                 found += [element, before] if label else [_with_name(element)]
     return found
+
+
+def _is_all_linked(element: Element) -> bool:
+    """Whether all words of an element are links; bars and points between them are none."""
+    linked = sum(len(_WORD.findall(normalized_text(link))) for link in element.iter("a"))
+    return linked >= _ALL_LINKED * len(_WORD.findall(normalized_text(element)))
 
 
 def _is_title(element: Element) -> bool:

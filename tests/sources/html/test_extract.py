@@ -455,6 +455,26 @@ def test_the_anchor_of_a_heading_may_stand_around_its_block() -> None:
     assert markdown(page) == "## Install {#install}\n\nx\n\n## Pot {#tea.Pot}\n\ny"
 
 
+def test_an_empty_block_before_the_block_of_a_heading_is_no_anchor_of_it() -> None:
+    page = (
+        "<div><div id='results'><div></div></div><div><div><h2>Pot</h2></div><p>y</p></div></div>"
+    )
+    assert markdown(page) == "## Pot\n\ny"
+
+
+def test_the_last_step_of_a_trail_may_lead_to_the_page_itself() -> None:
+    trail = "<ul aria-label='Breadcrumb'><li><a href='' aria-current='page'>brew</a></li></ul>"
+    html = f"<html><body>{trail}<h1>Function brew</h1><p>Brews tea for all.</p></body></html>"
+    assert extract(html, URL).content == "# Function brew\n\nBrews tea for all.\n"
+
+
+def test_contents_before_the_first_heading_may_have_bars_between_them() -> None:
+    links = " | ".join(f"<a href='#{name}'>{name}</a>" for name in "abc")
+    parts = "".join(f"<h2 id='{name}'>{name}</h2><p>Of {name}.</p>" for name in "abc")
+    html = f"<html><body><div>{links}</div><h1>Tea</h1>{parts}</body></html>"
+    assert extract(html, URL).content.startswith("# Tea\n\n## a {#a}")
+
+
 def test_all_that_is_said_of_a_term_stands_in_its_item() -> None:
     page = "<dl><dt>Parameters:</dt><dd>a</dd><dd>b</dd><dt>Since:</dt><dd>1.0</dd></dl>"
     assert markdown(page) == "-   **Parameters**: a\n\n    b\n\n-   **Since**: 1.0"

@@ -107,7 +107,8 @@ class PageStates:
     def _verdict(self, element: Element, first: int, last: int, fragments: set[str]) -> State:
         tag, role = element.tag, element.get("role") or ""
         size, linked, same = self._figures(first, last)
-        if tag == "nav" or role in _NAVIGATION_ROLES:
+        crumbs = (element.get("aria-label") or "").lower() == "breadcrumb"
+        if tag == "nav" or role in _NAVIGATION_ROLES or crumbs:
             return State.FURNITURE
         if tag in HEADINGS or tag in ("html", "body", "main", "td", "th", "dt", "dd", "tr", "pre"):
             return State.CONTENT
