@@ -33,7 +33,7 @@ from kbkit.stores.catalog import (
 )
 from kbkit.stores.catalog.database import Database
 from kbkit.stores.catalog.graph import ChunkPlace, DefinedName, Fact
-from kbkit.stores.catalog.subjects import entity_id
+from kbkit.stores.catalog.subjects import SubjectName, entity_id
 from kbkit.stores.stores import Stores
 
 SMALL = 5_000
@@ -61,6 +61,7 @@ class _State:
     version: int
     links: Mapping[str, Mapping[str, str]]
     curated: Mapping[str, str]
+    aliases: Mapping[SubjectName, str]
     stated: Mapping[int, Sequence[StatedRelation]]
     spec: GraphSpec
     defined: dict[str, list[tuple[str, DefinedName]]] = field(default_factory=dict)
@@ -128,6 +129,7 @@ def build(database: Database, kb_id: str, *, stop: Callable[[], bool] = lambda: 
         graph_writing.put_co_occurrence(transaction, kb_id, together)
         graph_writing.settle(transaction)
         graph_writing.put_entities(transaction, kb_id, entities)
+        graph_writing.put_aliases(transaction, state.aliases)
         graph.note_built(transaction, kb_id, state.version)
     return len(stale)
 
@@ -184,6 +186,11 @@ def _look(database: Database, kb_id: str) -> _State:
             graph.version(transaction, kb_id),
             files.linked_documents(transaction, kb_id),
             {each["name"]: each["type"] for each in named_by_recipe},
+            {
+                named(alias): entity_id(each["name"])
+                for each in named_by_recipe
+                for alias in each["aliases"]
+            },
             chunk_annotations.stated_relations(transaction, kb_id),
             GraphSpec.model_validate(config.get("graph", {})),
         )

@@ -103,7 +103,7 @@ def _named(transaction: Transaction, query: str) -> set[str]:
     """Ids of the subjects of any kind that are called so, and of their aliases."""
     keys = {kind: subject_key(kind, query) for kind in SubjectKind}
     ids = [SubjectName(kind, key, query).id for kind, key in keys.items() if key]
-    return subjects.existing(transaction, ids)
+    return subjects.ids_of(transaction, ids)
 
 
 def _nothing(transaction: Transaction, query: str, kb_ids: Collection[str]) -> NotFoundError:

@@ -159,3 +159,20 @@ def test_names_of_a_recipe_have_the_types_that_it_says(workspace):
     found = {each.name: each.type for each in workspace.graph.entities()}
     assert found["make"] == "command"
     assert found["Go"] == "term"
+
+
+def test_other_names_of_a_recipe_lead_to_its_entities(workspace):
+    names = [{"name": "Go", "aliases": ["golang", "gofmt"]}, {"name": "absent", "aliases": ["x1"]}]
+    spec = KnowledgeBaseSpec.model_validate({"annotation": {"names": names}})
+    own = KnowledgeBaseSpec.model_validate({"annotation": {"names": ["gofmt"]}})
+    other = workspace.create("other", spec=own)  # here one of them is something of its own
+    other.add("gofmt", "# gofmt\n\nThe command `gofmt` formats code.\n", source="text:1")
+    kb = workspace.create("tools", spec=spec)
+    kb.add("Tools", "# Tools\n\nThe compiler of golang is quick.\n", source="text:1")
+    go = workspace.graph.entity("golang")
+    assert (go.name, go.aliases) == ("Go", ("golang",))
+    assert workspace.graph.entity("gofmt").name == "gofmt"
+    assert [each.title for each in workspace.about("golang").documents] == ["Tools"]
+    workspace.graph.update("Go", aliases=[])
+    kb.add("More", "# More\n\nGo runs anywhere.\n", source="text:2")
+    assert workspace.graph.entity("Go").aliases == ()

@@ -19,10 +19,11 @@ from kbkit.stores.catalog.knowledge_schema import (
     related_chunks,
     relation_evidence,
     relations,
+    subjects,
 )
 from kbkit.stores.catalog.packing import in_parts
 from kbkit.stores.catalog.schema import chunks, knowledge_bases
-from kbkit.stores.catalog.subjects import ends_by_hand
+from kbkit.stores.catalog.subjects import SubjectName, ends_by_hand
 
 BUILDER = "kbkit"
 """Who made a relation that no person made."""
@@ -199,6 +200,48 @@ def put_entities(
                 table.subject_id.in_(part), ~table.by_hand, ~used, table.subject_id.not_in(related)
             )
         )
+
+
+def put_aliases(transaction: Transaction, aliases: Mapping[SubjectName, str]) -> None:
+    """Have other names lead to entities, as a recipe says.
+
+    A name that is spoken of as something of its own is left, and so is an entity that a person
+    changed: what that is called is theirs to say.
+
+    Args:
+        transaction: A writing transaction.
+        aliases: The id of an entity by another name of it.
+    """
+    wanted = {name.id: (name, known) for name, known in aliases.items() if name.key}
+    by_hand, taken = set[str](), set[str]()
+    there: dict[str, str | None] = {}
+    for part in in_parts(sorted({*wanted, *(known for _, known in wanted.values())})):
+        query = sa.select(subjects.c.id, subjects.c.alias_of).where(subjects.c.id.in_(part))
+        there |= {row.id: row.alias_of for row in transaction.execute(query)}
+        own = sa.select(entities.c.subject_id, entities.c.by_hand).where(
+            entities.c.subject_id.in_(part)
+        )
+        for row in transaction.execute(own):
+            taken.add(row.subject_id)
+            by_hand |= {row.subject_id} if row.by_hand else set()
+        spoken = sa.select(annotation_subjects.c.subject_id).where(
+            annotation_subjects.c.subject_id.in_(part)
+        )
+        taken |= set(transaction.execute(spoken.distinct()).scalars())
+    canonical = {known: of or known for known, of in there.items()}
+    new: list[dict[str, Any]] = []
+    for id_, (name, known) in wanted.items():
+        target = canonical.get(known)
+        if target is None or target in by_hand or target == id_ or id_ in taken:
+            continue
+        if id_ not in there:
+            new.append({"id": id_, "kind": name.kind.value, "key": name.key,
+                        "name": name.name, "alias_of": target})  # fmt: skip
+        elif there[id_] is None:
+            own_row = subjects.c.id == id_
+            transaction.execute(subjects.update().where(own_row).values(alias_of=target))
+    if new:
+        transaction.execute(subjects.insert(), new)
 
 
 def _defined_elsewhere(transaction: Transaction, kb_id: str) -> set[str]:

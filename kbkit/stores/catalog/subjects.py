@@ -209,12 +209,6 @@ def aliases(transaction: Transaction, ids: Sequence[str]) -> dict[str, tuple[str
     return {known: tuple(names) for known, names in found.items()}
 
 
-def existing(transaction: Transaction, ids: Collection[str]) -> set[str]:
-    """Those of some subjects that are there."""
-    query = sa.select(subjects.c.id).where(transaction.is_in(subjects.c.id, ids))
-    return set(transaction.execute(query).scalars())
-
-
 def ids_of(transaction: Transaction, ids: Collection[str]) -> set[str]:
     """Some subjects, what they are aliases of, and all aliases of those."""
     known = set(ids)
