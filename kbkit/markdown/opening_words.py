@@ -1,4 +1,4 @@
-"""The words that a passage opens and closes with, as the page that it is from shows them.
+"""The words by which a passage, or a part of it, is found on the page that it is from.
 
 A browser finds them there: they are what a text fragment (``#:~:text=``) quotes. It looks for them
 in one block of the page at a time, so they are of one block, and of one line where lines count.
@@ -21,6 +21,8 @@ LONGEST = 80
 """Characters of the words."""
 _ENOUGH = 3
 """Words by which a passage is found; of less, a page may have many."""
+_NEAR = 400
+"""Characters between an anchor and words that a reader sees without scrolling."""
 _READ = 4_000  # characters of a passage that are read
 _MARKS = re.compile(r"^(?:\s*(?:(?:[-*+]|\d{1,9}[.)])(?=\s|$)|>|\[[ xX]\]))*\s*")
 _TERM = re.compile(r"^(?:\*\*(?:[^*\n]|\*(?!\*)){1,300}\*\*|`[^`\n]{1,300}`): ")
@@ -81,6 +83,28 @@ def opening_words(markdown: str, *, from_top: bool = False) -> str:
                 return words
             first = first or words
     return first or heading
+
+
+def shown_words(markdown: str, shown: str) -> str:
+    """The words of the first line that a snippet shows, where that is far from what is above it.
+
+    Args:
+        markdown: A passage.
+        shown: A snippet of it, in plain text.
+
+    Returns:
+        ``""`` where the snippet is near the beginning, or shows no line from its beginning on.
+    """
+    seen, above = _SPACE.sub(" ", shown), 0
+    for block in blocks(markdown[:_READ].replace("\0", "")):
+        if block.kind is Kind.HEADING:
+            continue
+        for line in _lines(block, markdown[block.start : block.end]):
+            words = _shortened(line)
+            if above > _NEAR and len(words.split()) >= _ENOUGH and words in seen:
+                return words
+            above += len(line)
+    return ""
 
 
 def _lines(block: Block, text: str) -> Iterator[str]:

@@ -145,8 +145,9 @@ class Hit:
     description: str = ""
     """What the document is, in a line."""
     opening: Callable[[], str] = field(default=str, repr=False, compare=False)
-    """Gives the words that the chunk opens with, as its page shows them, where a browser has to
-    look for them: ``""`` where the chunk's anchor leads to it."""
+    """Gives the words that a browser has to look for, as the page shows them: those that the chunk
+    opens with or, where its anchor leads there, those that the snippet shows far below it; ``""``
+    where the anchor leads near enough."""
 
     @property
     def snippet(self) -> str:
@@ -158,7 +159,7 @@ class Hit:
         """The document's URI with what leads to the chunk, unless it has a fragment already.
 
         That is the chunk's anchor, and for a browser a text fragment too where the chunk does not
-        open there; of a PDF, its page.
+        open there, or what was found stands far below; of a PDF, its page.
         """
         if "#" in self.uri:
             return self.uri

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from kbkit.markdown.opening_words import opening_words
+from kbkit.markdown.opening_words import opening_words, shown_words
 from kbkit.models import Chunk, Document, Hit, Hits, Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.postprocess import hits_needed, postprocess
@@ -112,6 +112,12 @@ def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document) -> Hit:
         fetched_at=document.fetched_at,
         state=document.state,
         description=document.description,
-        cut=LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language),
-        opening=partial(opening_words, chunk.text, from_top=chunk.start == 0),
+        cut=(cut := LazySnippet(chunk.text, candidate.pool.terms, candidate.pool.language)),
+        opening=partial(_leading_words, chunk, cut),
     )
+
+
+def _leading_words(chunk: Chunk, snippet: Callable[[], str]) -> str:
+    """See `Hit.opening`."""
+    words = opening_words(chunk.text, from_top=chunk.start == 0)
+    return words or shown_words(chunk.text, snippet())

@@ -343,6 +343,10 @@ def test_a_hit_far_behind_its_heading_has_words_to_go_to(workspace):
     kb.add("Pan", text, source="https://odd.example/pan.html")
     near, far = (kb.search(f"the {name} gauge", limit=1)[0] for name in ("apple", "mango"))
     assert near.url == "https://odd.example/pan.html#_options"
+    below = kb.search("the damson gauge", limit=1)[0]
+    assert below.chunk.id == near.chunk.id  # it opens at the anchor, and is long
+    address = "https://odd.example/pan.html#_options:~:text=The damson gauge. It stirs"
+    assert unquote(below.url).startswith(address)
     place, _, words = far.url.partition(":~:text=")
     assert place == "https://odd.example/pan.html#_options"
     assert unquote(words) in " ".join(far.chunk.text.split())
