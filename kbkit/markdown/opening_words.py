@@ -19,10 +19,10 @@ _END = 48
 """Characters of a beginning or an end, as `assets/snippet.js` has them."""
 LONGEST = 80
 """Characters of the words."""
+NEAR = 400
+"""Characters between an anchor and words that a reader sees without scrolling."""
 _ENOUGH = 3
 """Words by which a passage is found; of less, a page may have many."""
-_NEAR = 400
-"""Characters between an anchor and words that a reader sees without scrolling."""
 _READ = 4_000  # characters of a passage that are read
 _MARKS = re.compile(r"^(?:\s*(?:(?:[-*+]|\d{1,9}[.)])(?=\s|$)|>|\[[ xX]\]))*\s*")
 _TERM = re.compile(r"^(?:\*\*(?:[^*\n]|\*(?!\*)){1,300}\*\*|`[^`\n]{1,300}`): ")
@@ -101,7 +101,7 @@ def shown_words(markdown: str, shown: str) -> str:
             continue
         for line in _lines(block, markdown[block.start : block.end]):
             words = _shortened(line)
-            if above > _NEAR and len(words.split()) >= _ENOUGH and words in seen:
+            if above > NEAR and len(words.split()) >= _ENOUGH and words in seen:
                 return words
             above += len(line)
     return ""

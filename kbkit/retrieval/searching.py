@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from kbkit.markdown.opening_words import opening_words, shown_words
+from kbkit.markdown.opening_words import NEAR, opening_words, shown_words
 from kbkit.models import Chunk, Document, Hit, Hits, Mode
 from kbkit.recipes import RetrievalSpec
 from kbkit.retrieval.postprocess import hits_needed, postprocess
@@ -120,4 +120,6 @@ def _hit(candidate: RankedCandidate, chunk: Chunk, document: Document) -> Hit:
 def _leading_words(chunk: Chunk, snippet: Callable[[], str]) -> str:
     """See `Hit.opening`."""
     words = opening_words(chunk.text, from_top=chunk.start == 0)
-    return words or shown_words(chunk.text, snippet())
+    if words or len(chunk.text) <= NEAR:
+        return words
+    return shown_words(chunk.text, snippet())
