@@ -85,7 +85,7 @@ def list_(
             offset=offset,
         )
     if as_json:
-        print_json(page.to_dict())
+        print_json([entry.to_dict() for entry in page])
         return
     if not page.total:
         say("nothing is there; `kbkit entries add` writes an entry")

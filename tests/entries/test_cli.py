@@ -39,7 +39,7 @@ def test_an_entry_from_its_beginning_to_its_end(run, tmp_path):
         "parse-logs", ["logs", "nginx"], "One line each\n",
     )  # fmt: skip
     assert "parse-logs" in run("list")
-    assert run("list", "--tag", "none", "--json")["entries"] == []
+    assert run("list", "--tag", "none", "--json") == []
     assert "One line each" in run("show", "parse-logs")
     assert run("show", "parse-logs", "--file", "code/run.py") == "print(1)\n"
     assert "5 of 1 vote\n" in run("rate", "parse-logs", "5", "--rater", "anna")

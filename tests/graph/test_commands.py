@@ -67,6 +67,7 @@ def test_entities_are_made_changed_and_deleted(run):
 def test_anything_is_related_to_anything_listed_and_deleted(run, folder, target):
     with kbkit.open(folder) as workspace:
         (document,), (chunk,) = workspace["manual"].documents, workspace["manual"].chunks
+        workspace.entries.create("Fix pools")
     run("create", "insight")
     named = {
         "chunk": chunk.id, "document": document.id, "uri": "http://x.org/pool",
