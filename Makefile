@@ -33,10 +33,11 @@ demo: $(RUN)
 # Two processes, each with one thread for its matrices: with more they wait for each other.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-# Browser tests run by themselves: JupyterLab and Chromium want both cores.
+# Browser tests run by themselves, files side by side: what one starts (JupyterLab, Chromium, a
+# site) serves the tests of its file.
 test: lint
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m "not browser"
-	$(BIN)/python -m pytest -m browser
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m browser
 
 coverage: $(DEV)
 	rm -f .coverage .coverage.*

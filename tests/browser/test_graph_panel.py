@@ -211,6 +211,7 @@ def test_an_entity_is_edited_and_what_is_wrong_stands_beside_its_field(lab: Lab)
     assert lab.field("Description").input_value() == "When the pool is wrong.", "nothing is lost"
     with kbkit.open(lab.workspace) as other:
         other.graph.update("PoolError", description="From elsewhere.", by="ann")
+    lab.said("The graph has changed")
     lab.field("Type").fill("error")
     lab.button("Save").click()
     lab.panel.get_by_text("by ann").first.wait_for()

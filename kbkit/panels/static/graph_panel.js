@@ -23,6 +23,7 @@ class GraphPanelView extends AskingView {
   constructor(model, el) {
     super(model, el);
     this.version = -1;
+    this.waits = false; // whether what others changed is drawn later
     /** @type {Item | null} */
     this.reselect = null;
     const button = (/** @type {string} */ label, /** @type {() => void} */ action) =>
@@ -59,6 +60,9 @@ class GraphPanelView extends AskingView {
 
   /** Let Python see whether another panel or process has changed the graph. */
   async look() {
+    if (this.waits) {
+      this.draw(this.state);
+    }
     const seen = document.visibilityState === "visible" && this.el.isConnected;
     if (seen && !this.looking && this.el.offsetParent) {
       this.looking = true; // a busy kernel is not asked twice
@@ -79,6 +83,13 @@ class GraphPanelView extends AskingView {
   /** @param {any} state */
   draw(state) {
     this.state = state;
+    if (this.graph.added.querySelector("form")) {
+      this.waits = true; // somebody writes there, of what was there then
+      this.said.textContent = "The graph has changed; it is drawn anew when this form is done.";
+      this.drawUndo(state.undo);
+      return;
+    }
+    this.waits = false;
     if (state.version !== this.version) {
       this.version = state.version;
       if (this.reselect) {
@@ -133,6 +144,14 @@ class GraphPanelView extends AskingView {
   }
 
   // Forms
+
+  /** @param {HTMLElement} place  of a form that is done with */
+  close(place) {
+    place.replaceChildren();
+    if (this.waits) {
+      this.draw(this.state);
+    }
+  }
 
   /**
    * @param {any} details
@@ -204,7 +223,7 @@ class GraphPanelView extends AskingView {
     const form = new Form("Edit", "Save", this.entityFields(fields), {
       submit: (values, over) =>
         this.change("update", { ...GraphPanelView.entity(values), id, over }),
-      close: () => place.replaceChildren(),
+      close: () => this.close(place),
     });
     return form.element;
   }
@@ -239,7 +258,7 @@ class GraphPanelView extends AskingView {
       ],
       {
         submit: (values) => this.change("relate", { ...values, id, forward: values.way === "to" }),
-        close: () => place.replaceChildren(),
+        close: () => this.close(place),
       },
     );
     return form.element;
