@@ -213,9 +213,9 @@ class LearningSpec(Spec):
 class GraphSpec(Spec):
     """How what is related to what is read out of documents.
 
-    How much it counts in search is `graph_weight` of [retrieval](#retrieval); whether a site has a
-    page of it, `graph` of [site](#site). A language model that [annotates](#annotation-llm) states
-    relations too.
+    How much it counts in search is `graph_weight` of `retrieval`; whether a site has a page of it,
+    `graph` of `site`. A language model that annotates (`annotation` of type `llm`) states relations
+    too.
     """
 
     build: bool = True
